@@ -26,7 +26,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
-from cloister.hub.records.access import Grant
+from cloister.hub.records.access import Grant, Project, ProjectMember
 from cloister.hub.records.accounts import WebSession
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_declaration
@@ -240,6 +240,20 @@ class House:
             )
             bump(db)
         return number
+
+    def workspace(self, data_set: DataSet, *members: Visitor, by: Visitor, actions: Iterable[str], let_in: bool = True) -> str:
+        """A project of these people, the first of whom leads it, with a grant to it of which they may be named: its id, which is
+        its name. The grant's is `to-study`."""
+        with self.hub.database.begin() as db:
+            db.add(Project(id="study", name="study", title="The study", lead=members[0].id, created=self.hub.now()))
+            db.flush()
+            db.add_all([ProjectMember(project="study", person=each.id, joined=self.hub.now()) for each in members])
+            people = {"people": [each.id for each in members]} if let_in else {}
+            grant = Grant(id="to-study", kind="data-set", object=data_set.id, role="member", rules={"actions": list(actions)})
+            grant.attributes, grant.granted_by, grant.created = {"projects": ["study"], **people}, by.id, self.hub.now()
+            db.add(grant)
+            bump(db)
+        return "study"
 
     def _stored(self, rows: Mapping[str, Sequence[Any]]) -> Any:
         """The rows as a table of the hub's. To encrypt one takes longer than most tests: the same rows, under the same master key

@@ -364,7 +364,7 @@ def of_norms(law: Any, features: int) -> Case:
                 noise = noise * np.where(np.eye(features) > 0, 1.0, math.sqrt(0.5))
         off = np.abs(np.linalg.eigvalsh(noise)).max(axis=1)
         bound = lambda confidence: np.array(norm_of(law, 1.0, features=features, miss=1 - confidence, degrees=degrees))  # noqa: E731
-        assert float(bound(0.95)) < 3 * np.quantile(off, 0.95)
+        assert float(bound(0.95)) < 3.5 * np.quantile(off, 0.95)  # the widest: one feature, and a sum of squares
         yield Told(f"the norm of {law} noise, {features} features", off, bound)
 
     return case
@@ -423,6 +423,7 @@ QUICK: dict[str, Case] = {
     "undeclared keys": of_undeclared_statistics(cl.ApproxDP(50, "0.1"), "4"),
     "k-means of few": of_centres(20, 2, None, "lloyd", 40),
     "k-means": of_centres(3000, 2, None, "lloyd", 40),
+    "k-means from a table of five": of_centres_from_tables(5),
     "principal components of few": of_components("laplace", 5, 1, 60),
     "principal components": of_components("exponential", 3000, 2, 40),
     **{f"the norm of {law} noise": of_norms(law, 3) for law in ("laplace", "gaussian", "wishart")},

@@ -14,6 +14,7 @@ The room::
     perturbing/         values that are changed instead of made coarser
     certificate.py      what was proved and tried of one table; files.py: tables that do not fit the memory
     from_tables.py      a table of a session, by the marked door
+    paper.py            the parts of a page; document.py: a report described once, as text, as a page, in a file
 
 Nothing here is differential privacy but `SafePub`, and every report says so. What may not live here: answers with noise (`query`,
 `learn`, `synth`), attacks on mechanisms (`cloister.attacks`), pages and jobs (the hub).

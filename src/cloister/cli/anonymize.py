@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.tables import table_of
+from cloister.cli.tables import names_in, table_of
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -109,15 +109,15 @@ def anonymize(**given: Any) -> None:
     released: Any = None
     with _ended_by_a_signal(), _progress() as progress:
         anonymizer = Anonymizer(
-            quasi=_names(given["quasi"]),
-            sensitive=_names(given["sensitive"]),
+            quasi=names_in(given["quasi"]),
+            sensitive=names_in(given["sensitive"]),
             models=[model_of(text) for text in given["models"]] or [model_of("k=5")],
             hierarchies=hierarchies,
             search=given["search"],
             metric=given["metric"],
             suppression=given["suppression"],
             suppressed=given["suppressed"],
-            identifying=_names(given["identifying"]),
+            identifying=names_in(given["identifying"]),
             missing=given["missing"],
             missing_values=given["missing_values"],
             seconds=given["seconds"],
@@ -208,10 +208,6 @@ def model_of(text: str) -> PrivacyModel:
         why="it is none of k=, l=, l=…:entropy, l=…:recursive:c, t=, t=…:distance, beta=, beta=…:enhanced, delta=, alpha=…:k",
         instead="--model k=5 --model l=3",
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _check_endings(given: dict[str, Any]) -> None:

@@ -21,6 +21,8 @@ from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Re
 from cloister.tables.declaring.metadata import read_metadata
 from cloister.tables.declaring.plain import domain_of
 
+BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
+"""The help of `--bounds`."""
 _RANGE = re.compile(r"^(-?[0-9.]+(?:[eE][-+]?[0-9]+)?):(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)$")
 _LINE = "--bounds age=17:90,sex=Female|Male"
 _OPTIONS = ("columns", "unit", "max_rows", "population", "size", "version", "source", "public", "row_is_person")

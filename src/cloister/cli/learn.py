@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.bounds import declared_table
+from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
 from cloister.errors import InvalidParameter
 from cloister.tables import PrivateTable
@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 
-_BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
-
-
 @click.command()
 @click.argument("data", required=False)
 @click.option("--model", "name", help="A method, for example GaussianNB (--list names them).")
 @click.option("--features", help="The columns to learn from, separated by commas.")
 @click.option("--target", help="The column to predict, where the method has one.")
-@click.option("--bounds", help=_BOUNDS)
+@click.option("--bounds", help=BOUNDS)
 @click.option("--epsilon", help="The ε to spend (default: 1).")
 @click.option("--delta", help="The δ to spend, for example 1e-6.")
 @click.option(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cloister.cli.tables import table_of
+from cloister.cli.tables import names_in, table_of
 from cloister.errors import InvalidParameter
 
 
@@ -55,7 +55,7 @@ def risk(
         raise InvalidParameter(
             f"--report {report.name} is invalid", why="the ending says no format", instead=f"--report {report.stem}.html"
         )
-    found = risk_of_table(table_of(data), _names(quasi), _names(sensitive), population=_population(population))
+    found = risk_of_table(table_of(data), names_in(quasi), names_in(sensitive), population=_population(population))
     document = found.to_dict()
     if report is not None:
         text = {
@@ -84,7 +84,3 @@ def _population(text: str | None) -> Any:
         return None
     plain = text.replace("_", "").replace(",", "")
     return int(plain) if plain.isdecimal() else Path(text)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

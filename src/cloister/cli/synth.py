@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.bounds import declared_table
+from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.tables import names_in
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
 _PAGES = (".html", ".json", ".txt")
 
 
@@ -45,7 +45,7 @@ def synth() -> None:
 @click.option(
     "--about", multiple=True, help="What it must answer well: a column, or columns separated by commas; may be repeated."
 )
-@click.option("--bounds", help=_BOUNDS)
+@click.option("--bounds", help=BOUNDS)
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--report", type=_OUT, help="Write the report, too: .html, .json or .txt.")
 @_JSON
@@ -83,8 +83,8 @@ def fit(
                 name,
                 spend=promise,
                 method=method,  # type: ignore[arg-type]
-                columns=None if columns is None else _names(columns),
-                about=[_names(each) for each in about] or None,
+                columns=None if columns is None else names_in(columns),
+                about=[names_in(each) for each in about] or None,
                 purpose="cloister synth fit",
                 progress=progress,
             )
@@ -193,10 +193,6 @@ def _page(path: Path | None) -> None:
         raise InvalidParameter(
             f"The file {path.name!r} is invalid", why="its ending names no format", instead=f"{path.stem}.html"
         )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _conditions(model: SyntheticModel, given: tuple[str, ...]) -> dict[str, Any]:

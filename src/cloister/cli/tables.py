@@ -1,4 +1,4 @@
-"""Tables that a command reads with no declaration: a file of one's own, or a sample."""
+"""What commands read with no declaration: a table (a file of one's own, or a sample), and names on a line."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ def table_of(data: Path) -> Any:
         source: Any = census().source
         return need_polars().DataFrame(source.table)
     return data
+
+
+def names_in(text: str) -> list[str]:
+    """Names on a line, between commas.
+
+    >>> names_in("age, sex,")
+    ['age', 'sex']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -7,7 +7,7 @@ from cloister.printable import is_text
 
 
 def check_title(title: str) -> None:
-    """Refuse what is no name.
+    """Refuse an invalid name.
 
     >>> check_title("Age by sex")
     """
@@ -16,7 +16,7 @@ def check_title(title: str) -> None:
 
 
 def check_purpose(purpose: str) -> None:
-    """Refuse what is no purpose.
+    """Refuse an invalid purpose.
 
     >>> check_purpose("care paths")
     """

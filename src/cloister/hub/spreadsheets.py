@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
 from cloister.printable import shown
 
+_AT_ONCE = 5_000
 _FIRST = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -23,3 +29,32 @@ def safe(text: str) -> str:
     ("'@SUM(A1)", 'plain', 'a⟨U+202E⟩b')
     """
     return f"'{shown(text, lines=True)}" if is_formula(text) else shown(text, lines=True)
+
+
+def cell(value: Any) -> Any:
+    """A value as a file of CSV has it.
+
+    >>> cell("=1+1"), cell(True), cell(None), cell(1.5)
+    ("'=1+1", 'true', '', 1.5)
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else safe(value) if isinstance(value, str) else value
+
+
+def csv_pieces(names: Iterable[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> Iterator[bytes]:
+    """Rows as CSV under their names, in pieces.
+
+    >>> b"".join(csv_pieces(["a", "b"], [(1, None), ("@x", True)]))
+    b"a,b\\n1,\\n'@x,true\\n"
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator=end)
+    writer.writerow(map(safe, names))
+    for number, row in enumerate(rows):
+        writer.writerow(map(cell, row))
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue().encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -33,6 +33,18 @@ class Statistic:
     low: Floats
     high: Floats
     kind: npt.NDArray[np.object_]
+
+    @classmethod
+    def unknown(cls, value: Floats) -> Statistic:
+        """Values of which nothing more is known."""
+        nothing = np.full(len(value), np.nan)
+        return cls(value, nothing, nothing.copy(), np.full(len(value), "not known", dtype=object))
+
+    def tell(self, kind: Kind, where: npt.NDArray[np.bool_], low: Floats, high: Floats, value: Floats | None = None) -> None:
+        """What is known better of some of its rows, in place."""
+        self.kind[where], self.low[where], self.high[where] = kind, low[where], high[where]
+        if value is not None:
+            self.value[where] = value[where]
 
     def take(self, places: npt.NDArray[np.int64]) -> Statistic:
         """Some of its rows."""
@@ -86,30 +98,23 @@ class Answer:
     @property
     def table(self) -> Frame:
         """Keys and values alone."""
-        return self._framed("value")
+        return self._framed(lambda one: one.value)
 
     def low(self) -> Frame:
         """The lower ends of the intervals; NaN where it is not known."""
-        return self._framed("low")
+        return self._framed(lambda one: one.low)
 
     def high(self) -> Frame:
         """The upper ends of the intervals; NaN where it is not known."""
-        return self._framed("high")
+        return self._framed(lambda one: one.high)
+
+    def margin(self) -> Frame:
+        """The distance from each value to the farther end of its interval; NaN where it is not known."""
+        return self._framed(lambda one: np.maximum(one.high - one.value, one.value - one.low))
 
     def kind(self) -> Frame:
         """How sure each number is: measured, sure, typical or not known (`KINDS` says what each means)."""
         return Frame({name: self.keys.get(name) or Series("text", self.statistics[name].kind) for name in self.column_names})
-
-    def margin(self) -> Frame:
-        """The distance from each value to the farther end of its interval; NaN where it is not known."""
-        found = {}
-        for name in self.column_names:
-            if name in self.keys:
-                found[name] = self.keys[name]
-            else:
-                one = self.statistics[name]
-                found[name] = Series("real", np.maximum(one.high - one.value, one.value - one.low))
-        return Frame(found)
 
     @property
     def labelled(self) -> Frame:
@@ -139,10 +144,9 @@ class Answer:
 
     def to_pydict(self) -> dict[str, list[Any]]:
         """The labelled table as plain lists; None where a number is not known."""
-        lists = self.labelled.to_pydict()
         return {
             name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
-            for name, values in lists.items()
+            for name, values in self.labelled.to_pydict().items()
         }
 
     def take(self, rows: Sequence[int]) -> Answer:
@@ -176,10 +180,8 @@ class Answer:
             lines.append("MARKED: the noise came from a test's generator and protects nobody")
         return [*lines, *self.notes]
 
-    def _framed(self, what: Literal["value", "low", "high"]) -> Frame:
-        return Frame(
-            {name: self.keys.get(name) or Series("real", getattr(self.statistics[name], what)) for name in self.column_names}
-        )
+    def _framed(self, told: Callable[[Statistic], Floats]) -> Frame:
+        return Frame({name: self.keys.get(name) or Series("real", told(self.statistics[name])) for name in self.column_names})
 
 
 def _cells(one: Statistic) -> list[str]:

@@ -47,7 +47,6 @@ from math import isqrt, pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random
@@ -60,11 +59,10 @@ from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Follower, Mixture, independent
-from cloister.synth.states import States
+from cloister.synth.states import Integers, States, counted
 from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for
 from cloister.tables import PrivateTable
 
-Integers = npt.NDArray[np.int64]
 _CHOICE = Fraction(1, 10)
 """What part of a round of AIM the choice takes."""
 _ROUNDS_A_COLUMN = 16
@@ -102,9 +100,9 @@ class Choosing:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Count, choose, measure; let out what was measured, in its order."""
-        places = [_places(each, np.asarray(rows[each.name])) for each in self.states]
+        places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
         sizes = tuple(each.number for each in self.states)
-        loop = Loop(sizes, lambda kept: _counted(places, sizes, kept), self.purse(guarantee, declaration), random)
+        loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
         (_tree if self.method == "mst" else _worst_first)(loop, self.about)
         return {
             "tables": [
@@ -322,23 +320,3 @@ def _worth(guarantee: Guarantee, part: Fraction) -> tuple[bool, Fraction]:
         case ZCDP():
             return False, guarantee.rho
     raise InvalidParameter(f"{guarantee!r} is invalid", why="tables are chosen under ε, ρ, or ε with δ", instead="cl.PureDP(1)")
-
-
-def _places(states: States, codes: Integers) -> Integers:
-    """The state of each row; -1 for none."""
-    found = np.searchsorted(states.starts, codes, side="right") - 1
-    missing = codes == states.domain.null_code
-    found = np.clip(found, 0, len(states.starts) - 2)
-    found[missing] = states.number - 1 if states.domain.nullable else -1
-    return np.asarray(found, dtype=np.int64)
-
-
-def _counted(places: Sequence[Integers], sizes: Sequence[int], kept: Marginal) -> Integers:
-    """The exact table of some columns."""
-    shape = [sizes[place] for place in kept]
-    flat = np.zeros(len(places[0]), dtype=np.int64)
-    inside = np.ones(len(flat), dtype=bool)
-    for place, size in zip(kept, shape, strict=True):
-        flat = flat * size + places[place]
-        inside &= places[place] >= 0
-    return np.bincount(flat[inside], minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)

@@ -16,12 +16,14 @@ Nothing of it gets into a model. Rows with a value missing where the column decl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloister.anonymize.paper import bars, document, facts, section, table
+from cloister.anonymize.document import Document, Part, drawn, facts, said, section, table
+from cloister.anonymize.paper import bars
 from cloister.attacks import (
     AttributeInference,
     ClosestRecords,
@@ -35,19 +37,16 @@ from cloister.attacks import (
 from cloister.attacks.scores import rate_of
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.noise import Random, default_random
-from cloister.printable import escape
 from cloister.privacy import Guarantee, PureDP
-from cloister.session import text_table
 from cloister.session.door import Door
-from cloister.synth.measuring import Marginals
-from cloister.synth.mixture import Floats, Mixture, refitted
-from cloister.synth.report import ORDERS, save, tables_of
-from cloister.synth.states import Integers
+from cloister.session.workloads.marginals import Marginal
+from cloister.synth.measuring import Floats, Marginals
+from cloister.synth.mixture import Mixture, refitted
+from cloister.synth.report import ORDERS, tables_of
+from cloister.synth.states import Integers, counted
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cloister.synth.model import SyntheticModel
 
 MARK = "NOT PRIVATE: exact numbers of the real rows, for their owner alone. Never publish them."
@@ -92,7 +91,7 @@ class Learner:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison:
+class Comparison(Document):
     """What `SyntheticModel.compare` gives. NOT PRIVATE: exact numbers, for the owner alone.
 
     >>> from cloister.synth import fit_frame
@@ -119,15 +118,32 @@ class Comparison:
     majority: float
     learners: tuple[Learner, ...]
     memberships: tuple[MembershipResult, ...] = ()
-    attributes: Mapping[str, AttributeInference]
+    attributes: Mapping[str, AttributeInference] = field(default_factory=dict)
     singled: SinglingOut | None = None
     """None where no combination of values occurs once in the synthetic rows."""
     closest: ClosestRecords | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return f"{self.table}, real against synthetic"
+
+    def to_html(self, *, title: str = "") -> str:
+        """One page with nothing to fetch and no script, marked as not private."""
+        return super().to_html(title=f"NOT PRIVATE: {title or self.title}")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain texts, numbers and lists, with the mark."""
-        found: dict[str, Any] = {
+        attacks = [each.as_card() for each in self.memberships]
+        attacks += [{"column": name, **each.as_card()} for name, each in self.attributes.items()]
+        if self.singled is not None:
+            sides = {"members": self.singled.members.rate, "others": self.singled.others.rate, "risk": self.singled.risk}
+            attacks.append({"attack": "singling out", **sides})
+        if self.closest is not None:
+            near = {"nearer": self.closest.nearer.rate, "copies": self.closest.copies, "of_others": self.closest.copies_of_others}
+            attacks.append({"attack": "distance to the closest record", **near})
+        return {
             "kind": "comparison of a synthetic table",
             "private": False,
             "mark": MARK,
@@ -137,97 +153,58 @@ class Comparison:
             "orders": [{**vars(each), "where": list(each.where), "k_marginal_score": each.score} for each in self.orders],
             "learners": [dict(vars(each)) for each in self.learners],
             "notes": list(self.notes),
-            "attacks": [each.as_card() for each in self.memberships],
+            "attacks": attacks,
         }
-        found["attacks"] += [{"column": name, **each.as_card()} for name, each in self.attributes.items()]
-        if self.singled is not None:
-            sides = {"members": self.singled.members.rate, "others": self.singled.others.rate, "risk": self.singled.risk}
-            found["attacks"].append({"attack": "singling out", **sides})
-        if self.closest is not None:
-            near = {"nearer": self.closest.nearer.rate, "copies": self.closest.copies, "of_others": self.closest.copies_of_others}
-            found["attacks"].append({"attack": "distance to the closest record", **near})
-        return found
 
-    def __repr__(self) -> str:
-        parts = [f"synthetic table of {self.table!r} ({self.cost}) against {self.rows:,} real rows", MARK, ""]
-        parts += [text_table(*self._orders()), "", self._propensity()]
-        if self.learners:
-            parts += ["", f"learners of {self.target!r} on real rows; the majority is {self.majority:.1%}"]
-            parts += [text_table(*self._learners())]
-        if self.memberships:
-            parts += ["", *self._attack_words(), text_table(*self._attacks()), _WEAK]
-        return "\n".join([*parts, *self.notes])
-
-    def to_html(self, *, title: str = "") -> str:
-        """One page with nothing to fetch and no script, marked as not private."""
+    def parts(self) -> list[Part]:
+        """The mark, the table, how far apart real and synthetic are, learners, attacks, and what was left out."""
         worst = sorted(self.columns.items(), key=lambda each: -each[1])[:20]
         top = max([value for _, value in worst], default=0.0) or 1.0
-        parts = [
-            f"<p class='said warned'><strong>{escape(MARK)}</strong></p>",
-            section("The table", facts([("data set", self.table), ("cost", str(self.cost)), ("real rows", f"{self.rows:,}")])),
+        orders = [
+            [ORDERS[each.order], f"{each.mean:.4f}", f"{each.again:.4f}", f"{each.score:.0f}", f"{each.worst:.3f}"]
+            for each in self.orders
+        ]
+        found = [
+            said(MARK, kind="said warned"),
+            section("The table", facts(("data set", self.table), ("cost", str(self.cost)), ("real rows", f"{self.rows:,}"))),
             section(
                 "Real against synthetic",
-                table(*self._orders(), numbers=(1, 2, 3, 4)),
-                bars("Total variation of single columns", [(name, value / top, f"{value:.3g}") for name, value in worst]),
-                f"<p>{escape(self._propensity())}</p>",
+                table(
+                    ["tables of", "mean total variation", "real rows again", "k-marginal score", "worst", "where"],
+                    [[*line, " × ".join(each.where)] for line, each in zip(orders, self.orders, strict=True)],
+                    numbers=(1, 2, 3, 4),
+                ),
+                drawn(bars("Total variation of single columns", [(name, value / top, f"{value:.3g}") for name, value in worst])),
+                said(
+                    f"propensity: mean square {self.propensity:.4f} (0 to 0.25), AUC {self.auc:.3f} (0.5: rows cannot be told "
+                    "apart)"
+                ),
             ),
         ]
         if self.learners:
+            heads = ["learner", "trained on synthetic", "trained on real"]
+            lines = [[each.name, f"{each.synthetic:.3f}", f"{each.real:.3f}"] for each in self.learners]
             words = f"Accuracy on real rows for {self.target}; the majority is {self.majority:.1%}"
-            parts.append(section("Learners", table(*self._learners(), numbers=(1, 2), caption=words)))
+            found.append(section("Learners", table(heads, lines, numbers=(1, 2), caption=words)))
         if self.memberships:
-            words = "".join(f"<p>{escape(each)}</p>" for each in self._attack_words())
-            parts.append(section("Attacks", words, table(*self._attacks(), numbers=(1, 2, 3)), f"<p>{escape(_WEAK)}</p>"))
-        parts += [f"<p>{escape(each)}</p>" for each in self.notes]
-        return document(f"NOT PRIVATE: {title or f'{self.table}, real against synthetic'}", *parts)
+            words = f"Attacks on members, and on {self.others:,} others whom the model never saw; only the difference is a leak."
+            heads = ["attack", "right of members", "of others", "most under the guarantee"]
+            found.append(section("Attacks", said(words), table(heads, self._attacks(), numbers=(1, 2, 3)), said(_WEAK)))
+        return [*found, *(said(each) for each in self.notes)]
 
-    _repr_html_ = to_html
-
-    def save(self, path: str | Path) -> None:
-        """Write it, by the ending: .html, .json or .txt. The file is not private."""
-        save(self, path)
-
-    def _orders(self) -> tuple[list[str], list[list[str]]]:
-        lines = [
-            [
-                ORDERS[each.order],
-                f"{each.mean:.4f}",
-                f"{each.again:.4f}",
-                f"{each.score:.0f}",
-                f"{each.worst:.3f}",
-                " × ".join(each.where),
-            ]
-            for each in self.orders
-        ]
-        return ["tables of", "mean total variation", "real rows again", "k-marginal score", "worst", "where"], lines
-
-    def _propensity(self) -> str:
-        return f"propensity: mean square {self.propensity:.4f} (0 to 0.25), AUC {self.auc:.3f} (0.5: rows cannot be told apart)"
-
-    def _learners(self) -> tuple[list[str], list[list[str]]]:
-        lines = [[each.name, f"{each.synthetic:.3f}", f"{each.real:.3f}"] for each in self.learners]
-        return ["learner", "trained on synthetic", "trained on real"], lines
-
-    def _attack_words(self) -> list[str]:
-        return [
-            f"attacks on members, and the same on {self.others:,} others whom the model never saw; only the difference is a leak"
-        ]
-
-    def _attacks(self) -> tuple[list[str], list[list[str]]]:
-        lines = []
+    def _attacks(self) -> list[list[str]]:
+        found: list[tuple[str, float, float, float | None]] = []
         for each in self.memberships:
-            most, found = each.most_under(self.cost, FALSE), each.true_positives(FALSE).rate
-            lines.append(
-                [f"membership, {each.attack} (AUC {each.auc:.3f})", f"{found:.1%}", f"{float(FALSE):.1%}", f"{most:.1%}"]
-            )
+            words = f"membership, {each.attack} (AUC {each.auc:.3f})"
+            found.append((words, each.true_positives(FALSE).rate, float(FALSE), each.most_under(self.cost, FALSE)))
         for name, guess in self.attributes.items():
             most = guess.most_under(self.cost, guess.others.rate)
-            lines.append([f"guess of {name}", f"{guess.members.rate:.1%}", f"{guess.others.rate:.1%}", f"{most:.1%}"])
+            found.append((f"guess of {name}", guess.members.rate, guess.others.rate, most))
         if self.singled is not None:
-            lines.append(["singling out", f"{self.singled.members.rate:.1%}", f"{self.singled.others.rate:.1%}", ""])
-        assert self.closest is not None
-        lines.append(["copies among synthetic rows", f"{self.closest.copies:.1%}", f"{self.closest.copies_of_others:.1%}", ""])
-        return ["attack", "right of members", "of others", "most under the guarantee"], lines
+            found.append(("singling out", self.singled.members.rate, self.singled.others.rate, None))
+        if self.closest is not None:
+            found.append(("copies among synthetic rows", self.closest.copies, self.closest.copies_of_others, None))
+        return [[words, *("" if each is None else f"{each:.1%}" for each in rates)] for words, *rates in found]
 
 
 def compared(
@@ -241,13 +218,12 @@ def compared(
             f"The column {target!r} is unknown", why=f"the model has {', '.join(names)}", instead=f"target={names[-1]!r}"
         )
     progress("reading the rows")
-    real = _states(model, rows, "rows")
-    unseen = None if others is None else _states(model, others, "others")
+    real, unseen = _states(model, rows, "rows"), None if others is None else _states(model, others, "others")
     if unseen is not None and len(unseen) < _FEWEST_OTHERS:
         raise InvalidParameter(
             "others= is invalid", why=f"it has {len(unseen)} rows, and {_FEWEST_OTHERS} tell something", instead="others=None"
         )
-    made = _states(model, model.sample(len(real), random=source).to_pydict(), "rows")
+    made = _states(model, model.sample(len(real), random=source), "rows")
     progress("comparing tables")
     drawn = real[(source.words(len(real)) % np.uint64(len(real))).astype(np.int64)]
     orders = tuple(_apart(names, sizes, real, made, drawn, order) for order in ORDERS if order <= len(names))
@@ -257,12 +233,14 @@ def compared(
     progress("training")
     aim = _target(names, sizes, target)
     majority, learners = (0.0, ()) if aim is None else _learners(real, made, unseen, aim, source)
-    notes = (
-        []
-        if unseen is not None or aim is None
-        else ["The rows that learners were tested on were among those that the model was made of."]
-    )
-    found = Comparison(
+    notes: list[str] = []
+    if unseen is None and aim is not None:
+        notes.append("The rows that learners were tested on were among those that the model was made of.")
+    if unseen is None:
+        notes.append("No attack was run: others= gives rows of the same population that the model never saw.")
+    else:
+        progress("attacking")
+    return Comparison(
         table=model.table,
         cost=model.cost,
         rows=len(real),
@@ -274,14 +252,9 @@ def compared(
         target="" if aim is None else names[aim],
         majority=majority,
         learners=learners,
-        attributes={},
+        notes=tuple(notes),
+        **({} if unseen is None else _attacked(model, real, unseen, made, aim, source)),
     )
-    if unseen is None:
-        return replace(
-            found, notes=(*notes, "No attack was run: others= gives rows of the same population that the model never saw.")
-        )
-    progress("attacking")
-    return replace(found, **_attacked(model, real, unseen, made, aim, source), notes=tuple(notes))
 
 
 def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
@@ -292,8 +265,8 @@ def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
     columns = {each.name: each.domain for each in model.columns}
     with Door({"rows": PrivateTable(given.pop(), columns, population="rows", row_is_person=True)}, budget=PureDP(1)) as door:
         codes = door.prepared("rows").rows(names)
-    found = np.column_stack([np.searchsorted(each.starts, codes[each.name], side="right") - 1 for each in model.columns])
-    found = found[(found < [each.number for each in model.columns]).all(axis=1)]
+    found = np.column_stack([each.placed(codes[each.name]) for each in model.columns])
+    found = found[(found >= 0).all(axis=1)]
     if len(found) < 4:
         raise InvalidParameter(
             f"{what}= is invalid", why="there are fewer than 4 rows to compare", instead="the rows of the table"
@@ -301,28 +274,23 @@ def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
     return found
 
 
-def _counts(rows: Integers, kept: Sequence[int], sizes: Sequence[int]) -> Floats:
-    shape = [sizes[place] for place in kept]
-    flat = np.ravel_multi_index([rows[:, place] for place in kept], shape)
-    return np.bincount(flat, minlength=int(np.prod(shape))).astype(np.float64)
-
-
-def _distance(one: Integers, other: Integers, kept: Sequence[int], sizes: Sequence[int]) -> float:
-    shares = [_counts(each, kept, sizes) / len(each) for each in (one, other)]
+def _distance(one: Integers, other: Integers, kept: Marginal, sizes: Sequence[int]) -> float:
+    shares = [counted(each.T, sizes, kept) / len(each) for each in (one, other)]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
 def _apart(names: Sequence[str], sizes: Sequence[int], real: Integers, made: Integers, drawn: Integers, order: int) -> Apart:
     chosen = tables_of(sizes, order)
-    found = [_distance(real, made, kept, sizes) for kept in chosen]
-    place = int(np.argmax(found)) if found else 0
+    if not chosen:
+        return Apart(order=order, tables=0, mean=0.0, worst=0.0, where=(), again=0.0)
+    found, again = ([_distance(real, other, kept, sizes) for kept in chosen] for other in (made, drawn))
     return Apart(
         order=order,
         tables=len(chosen),
-        mean=float(np.mean(found)) if found else 0.0,
-        worst=found[place] if found else 0.0,
-        where=tuple(names[each] for each in chosen[place]) if found else (),
-        again=float(np.mean([_distance(real, drawn, kept, sizes) for kept in chosen])) if chosen else 0.0,
+        mean=float(np.mean(found)),
+        worst=max(found),
+        where=tuple(names[place] for place in chosen[found.index(max(found))]),
+        again=float(np.mean(again)),
     )
 
 
@@ -335,43 +303,38 @@ def told_apart(real: Integers, made: Integers, random: Random) -> tuple[float, f
 
     Rows that are copied bring the AUC below ½: what was learnt as real comes back as synthetic.
     """
-    ensemble, metrics, *_ = _sklearn()
-    rows = np.concatenate([_some(each, _MOST_LEARNT, random) for each in (real, made)])
-    label = np.repeat([0, 1], [len(rows) - min(len(made), _MOST_LEARNT), min(len(made), _MOST_LEARNT)])
-    order = random.permutation(len(rows))
-    halves, guess = (order[::2], order[1::2]), np.full(len(rows), 0.5)
-    for taught, judged in (halves, halves[::-1]):
-        if len(set(label[taught].tolist())) == 2:
-            learner = ensemble.HistGradientBoostingClassifier(random_state=0).fit(rows[taught], label[taught])
-            guess[judged] = learner.predict_proba(rows[judged])[:, 1]
-    return float(metrics.roc_auc_score(label, guess)), float(np.mean((guess - 0.5) ** 2))
+    learn = _sklearn()
+    parts = [_some(each, _MOST_LEARNT, random) for each in (real, made)]
+    order = random.permutation(sum(len(each) for each in parts))
+    rows, label = np.concatenate(parts)[order], np.repeat([0, 1], [len(each) for each in parts])[order]
+    trees = learn.ensemble.HistGradientBoostingClassifier(random_state=0)
+    guess = learn.model_selection.cross_val_predict(trees, rows, label, cv=2, method="predict_proba")[:, 1]
+    return float(learn.metrics.roc_auc_score(label, guess)), float(np.mean((guess - 0.5) ** 2))
 
 
 def _target(names: Sequence[str], sizes: Sequence[int], target: str | None) -> int | None:
     """The column that is predicted: the one that is named, or the last with few values."""
-    few = [place for place, size in enumerate(sizes) if 2 <= size <= _MOST_CLASSES]
+    few = _few(sizes)
     if target is not None and names.index(target) not in few:
         raise InvalidParameter(
             f"target={target!r} is invalid", why=f"it has more than {_MOST_CLASSES} values, or one", instead="target= a category"
         )
-    if len(names) < 2:
+    if len(names) < 2 or not few:
         return None
-    return names.index(target) if target is not None else few[-1] if few else None
+    return few[-1] if target is None else names.index(target)
+
+
+def _few(sizes: Sequence[int]) -> list[int]:
+    return [place for place, size in enumerate(sizes) if 2 <= size <= _MOST_CLASSES]
 
 
 def _learners(
     real: Integers, made: Integers, unseen: Integers | None, aim: int, random: Random
 ) -> tuple[float, tuple[Learner, ...]]:
-    ensemble, _, linear, pipeline, preprocessing = _sklearn()
-    rows = _some(real, len(real), random)
+    learn, rows = _sklearn(), _some(real, len(real), random)
     tested = _some(unseen, _MOST_LEARNT, random) if unseen is not None else rows[: len(rows) // 3]
     taught = rows[len(rows) // 3 :][:_MOST_LEARNT]
     fake = _some(made, len(taught), random)
-    every = [
-        sorted(set(np.concatenate([each[:, place] for each in (taught, fake, tested)]).tolist()))
-        for place in range(real.shape[1])
-    ]
-    kinds = [each for place, each in enumerate(every) if place != aim]
 
     def score(learner: Any, held: Integers) -> float:
         if len(set(held[:, aim].tolist())) < 2:
@@ -380,11 +343,11 @@ def _learners(
         return float((fitted.predict(np.delete(tested, aim, axis=1)) == tested[:, aim]).mean())
 
     ways: dict[str, Callable[[], Any]] = {
-        "logistic regression": lambda: pipeline.make_pipeline(
-            preprocessing.OneHotEncoder(categories=kinds), linear.LogisticRegression(max_iter=300)
+        "logistic regression": lambda: learn.pipeline.make_pipeline(
+            learn.preprocessing.OneHotEncoder(handle_unknown="ignore"), learn.linear_model.LogisticRegression(max_iter=300)
         ),
-        "random forest": lambda: ensemble.RandomForestClassifier(50, min_samples_leaf=5, random_state=0),
-        "boosted trees": lambda: ensemble.HistGradientBoostingClassifier(random_state=0),
+        "random forest": lambda: learn.ensemble.RandomForestClassifier(50, min_samples_leaf=5, random_state=0),
+        "boosted trees": lambda: learn.ensemble.HistGradientBoostingClassifier(random_state=0),
     }
     found = [Learner(name=name, synthetic=score(make(), fake), real=score(make(), taught)) for name, make in ways.items()]
     return float(np.bincount(tested[:, aim]).max() / len(tested)), tuple(found)
@@ -406,8 +369,7 @@ def _attacked(
         same = refitted(_without_noise(model.measured, known), random)
         own, theirs = (lambda rows, mixture=each: density_of(mixture, rows) for each in (model.mixture, same))
         memberships.insert(0, density_ratio(own, theirs, attack="likelihood ratio of the model", **pair))
-    chosen = [place for place, size in enumerate(sizes) if 2 <= size <= _MOST_CLASSES and place != aim][: _MOST_GUESSED - 1]
-    hidden = ([] if aim is None else [aim]) + chosen
+    hidden = ([] if aim is None else [aim]) + [place for place in _few(sizes) if place != aim][: _MOST_GUESSED - 1]
     found = {}
     for place in hidden if len(sizes) > 1 else []:
         right = [
@@ -415,19 +377,15 @@ def _attacked(
         ]
         guessing = float(np.bincount(np.concatenate([members, others])[:, place]).max() / (2 * number))
         found[model.columns[place].name] = AttributeInference(members=right[0], others=right[1], guessing=guessing)
+    singled = None
+    with suppress(InvalidParameter):  # no combination of values occurs once
+        singled = singling_out(made, members, others, random=random) if len(sizes) > 1 else None
     return {
         "memberships": tuple(memberships),
         "attributes": found,
-        "singled": _singled(made, members, others, random) if len(sizes) > 1 else None,
+        "singled": singled,
         "closest": closest_records(made[: 4 * _MOST_ATTACKED], members, others),
     }
-
-
-def _singled(made: Integers, members: Integers, others: Integers, random: Random) -> SinglingOut | None:
-    try:
-        return singling_out(made, members, others, random=random)
-    except InvalidParameter:  # no combination of values occurs once
-        return None
 
 
 def density_of(mixture: Mixture, rows: Integers) -> Floats:
@@ -464,17 +422,17 @@ def _without_noise(found: Marginals, known: Integers) -> Marginals:
     """The measured tables as they would be of other rows: exact, of as many rows, weighed alike."""
     rows = max(found.rows()[0], 1.0)
     tables = {
-        kept: replace(each, counts=_counts(known, kept, found.sizes).reshape(each.counts.shape) * rows / len(known))
-        for kept, each in found.tables.items()
+        kept: replace(each, counts=counted(known.T, found.sizes, kept) * rows / len(known)) for kept, each in found.tables.items()
     }
     return replace(found, tables=tables)
 
 
 def _sklearn() -> Any:
     try:
-        from sklearn import ensemble, linear_model, metrics, pipeline, preprocessing
+        import sklearn
+        from sklearn import ensemble, linear_model, metrics, model_selection, pipeline, preprocessing  # noqa: F401 its parts
     except ImportError:
         raise MissingDependency(
             "The comparison was not made", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
         ) from None
-    return ensemble, metrics, linear_model, pipeline, preprocessing
+    return sklearn

@@ -9,19 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cloister.errors import UnsupportedQuery
 from cloister.session.planning.grid import Axis
-from cloister.synth.states import States
+from cloister.synth.measuring import Floats
+from cloister.synth.states import Integers, States
 from cloister.tables import And, Between, Compare, Domain, Expression, In, IsNull, Literal, Not, Or
-from cloister.tables.expression.evaluate import evaluate
+from cloister.tables.expression.evaluate import LaneScope
 from cloister.tables.expression.expressions import number_of, threshold
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from cloister.tables.expression.lanes import Lane
 
 _MOST_PIECES = 200_000
 
@@ -76,11 +75,10 @@ def cut(states: States, axis: Axis | None, where: Expression | None, domains: Ma
     group = _groups(axis, first, states.domain)
     sizes = np.bincount(state, last - first + 1, minlength=states.number)
     share = (last - first + 1) / sizes[state]
-    told = [
-        group.tolist(),
-        (first == states.domain.null_code).tolist(),
-        *_told(states.name, where, domains, first, states.domain),
-    ]
+    told = [group.tolist(), (first == states.domain.null_code).tolist()]
+    for part in conditions_on(states.name, where):
+        said = truth(part, domains, {states.name: first})
+        told.append(np.broadcast_to(np.where(said.null, -1, said.values), first.shape).tolist())
     apart = summed or _compared(states.name, where)
     kinds: dict[object, int] = {}
     classes = np.empty(states.number, dtype=np.int64)
@@ -112,21 +110,20 @@ def conditions_on(name: str, where: Expression | None) -> Iterator[Expression]:
 def _runs(states: States, axis: Axis | None, where: Expression | None) -> tuple[Integers, Integers, Integers]:
     """First and last code of each run, and its state."""
     domain = states.domain
-    low, high = domain.low_code, domain.high_code
-    starts = set(states.starts[:-1].tolist())
-    if axis is not None:
-        starts.update(range(low, high + 1) if isinstance(axis.key, str) and high - low < _MOST_PIECES else ())
-        if isinstance(axis.key, str) and high - low >= _MOST_PIECES:
+    low, high, starts = domain.low_code, domain.high_code, set(states.starts[:-1].tolist())
+    key = None if axis is None else axis.key
+    if isinstance(key, str):
+        if high - low >= _MOST_PIECES:
             raise UnsupportedQuery(
                 f"Grouping by {states.name!r} is not supported",
                 why=f"it has {high - low + 1:,} values",
                 instead=f"GROUP BY a column that the model has in fewer values than {_MOST_PIECES:,}",
             )
-        if not isinstance(axis.key, str):
-            starts.update(axis.key.starts(domain))
+        starts.update(range(low, high + 1))
+    elif key is not None:
+        starts.update(key.starts(domain))
     if states.bins is not None:
-        for part in conditions_on(states.name, where):
-            starts.update(_changes(part, states))
+        starts.update(changes(where, states))
         if _compared(states.name, where):
             raise UnsupportedQuery(
                 f"A comparison of {states.name!r} with another column is not supported",
@@ -135,48 +132,54 @@ def _runs(states: States, axis: Axis | None, where: Expression | None) -> tuple[
             )
     first = np.array(sorted(start for start in starts if low <= start <= high), dtype=np.int64)
     last = np.append(first[1:] - 1, high)
-    state = np.searchsorted(states.starts, first, side="right") - 1
     if domain.nullable:
         first, last = np.append(first, domain.null_code), np.append(last, domain.null_code)
-        state = np.append(state, states.number - 1)
-    return first, last, state.astype(np.int64)
+    return first, last, np.searchsorted(states.starts, first, side="right") - 1
 
 
-def _changes(part: Expression, states: States) -> Iterator[int]:
-    """Codes at which a condition on one column may change."""
-    if isinstance(part, And | Or):
-        for each in part.parts:
-            yield from _changes(each, states)
-    elif isinstance(part, Not):
-        yield from _changes(part.part, states)
-    elif isinstance(part, Compare | Between | In):
-        for value in _literals(part):
+def changes(condition: Expression | None, states: States) -> Iterator[int]:
+    """Codes at which a condition on a column in bins may change."""
+    for leaf in leaves(condition):
+        if states.name not in leaf.columns():
+            continue
+        if not isinstance(leaf, Compare | Between | In | IsNull):
+            raise UnsupportedQuery(
+                f"A condition on {states.name!r} is not supported",
+                why="the model has its values in bins, and this condition is no comparison with numbers or days",
+                instead=f"{states.name} >= …",
+            )
+        for value in literals(leaf):
             if value is not None:
                 at = threshold(states.domain, number_of(states.name, states.domain, value))
                 yield from (math.ceil(at), math.floor(at) + 1)
-    elif not isinstance(part, IsNull | Literal):
-        raise UnsupportedQuery(
-            f"A condition on {states.name!r} is not supported",
-            why="the model has its values in bins, and this condition is no comparison with numbers or days",
-            instead=f"{states.name} >= …",
-        )
 
 
-def _literals(part: Compare | Between | In) -> Sequence[object]:
-    if isinstance(part, In):
-        return part.values
-    if isinstance(part, Between):
-        return part.low.value, part.high.value
-    return [side.value for side in (part.left, part.right) if isinstance(side, Literal)]
+def leaves(condition: Expression | None) -> Iterator[Expression]:
+    """The comparisons that a condition is made of."""
+    if isinstance(condition, And | Or):
+        for part in condition.parts:
+            yield from leaves(part)
+    elif isinstance(condition, Not):
+        yield from leaves(condition.part)
+    elif condition is not None:
+        yield condition
+
+
+def literals(leaf: Expression) -> Sequence[Any]:
+    """What a comparison compares its columns with."""
+    match leaf:
+        case In(values=values):
+            return values
+        case Between(low=low, high=high):
+            return low.value, high.value
+        case Compare(left=left, right=right):
+            return [side.value for side in (left, right) if isinstance(side, Literal)]
+    return ()
 
 
 def _compared(name: str, where: Expression | None) -> bool:
     """Whether a part of the condition reads the column beside another one."""
-    if where is None or name not in where.columns() or where.columns() == {name}:
-        return False
-    if isinstance(where, And | Or):
-        return any(_compared(name, part) for part in where.parts)
-    return not isinstance(where, Not) or _compared(name, where.part)
+    return any(name in leaf.columns() and len(leaf.columns()) > 1 for leaf in leaves(where))
 
 
 def _groups(axis: Axis | None, codes: Integers, domain: Domain) -> Integers:
@@ -184,28 +187,16 @@ def _groups(axis: Axis | None, codes: Integers, domain: Domain) -> Integers:
     if axis is None:
         return np.zeros(len(codes), dtype=np.int64)
     if isinstance(axis.key, str):
-        places = codes - axis.first
-    else:
-        starts, last = np.array(axis.key.starts(domain), dtype=np.int64), axis.key.size(domain)
-        places = np.searchsorted(starts, codes, side="right") - 1
-        places[(codes < starts[0]) | (codes >= starts[-1])] = -1
-        places[codes == domain.null_code] = last
-    if axis.kept is None:
-        return np.asarray(places, dtype=np.int64)
-    known = {place: number for number, place in enumerate(axis.kept)}
-    return np.array([known.get(int(place), -1) for place in places], dtype=np.int64)
+        return axis.place(codes)
+    starts, missing = np.array(axis.key.starts(domain), dtype=np.int64), codes == domain.null_code
+    places = np.where(missing, axis.key.size(domain), np.searchsorted(starts, codes, side="right") - 1)
+    inside = missing | ((codes >= starts[0]) & (codes < starts[-1]))
+    return np.where(inside, axis.place(axis.first + places), -1)
 
 
-def _told(
-    name: str, where: Expression | None, domains: Mapping[str, Domain], codes: Integers, domain: Domain
-) -> list[list[object]]:
-    """What each part of the condition says of each piece."""
-    lane = {name: objects(codes, domain)}
-    return [evaluate(part, domains, lane).tolist() for part in conditions_on(name, where)]
-
-
-def objects(codes: Integers, domain: Domain) -> npt.NDArray[np.object_]:
-    """Codes as conditions read them: None where a value is missing."""
-    found = codes.astype(object)
-    found[codes == domain.null_code] = None
+def truth(condition: Expression, domains: Mapping[str, Domain], codes: Mapping[str, Integers]) -> Lane:
+    """What a condition says of rows of codes: true, false or open."""
+    lanes = {name: Lane(column, column == domains[name].null_code) for name, column in codes.items()}
+    with np.errstate(all="ignore"):
+        found: Lane = condition.condition(LaneScope(domains, lanes))
     return found

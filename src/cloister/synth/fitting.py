@@ -12,10 +12,9 @@ from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact, text_of
 from cloister.session import Measurer
 from cloister.session.door import Door
 from cloister.session.questions.spend import Spending, amount_of
-from cloister.session.workloads.marginals import Marginal
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import expected_noise, measure, questions_for
+from cloister.synth.measuring import measure, worst_noise
 from cloister.synth.mixture import fitted, independent
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
@@ -82,14 +81,13 @@ def fit(
     declared = {name: domain for name, domain in declaration.columns.items() if name != declaration.unit}
     states = states_of(declared, columns, table=table)
     wanted = about_of(session, table, [each.name for each in states], about)
-    if wanted and method == "independent":
-        raise InvalidParameter(
-            "about= is invalid with independent columns", why="they keep nothing of two columns", instead='method="pairs"'
-        )
-    if wanted and method == "mst":
-        raise InvalidParameter(
-            "about= is invalid with mst", why="it measures a tree of pairs, whatever they are for", instead='method="aim"'
-        )
+    blind = {
+        "independent": ("independent columns", "they keep nothing of two columns", 'method="pairs"'),
+        "mst": ("mst", "it measures a tree of pairs, whatever they are for", 'method="aim"'),
+    }
+    if wanted and method in blind:
+        name, reason, instead = blind[method]
+        raise InvalidParameter(f"about= is invalid with {name}", why=reason, instead=instead)
     _check_spend(session, table, states, spend, declaration.size)
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     ruled = Rules.of(rules, states, table=table)
@@ -164,12 +162,15 @@ def fit_frame(
 
 def _check_spend(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> None:
     """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
-    if size is None or (noise := _single_noise(session, table, states, spend)) * _LEAST_ROWS <= size:
+    if size is None or (worst := worst_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
         return
-    _, questions, shares = questions_for(table, states, "independent")
-    cost = session.explain(questions, spend, shares=shares).cost
+    noise, cost = worst
+
+    def told(amount: Fraction) -> str:
+        return text_of(Fraction(f"{float(amount):.2g}"))
+
     enough = amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
-    while _single_noise(session, table, states, (text := text_of(Fraction(f"{float(enough):.2g}")))) * _LEAST_ROWS > size:
+    while worst_noise(session, table, states, "independent", text := told(enough))[0] * _LEAST_ROWS > size:
         enough *= Fraction(21, 20)
     raise InvalidParameter(
         f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
@@ -179,17 +180,13 @@ def _check_spend(session: Measurer, table: str, states: Sequence[States], spend:
     )
 
 
-def _single_noise(session: Measurer, table: str, states: Sequence[States], spend: Spending) -> float:
-    return max(_noise(session, table, states, "independent", spend, ()).values())
-
-
 def _chosen(
     session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None, about: About
 ) -> tuple[Method, str]:
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in _METHODS}
+    noise = {method: worst_noise(session, table, states, method, spend, about)[0] for method in _METHODS}
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:
@@ -199,9 +196,3 @@ def _chosen(
         return "independent", f"{size:,} rows are {signal:.2g} times the noise of pairs, which need {_LEAST_SIGNAL}; {said}"
     chosen: Fixed = "triples" if signal >= _CLEAR_SIGNAL else "pairs"
     return chosen, f"{size:,} rows are {signal:.3g} times the noise of pairs, and triples repay from {_CLEAR_SIGNAL:,}; {said}"
-
-
-def _noise(
-    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About
-) -> dict[Marginal, float]:
-    return expected_noise(session, table, states, method, spend, about=() if method == "independent" else about)

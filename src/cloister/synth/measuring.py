@@ -159,14 +159,11 @@ def combined(rounds: Sequence[tuple[Marginal, Noisy]]) -> dict[Marginal, Noisy]:
     return found
 
 
-def expected_noise(
-    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, *, about: About = ()
-) -> dict[Marginal, float]:
-    """The standard deviation of a cell of each table that a method would measure: spends nothing."""
-    wanted, questions, shares = questions_for(table, states, method, about)
+def worst_noise(
+    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
+) -> tuple[float, Guarantee]:
+    """The standard deviation of a cell of the table that a method would measure worst, and what it would cost: spends nothing."""
+    _, questions, shares = questions_for(table, states, method, about)
     plan = session.explain(questions, spend, shares=shares)
-    found = {}
-    for kept, part in zip(wanted, plan.parts, strict=True):
-        [reading] = part.sharpness().values()
-        found[kept] = sqrt(max(variance(reading.terms), 1e-12))
-    return found
+    variances = [variance(reading.terms) for part in plan.parts for reading in part.sharpness().values()]
+    return sqrt(max(*variances, 1e-12)), plan.cost

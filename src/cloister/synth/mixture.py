@@ -28,9 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.noise import Random
-from cloister.synth.measuring import Marginals
+from cloister.synth.measuring import Floats, Marginals
 
-Floats = npt.NDArray[np.float64]
 Small = npt.NDArray[np.float32]
 Zeros = Mapping[tuple[int, int], npt.NDArray[np.bool_]]
 
@@ -138,26 +137,20 @@ def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[
         return independent(found)
     random, number = Random.derived(_SEED), components_for(found.signal())
     starts, steps = (10, 200) if number <= _MANY else (3, 500)
-    problem = _Problem(found, penalty_for(found.sizes, found.signal()), zeros or {})
-    weights, columns = [], []
+    problem, fits = _Problem.of(found, zeros), list[Mixture]()
     for start in range(starts):
         progress(f"fitting a mixture of {number} products, start {start + 1} of {starts}")
-        w, q = problem.descend(*problem.begun(number, random), steps)
-        weights.append(w / starts)
-        columns.append(q)
-    whole = np.concatenate(columns)
-    return Mixture(np.concatenate(weights), tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
+        fits.append(problem.descend(*problem.begun(number, random), steps))
+    weights = np.concatenate([each.weights / starts for each in fits])
+    return Mixture(weights, tuple(np.concatenate(column) for column in zip(*(each.columns for each in fits), strict=True)))
 
 
 def refitted(found: Marginals, random: Random) -> Mixture:
     """One fit from one start: what redrawn noise makes of a model, at a tenth of the time."""
     if found.whole:
         return histogram(found)
-    number = components_for(found.signal())
-    steps = 200 if number <= _MANY else 500
-    problem = _Problem(found, penalty_for(found.sizes, found.signal()))
-    weights, whole = problem.descend(*problem.begun(number, random), steps)
-    return Mixture(weights, tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
+    problem, number = _Problem.of(found), components_for(found.signal())
+    return problem.descend(*problem.begun(number, random), 200 if number <= _MANY else 500)
 
 
 class Follower:
@@ -169,11 +162,10 @@ class Follower:
     def after(self, found: Marginals, steps: int, rate: float) -> Mixture:
         """A few steps towards all that is measured by now."""
         number = min(components_for(found.signal()), _LIGHT)
-        problem = _Problem(found, penalty_for(found.sizes, found.signal()))
+        problem = _Problem.of(found)
         if self._at is None or len(self._at[1]) != number:
             self._at, steps, rate = problem.begun(number, Random.derived(_SEED)), 200, _RATE
-        weights, whole = problem.descend(*self._at, steps, rate)
-        return Mixture(weights, tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
+        return problem.descend(*self._at, steps, rate)
 
 
 class _Problem:
@@ -213,13 +205,18 @@ class _Problem:
                 self.empty[other, one] = self.empty[one, other].T
         self.start = start.astype(np.float32)
 
+    @classmethod
+    def of(cls, found: Marginals, zeros: Zeros | None = None) -> _Problem:
+        """With the penalty that its noise asks for."""
+        return cls(found, penalty_for(found.sizes, found.signal()), zeros)
+
     def begun(self, number: int, random: Random) -> tuple[Small, Small]:
         """Where a fit starts: logits of each component's probabilities, and logarithms of the weights."""
         uniform = (random.words(number * len(self.start)) * 2.0**-64).reshape(number, -1)
         return (self.start + _SPREAD * sqrt(12) * (uniform - 0.5)).astype(np.float32), np.zeros(number, np.float32)
 
-    def descend(self, logits: Small, shares: Small, steps: int, rate: float = _RATE) -> tuple[Floats, Floats]:
-        """One fit, from where these are, which are changed in place: weights and probabilities."""
+    def descend(self, logits: Small, shares: Small, steps: int, rate: float = _RATE) -> Mixture:
+        """One fit, from where these are, which are changed in place."""
         walks = [_Adam(logits), _Adam(shares)]
         for step in range(1, steps + 1):
             now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
@@ -228,7 +225,7 @@ class _Problem:
         q = self.probabilities(logits).astype(np.float64)
         q /= np.repeat(np.add.reduceat(q, self.first, axis=1), self.sizes, axis=1)
         w = np.exp(shares.astype(np.float64) - shares.max())
-        return w / w.sum(), q
+        return Mixture(w / w.sum(), tuple(np.split(q, self.first[1:], axis=1)))
 
     def probabilities(self, logits: Small) -> Small:
         """Softmax within each column."""

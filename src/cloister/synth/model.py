@@ -99,15 +99,14 @@ class SyntheticModel:
         random
             Where the draws come from; they protect nothing.
         """
-        states = list(self.columns)
-        places = {each.name: place for place, each in enumerate(states)}
-        unknown = [name for name in given or {} if name not in places]
-        if unknown:
-            raise UnknownColumn(
-                f"The column {unknown[0]!r} is unknown",
-                why=f"the model has {', '.join(places)}",
-                instead=f"given={{{states[0].name!r}: …}}",
-            )
+        states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
+        for name in given or {}:
+            if name not in places:
+                raise UnknownColumn(
+                    f"The column {name!r} is unknown",
+                    why=f"the model has {', '.join(places)}",
+                    instead=f"given={{{states[0].name!r}: …}}",
+                )
         allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
         mixture, share = conditioned(self.mixture, states, allowed)
         if share <= 0:
@@ -118,18 +117,14 @@ class SyntheticModel:
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
         if wanted > _MOST_ROWS:
-            raise InvalidParameter(
-                f"n={wanted:,} is invalid",
-                why=f"at most {_MOST_ROWS:,} rows are drawn at once",
-                instead=f"model.sample({_MOST_ROWS})",
-            )
+            why = f"at most {_MOST_ROWS:,} rows are drawn at once"
+            raise InvalidParameter(f"n={wanted:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
         source = default_random() if random is None else random
         if self.rules:
             codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), source)
         else:
-            codes = drawn(
-                mixture, states, [allowed.get(place, each.pieces) for place, each in enumerate(states)], int(wanted), source
-            )
+            pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
+            codes = drawn(mixture, states, pieces, int(wanted), source)
         return Frame({each.name: each.series(column) for each, column in zip(states, codes, strict=True)})
 
     def _share(self, share: float, mixture: Mixture, allowed: Mapping[int, Pieces]) -> float:
@@ -220,31 +215,20 @@ class SyntheticModel:
 
     def to_json(self) -> str:
         """The model as JSON: plain numbers and texts, nothing that runs."""
+        found = self.measured
         document = {
             "format": _WITH_RULES if self.rules else _FORMAT,
             "kind": "synthetic model",
-            "table": self.table,
-            "method": self.method,
-            "why": self.why,
+            **{name: getattr(self, name) for name in ("table", "method", "why", "rows", "rows_error", "population", "marked")},
             "columns": [{"name": each.name, "declared": each.domain.describe(), "bins": _bins(each)} for each in self.columns],
             "weights": _listed(self.mixture.weights),
             "probabilities": [_listed(column) for column in self.mixture.columns],
-            "rows": self.rows,
-            "rows_error": self.rows_error,
             "cost": guarantee_to_plain(self.cost),
-            "population": self.population,
             "charges": list(self.charges),
-            "marked": self.marked,
-            "measured": None
-            if self.measured is None
-            else [_tabled(*each, bool(self.measured.rounds)) for each in self.measured.readings],
+            "measured": None if found is None else [_tabled(*each, bool(found.rounds)) for each in found.readings],
         }
         if self.rules:
-            document |= {
-                "rules": list(self.rules),
-                "unmapped": list(self.unmapped),
-                "acceptance": self.acceptance,
-            }
+            document |= {"rules": list(self.rules), "unmapped": list(self.unmapped), "acceptance": self.acceptance}
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -262,14 +246,12 @@ class SyntheticModel:
             f"synthetic model of {self.table!r}, method {self.method!r}" + (f" ({self.why})" if self.why else ""),
             f"  rows: {self.rows:,.0f} ± {1.96 * self.rows_error:,.0f} (95 %)",
             *(f"  {each.words()}" for each in self.columns),
-            *(
-                f"  rule: {text}" + (" (not of the rows that were counted)" if text in self.unmapped else "")
-                for text in self.rules
-            ),
-            f"  cost: {self.cost} of population {self.population!r}; rows drawn from it cost nothing more",
         ]
+        aside = dict.fromkeys(self.unmapped, " (not of the rows that were counted)")
+        lines += [f"  rule: {text}{aside.get(text, '')}" for text in self.rules]
         if self.rules:
-            lines.insert(-1, f"  {self.acceptance:.1%} of what is drawn can obey the rules, and is kept")
+            lines.append(f"  {self.acceptance:.1%} of what is drawn can obey the rules, and is kept")
+        lines.append(f"  cost: {self.cost} of population {self.population!r}; rows drawn from it cost nothing more")
         if self.marked:
             lines.append("  MARKED: the noise came from a test's generator and protects nobody")
         return "\n".join(lines)
@@ -289,44 +271,68 @@ def load(path: str | Path) -> SyntheticModel:
 
 
 def _read(document: Mapping[str, Any]) -> SyntheticModel:
-    if document["kind"] != "synthetic model":
-        raise _refused("it is not a synthetic model")
-    if document["format"] not in (_FORMAT, _WITH_RULES):
-        raise _refused(f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}")
-    if document["method"] not in get_args(Method):
-        raise _refused(f"its method {document['method']!r} is unknown")
-    columns = tuple(_column(each) for each in document["columns"])
+    _need(document["kind"] == "synthetic model", "it is not a synthetic model")
+    known = f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}"
+    _need(document["format"] in (_FORMAT, _WITH_RULES), known)
+    _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
+    columns, listed = tuple(_column(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
-    if not columns or not 1 <= len(weights) <= _MOST_COMPONENTS or len(document["probabilities"]) != len(columns):
-        raise _refused("its columns and probabilities don't belong together")
-    shares = [
-        _shares(each, (len(weights), column.number)) for each, column in zip(document["probabilities"], columns, strict=True)
-    ]
+    belong = (
+        bool(columns)
+        and max(each.number for each in columns) < 2**16
+        and 1 <= len(weights) <= _MOST_COMPONENTS
+        and len(listed) == len(columns)
+    )
+    _need(belong, "its columns and probabilities don't belong together")
+    shares = tuple(_shares(each, (len(weights), column.number)) for each, column in zip(listed, columns, strict=True))
     rows, error = float(document["rows"]), float(document["rows_error"])
-    if not (np.isfinite([rows, error]).all() and error >= 0):
-        raise _refused("its number of rows is not a number")
+    _need(bool(np.isfinite([rows, error]).all()) and error >= 0, "its number of rows is not a number")
     acceptance = float(document.get("acceptance", 1.0))
-    if not 0 <= acceptance <= 1:
-        raise _refused("its share of rows that obey the rules is no share")
+    _need(0 <= acceptance <= 1, "its share of rows that obey the rules is no share")
+    cost = guarantee_from_plain(document["cost"])
+    _need(cost is not None, "its guarantee is of an unknown kind")
+    origin: Any = {
+        "cost": cost,
+        "population": str(document["population"]),
+        "charges": tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        "marked": bool(document["marked"]),
+    }
+    sizes, tables = tuple(each.number for each in columns), document.get("measured")
     model = SyntheticModel(
         table=str(document["table"]),
         method=document["method"],
         why=str(document["why"]),
         columns=columns,
-        mixture=Mixture(weights, tuple(shares)),
+        mixture=Mixture(weights, shares),
         rows=rows,
         rows_error=error,
-        cost=_guarantee(document["cost"]),
-        population=str(document["population"]),
-        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
-        marked=bool(document["marked"]),
-        measured=_measured(document, columns),
+        measured=None if tables is None else _measured(tables, sizes, document["method"], origin),
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
+        **origin,
     )
     _ = model.ruled  # what can't be read is refused here
     return model
+
+
+def _measured(tables: Any, sizes: tuple[int, ...], method: str, origin: Mapping[str, Any]) -> Marginals:
+    """The released tables."""
+    found: list[tuple[Marginal, Noisy]] = []
+    for each in tables:
+        kept = tuple(int(place) for place in each["columns"])
+        belong = sorted(set(kept)) == list(kept) and all(0 <= place < len(sizes) for place in kept)
+        _need(belong, "a measured table names no columns of it")
+        counts = np.array(each["counts"], dtype=np.float64).reshape([sizes[place] for place in kept])
+        variance, fourth, largest = noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
+        finite = bool(np.isfinite(counts).all() and np.isfinite(noise).all())
+        _need(finite and min(noise) >= 0, "a measured table holds no numbers")
+        laplace, number = bool(each["laplace"]), int(each.get("round", 0))
+        found.append((kept, Noisy(counts, variance, laplace, fourth=fourth, largest=largest, round=number)))
+    known = combined(found)
+    _need({(place,) for place in range(len(sizes))} <= set(known), "a table of one column is missing")
+    rounds = tuple(found) if method in get_args(Adaptive) else ()
+    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram", **origin)
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
@@ -339,38 +345,6 @@ def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
         "largest": table.largest,
         **({"round": table.round} if chosen else {}),
     }
-
-
-def _measured(document: Mapping[str, Any], columns: tuple[States, ...]) -> Marginals | None:
-    """The released tables, where the file has them."""
-    told = document.get("measured")
-    if told is None:
-        return None
-    sizes = tuple(each.number for each in columns)
-    found: list[tuple[Marginal, Noisy]] = []
-    for each in told:
-        kept = tuple(int(place) for place in each["columns"])
-        if sorted(set(kept)) != list(kept) or any(place < 0 or place >= len(sizes) for place in kept):
-            raise _refused("a measured table names no columns of it")
-        counts = np.array(each["counts"], dtype=np.float64).reshape([sizes[place] for place in kept])
-        noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
-        if not np.isfinite(counts).all() or not np.isfinite(noise).all() or min(noise) < 0:
-            raise _refused("a measured table holds no numbers")
-        told_round = int(each.get("round", 0))
-        found.append((kept, Noisy(counts, noise[0], bool(each["laplace"]), fourth=noise[1], largest=noise[2], round=told_round)))
-    tables = combined(found)
-    if not {(place,) for place in range(len(sizes))} <= set(tables):
-        raise _refused("a table of one column is missing")
-    return Marginals(
-        sizes=sizes,
-        tables=tables,
-        rounds=tuple(found) if document["method"] in get_args(Adaptive) else (),
-        cost=_guarantee(document["cost"]),
-        population=str(document["population"]),
-        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
-        marked=bool(document["marked"]),
-        whole=document["method"] == "histogram",
-    )
 
 
 def _bins(states: States) -> Any:
@@ -397,16 +371,14 @@ def _listed(values: Any) -> Any:
 
 def _shares(told: Any, shape: tuple[int, ...]) -> Any:
     found = np.array(told, dtype=np.float64)
-    if found.shape != shape or not (found >= 0).all() or not np.allclose(found.sum(axis=-1), 1, atol=1e-3):
-        raise _refused("its probabilities are not probabilities")
+    fine = found.shape == shape and bool((found >= 0).all()) and np.allclose(found.sum(axis=-1), 1, atol=1e-3)
+    _need(fine, "its probabilities are not probabilities")
     return found
 
 
-def _guarantee(told: Mapping[str, str]) -> Guarantee:
-    found = guarantee_from_plain(told)
-    if found is None:
-        raise _refused("its guarantee is of an unknown kind")
-    return found
+def _need(fine: bool, why: str) -> None:
+    if not fine:
+        raise _refused(why)
 
 
 def _refused(why: str) -> InvalidParameter:

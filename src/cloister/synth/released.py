@@ -24,20 +24,23 @@ or not. Such margins are wider than they need be: what is *measured* holds with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, combinations
 from math import log2
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.session.releases.spreads import spreads
 from cloister.session.workloads.marginals import Marginal
-from cloister.synth.cutting import Cut, Integers
-from cloister.synth.measuring import Marginals, Noisy
+from cloister.synth.cutting import Cut
+from cloister.synth.measuring import Floats, Marginals, Noisy
+from cloister.synth.states import Integers
 
-Floats = npt.NDArray[np.float64]
+Truths = npt.NDArray[np.bool_]
 _MOST_SUBSETS = 2  # columns of a table that bounds are taken from: no larger ones are measured
 _MOST_CHOSEN = 3  # the same where tables were chosen: whichever were, so that the count of bounds follows from the question
 
@@ -55,10 +58,6 @@ class Evidence:
     level: float = 1.0
     """What part of the allowed failures this reading may have: all of them, unless its tables were chosen."""
 
-    def confidence(self, wanted: float) -> float:
-        """At which confidence it is read, so that an answer holds at the one that is wanted."""
-        return 1 - (1 - wanted) * self.level
-
 
 @dataclass(frozen=True, eq=False)
 class Functional:
@@ -71,6 +70,16 @@ class Functional:
     step: Floats
     level: float
     """That of the evidence."""
+
+    def deviations(self, confidence: float) -> Floats:
+        """How many standard deviations the noise stays within at a confidence: by the continuous laws."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share, kurtosis = np.nan_to_num(self.largest / self.square), np.nan_to_num(self.fourth / self.square**2)
+        return np.asarray(spreads(share, kurtosis, 1 - (1 - confidence) * self.level))
+
+    def width(self, confidence: float) -> Floats:
+        """The half-width of each sum at a confidence: and half of the widest step of the discrete law."""
+        return np.asarray(np.sqrt(self.square) * self.deviations(confidence) + self.step)
 
 
 def read(found: Marginals, places: Sequence[int], cuts: dict[int, Cut]) -> Evidence | None:
@@ -95,14 +104,12 @@ def _mean(
     counts = np.zeros([found.sizes[place] for place in wanted])
     for weight, (kept, table) in zip(trust, parts, strict=True):
         counts += weight * table.counts.sum(axis=tuple(axis for axis, place in enumerate(kept) if place not in wanted))
-    cells = np.ones(())
     for axis, place in enumerate(wanted):
         counts = cuts[place].merged(counts, axis)
-        cells = np.multiply.outer(cells, cuts[place].sizes())
     noises = [(weight, number, table) for weight, number, (_, table) in zip(trust, rest, parts, strict=True)]
     return Evidence(
         counts=counts,
-        cells=cells,
+        cells=cells_of(cuts, wanted),
         variance=float(sum(weight**2 * number * table.variance for weight, number, table in noises)),
         fourth=float(sum(weight**4 * number * table.fourth for weight, number, table in noises)),
         largest=float(max(weight**2 * table.largest for weight, number, table in noises)),
@@ -129,13 +136,9 @@ def functional(evidence: Evidence, cells: Integers, groups: Integers, weights: F
     )
 
 
-def width(noise: Functional, confidence: float) -> Floats:
-    """The half-width of each sum at a confidence: by the continuous laws, and half of the widest step of the discrete one."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.nan_to_num(noise.largest / noise.square)
-        kurtosis = np.nan_to_num(noise.fourth / noise.square**2)
-    level = 1 - (1 - confidence) * noise.level
-    return np.asarray(np.sqrt(noise.square) * spreads(share, kurtosis, level) + noise.step)
+def cells_of(cuts: Mapping[int, Cut], places: Sequence[int]) -> Floats:
+    """How many cells of states each combination of classes has."""
+    return reduce(np.multiply.outer, (cuts[place].sizes() for place in places), np.ones(()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +152,22 @@ class Reading:
     number: int
     """How many groups there are."""
 
+    @property
+    def shape(self) -> list[int]:
+        """How many pieces each column has."""
+        return [len(self.cuts[place].of) for place in self.places]
+
+    def spread(self, place: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What each piece of a column has, over all combinations."""
+        axis, shape = self.places.index(place), self.shape
+        return np.broadcast_to(values.reshape([-1 if each == axis else 1 for each in range(len(shape))]), shape).ravel()
+
     def cells(self, subset: Sequence[int]) -> Integers:
         """The flat place of each combination among the classes of some columns."""
-        shape = [len(self.cuts[place].of) for place in self.places]
-        found = np.zeros(shape, dtype=np.int64)
+        found = np.zeros(len(self.group), dtype=np.int64)
         for place in subset:
-            axis = self.places.index(place)
-            along = self.cuts[place].of.reshape([-1 if each == axis else 1 for each in range(len(shape))])
-            found = found * self.cuts[place].number + along
-        return found.ravel()
+            found = found * self.cuts[place].number + self.spread(place, self.cuts[place].of)
+        return found
 
 
 def projected(reading: Reading, subset: Sequence[int], weights: Floats, *, largest: bool) -> tuple[Integers, Integers, Floats]:
@@ -202,7 +212,7 @@ def bounds(
     for subset, evidence in known.items():
         for weights, kept, largest in ((low, lows, False), (high, highs, True)):
             sums = functional(evidence, *projected(reading, subset, weights, largest=largest), reading.number)
-            reach = width(sums, level)
+            reach = sums.width(level)
             kept.append(sums.value + (reach if largest else -reach))
     for one, other in joined:
         if one in known and other in known:
@@ -226,7 +236,7 @@ def _joined(
     for subset, sign in ((one, 1), (other, 1), (shared, -1)):
         cells, groups, largest = projected(reading, subset, weights, largest=True)
         sums = functional(known[subset], cells, groups, largest, reading.number)
-        total += sign * sums.value - width(sums, level)
+        total += sign * sums.value - sums.width(level)
         every = np.zeros((reading.number, known[subset].counts.size), dtype=np.int8)
         every[groups, cells] = sign
         over += every[:, reading.cells(subset)]

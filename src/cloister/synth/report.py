@@ -19,21 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, pi
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cloister.anonymize.paper import bars, document, facts, section, table
-from cloister.errors import InvalidParameter
-from cloister.printable import escape, json_of
+from cloister.anonymize.document import Document, Part, drawn, facts, listed, said, section, table
+from cloister.anonymize.paper import bars
+from cloister.printable import escape
 from cloister.privacy import Guarantee, Inference
 from cloister.privacy.plain import guarantee_to_plain
-from cloister.session import text_table
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals
-from cloister.synth.mixture import Floats, Mixture
-from cloister.synth.released import Functional, width
+from cloister.synth.mixture import Mixture
+from cloister.synth.released import Functional
 from cloister.synth.states import States
 from cloister.synth.typical import LEAST_SIGNAL, refits
 from cloister.synth.workload import MOST_CELLS
@@ -54,6 +52,7 @@ LIMITS = (
     "Dependence among more columns than were measured together, and shapes inside a bin, are not kept on purpose.",
 )
 """What every report says of itself."""
+_MARKED = "MARKED: the noise came from a test's generator and protects nobody."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +67,12 @@ class Measured:
     margin: tuple[float, float]
     """Of a cell, at 95 %: the least and the largest, in rows. It covers the noise alone."""
 
+    def line(self) -> list[str]:
+        """Of a table."""
+        low, high = (_rows(margin) for margin in self.margin)
+        margin = f"± {low}" if low == high else f"± {low} to {high}"
+        return [ORDERS.get(self.order, f"{self.order} columns"), f"{self.tables} of {self.of}", f"{self.cells:,}", margin]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
@@ -80,6 +85,24 @@ class Expected:
     high: float | None
     again: float
     """What a table of so many rows, drawn again from the same people, would be off by."""
+
+    def line(self) -> list[str]:
+        """Of a table."""
+        told = ["not known", ""]
+        if self.value is not None and self.low is not None and self.high is not None:
+            told = [f"{self.value:.2g}", f"{self.low:.2g} to {self.high:.2g}"]
+        return [ORDERS[self.order], *told, f"{self.again:.2g}" if self.tables else ""]
+
+
+class Bar(NamedTuple):
+    """One state in a picture: its bar, and the ends of its error bar, from the top."""
+
+    x: float
+    width: float
+    middle: float
+    top: float
+    high: float
+    low: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +117,30 @@ class Picture:
     """Empty in a model of an old file, which has no measured counts; likewise the margin."""
     margin: float
 
+    def bars(self, width: float, height: float) -> list[Bar]:
+        """Where they stand in a picture of that size: the model's, with error bars about what was measured."""
+        counts = self.counts or self.model
+        top = max(1.0, *(max(own, count + self.margin) for own, count in zip(self.model, counts, strict=True)))
+        step = width / len(self.model)
+
+        def at(value: float) -> float:
+            return height * (1 - max(value, 0.0) / top)
+
+        return [
+            Bar(
+                x=place * step,
+                width=max(step * 0.8, 0.5),
+                middle=(place + 0.4) * step,
+                top=at(own),
+                high=at(count + self.margin),
+                low=at(count - self.margin),
+            )
+            for place, (own, count) in enumerate(zip(self.model, counts, strict=True))
+        ]
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Report:
+class Report(Document):
     """What `SyntheticModel.report` gives: text, plain data, a page.
 
     >>> from cloister.session.examples import small_door
@@ -124,6 +168,11 @@ class Report:
     """How often the best guess between two values of a person can be right."""
     marked: bool
 
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return f"Synthetic table of {self.table}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain texts, numbers and lists."""
         plain: dict[str, Any] = {
@@ -138,90 +187,52 @@ class Report:
             plain[name] = [_plain(each) for each in getattr(self, name)]
         return plain
 
-    def __repr__(self) -> str:
-        heads, lines = self._expected()
-        parts = [
-            f"synthetic table of {self.table!r}, method {self.method!r}" + (f": {self.why}" if self.why else ""),
-            f"cost: {self.cost} of population {self.population!r}; rows and answers from the model cost nothing more",
-            self._guarantee(),
-            f"rows: {self.rows:,.0f} ± {self.rows_margin:,.0f} at 95 % confidence; columns: {len(self.columns)}",
-            "",
-            "what was measured; the margin of error at 95 % confidence, in rows, covers the noise alone",
-            text_table(*self._measured()),
-            "",
-            "expected error: mean total variation, the share of rows that would have to move",
-            text_table(heads, lines),
-            "",
-            *LIMITS,
-        ]
-        if self.marked:
-            parts.insert(0, _MARKED)
-        return "\n".join(parts)
-
-    def to_html(self, *, title: str = "") -> str:
-        """One page with nothing to fetch and no script, for reading and printing."""
-        title = title or f"Synthetic table of {self.table}"
-        parts = [f"<p class='said warned'>{escape(_MARKED)}</p>"] if self.marked else []
-        known = [("data set", self.table), ("columns", ", ".join(self.columns)), ("method", self.method), ("why", self.why)]
-        known += [("rows", f"{self.rows:,.0f}, margin of error {self.rows_margin:,.0f} at 95 % confidence")]
-        known += [("cost", f"{self.cost}, of population {self.population}")]
-        parts += [
-            f"<p class='said'>{escape(self._guarantee())}</p>",
-            section("The table", facts([each for each in known if each[1]])),
-            section(
-                "What was measured", table(*self._measured(), numbers=(1, 2, 3), caption="Margins at 95 % confidence, in rows.")
-            ),
-            section(
-                "Expected error",
-                "<p>Mean total variation: the share of rows that would have to move. The range is from trials on other "
-                "tables.</p>",
-                table(*self._expected(), numbers=(1, 2, 3)),
-                _ranges(self.expected),
-            ),
-            section(
-                "Each column",
-                "<p class='soft'>Bars: rows that the model expects. Error bars: the noisy count that was measured, with its "
-                "margin of error at 95 % confidence, which covers the noise alone.</p>",
-                *(_drawn(each) for each in self.pictures),
-            ),
-            section("Limits", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in LIMITS) + "</ul>"),
-        ]
-        return document(title, *parts)
-
-    _repr_html_ = to_html
-
-    def save(self, path: str | Path) -> None:
-        """Write it, by the ending: .html, .json or .txt."""
-        save(self, path)
-
-    def _guarantee(self) -> str:
-        return (
+    def parts(self) -> list[Part]:
+        """The mark, the guarantee, what was measured, what to expect, each column, and what no report can say."""
+        guarantee = (
             f"{self.cost}: the best guess whether one person is in the data is right with a probability of at most "
             f"{_up(self.present)} (50 % without the table); the best guess between two values of a person, of at most "
             f"{_up(self.value)}."
         )
-
-    def _measured(self) -> tuple[list[str], list[list[str]]]:
-        lines = []
-        for each in self.measured:
-            low, high = (_rows(margin) for margin in each.margin)
-            margin = f"± {low}" if low == high else f"± {low} to {high}"
-            lines.append(
-                [ORDERS.get(each.order, f"{each.order} columns"), f"{each.tables} of {each.of}", f"{each.cells:,}", margin]
-            )
-        return ["tables of", "measured", "cells", "margin of a cell"], lines
-
-    def _expected(self) -> tuple[list[str], list[list[str]]]:
-        lines = []
-        for each in self.expected:
-            known = each.value is not None and each.low is not None and each.high is not None
-            value = f"{each.value:.2g}" if known else "not known"
-            span = f"{each.low:.2g} to {min(each.high or 0.0, 1.0):.2g}" if known else ""
-            lines.append([ORDERS[each.order], value, span, f"{each.again:.2g}" if each.tables else ""])
-        return ["tables of", "expected", "range", "the people drawn again"], lines
-
-
-_MARKED = "MARKED: the noise came from a test's generator and protects nobody."
+        known = facts(
+            ("data set", self.table),
+            ("columns", ", ".join(self.columns)),
+            ("method", self.method),
+            ("why", self.why),
+            ("rows", f"{self.rows:,.0f}, margin of error {self.rows_margin:,.0f} at 95 % confidence"),
+            ("cost", f"{self.cost}, of population {self.population}; rows and answers from the model cost nothing more"),
+        )
+        words = "Mean total variation: the share of rows that would have to move. The range is from trials on other tables."
+        legend = (
+            "<p class='soft'>Bars: rows that the model expects. Error bars: the noisy count that was measured, with its margin "
+            "of error at 95 % confidence, which covers the noise alone.</p>"
+        )
+        return [
+            *([said(_MARKED, kind="said warned")] if self.marked else []),
+            said(guarantee, kind="said"),
+            section("The table", known),
+            section(
+                "What was measured",
+                table(
+                    ["tables of", "measured", "cells", "margin of a cell"],
+                    [each.line() for each in self.measured],
+                    numbers=(1, 2, 3),
+                    caption="Margins at 95 % confidence, in rows: they cover the noise alone.",
+                ),
+            ),
+            section(
+                "Expected error",
+                said(words),
+                table(
+                    ["tables of", "expected", "range", "the people drawn again"],
+                    [each.line() for each in self.expected],
+                    numbers=(1, 2, 3),
+                ),
+                drawn(_ranges(self.expected)),
+            ),
+            section("Each column", drawn(legend, *(_drawn(each) for each in self.pictures))),
+            section("Limits", listed(LIMITS)),
+        ]
 
 
 def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _: None) -> Report:
@@ -236,7 +247,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         columns=tuple(each.words() for each in model.columns),
         rows=model.rows,
         rows_margin=1.96 * model.rows_error,
-        measured=() if found is None else _of_orders(found),
+        measured=tuple(_of_order(found, each) for each in sorted({len(kept) for kept in found.tables})) if found else (),
         expected=tuple(_expected(model, others, sizes, order) for order in ORDERS if order <= len(sizes)),
         pictures=pictures_of(model),
         cost=model.cost,
@@ -270,36 +281,16 @@ def labels_of(states: States) -> tuple[str | None, ...]:
     return (*words, *([None] if states.domain.nullable else []))
 
 
-def save(report: Any, path: str | Path) -> None:
-    """Write what has `to_html`, `to_dict` and a text, by the ending of the file."""
-    path = Path(path)
-    forms: dict[str, Callable[[], str]] = {
-        ".html": report.to_html,
-        ".json": lambda: json_of(report.to_dict(), indent=1, allow_nan=False) + "\n",
-        ".txt": lambda: f"{report}\n",
-    }
-    if path.suffix not in forms:
-        raise InvalidParameter(
-            f"The file {path.name!r} is invalid", why="its ending names no format", instead=f'"{path.stem}.html"'
-        )
-    path.write_text(forms[path.suffix](), encoding="utf-8")
-
-
-def _of_orders(found: Marginals) -> tuple[Measured, ...]:
-    lines = []
-    for order in sorted({len(kept) for kept in found.tables}):
-        tables = {kept: each for kept, each in found.tables.items() if len(kept) == order}
-        margins = [_margin(found, kept) for kept in tables]
-        lines.append(
-            Measured(
-                order=order,
-                tables=len(tables),
-                of=comb(len(found.sizes), order),
-                cells=sum(each.counts.size for each in tables.values()),
-                margin=(min(margins), max(margins)),
-            )
-        )
-    return tuple(lines)
+def _of_order(found: Marginals, order: int) -> Measured:
+    tables = {kept: each for kept, each in found.tables.items() if len(kept) == order}
+    margins = [_margin(found, kept) for kept in tables]
+    return Measured(
+        order=order,
+        tables=len(tables),
+        of=comb(len(found.sizes), order),
+        cells=sum(each.counts.size for each in tables.values()),
+        margin=(min(margins), max(margins)),
+    )
 
 
 def _margin(found: Marginals, kept: Marginal) -> float:
@@ -311,63 +302,45 @@ def _margin(found: Marginals, kept: Marginal) -> float:
         level = 0.5 ** (1 + turns.index(each.round)) if found.rounds else 1.0
         step = one * (0.5 if each.variance else 0.0)
         whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, step, level)
-        widths.append(float(np.floor(width(whole, 0.95)[0])))
+        widths.append(float(np.floor(whole.width(0.95)[0])))
     return min(widths)
 
 
 def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
     """The largest order all of whose tables (of up to 10⁴ cells) were measured."""
-    found = model.measured
-    order = 0
-    while found is not None and order < len(sizes):
-        every = [each for each in combinations(range(len(sizes)), order + 1) if cells(sizes, each) <= MOST_CELLS]
-        if not every or not all(any(set(each) <= set(kept) for kept in found.tables) for each in every):
-            break
-        order += 1
-    return order
+    known = [] if model.measured is None else [set(kept) for kept in model.measured.tables]
+    for order in range(len(sizes)):
+        every = [set(each) for each in combinations(range(len(sizes)), order + 1) if cells(sizes, each) <= MOST_CELLS]
+        if not every or not all(any(each <= kept for kept in known) for each in every):
+            return order
+    return len(sizes)
 
 
 def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int, ...], order: int) -> Expected:
-    chosen, rows = tables_of(sizes, order), max(model.rows, 1.0)
-    complete = _complete(model, sizes)
-    told = bool(chosen) and model.method != "histogram" and (order <= complete or order == complete + 1 == 3)
-    apart: list[float] = []
-    again: list[float] = []
-    for kept in chosen:
-        own = model.mixture.marginal(kept)
-        again.append(float(np.sqrt(2 * own * np.maximum(1 - own, 0) / (pi * rows)).sum() / 2))
-        if told:
-            apart.append(float(np.mean([np.abs(other.marginal(kept) - own).sum() / 2 for other in others])))
-    mean = float(np.mean(apart)) if apart else None
+    chosen, complete = tables_of(sizes, order), _complete(model, sizes)
     faint = model.measured is not None and model.measured.signal() < LEAST_SIGNAL
-    low, high = _NEXT if order > complete else _FAINT if faint else _SURE
-    if faint and order > complete:
-        mean = None
+    own = [model.mixture.marginal(kept) for kept in chosen]
+    again = [np.sqrt(2 * each * np.maximum(1 - each, 0) / (pi * max(model.rows, 1.0))).sum() / 2 for each in own]
+    mean = low = high = None
+    if chosen and model.method != "histogram" and (order <= complete or (order == complete + 1 == 3 and not faint)):
+        told = zip(chosen, own, strict=True)
+        mean = float(np.mean([[np.abs(other.marginal(kept) - each).sum() / 2 for other in others] for kept, each in told]))
+        least, most = _NEXT if order > complete else _FAINT if faint else _SURE
+        low, high = least * mean, min(most * mean, 1.0)
     return Expected(
-        order=order,
-        tables=len(chosen),
-        value=mean,
-        low=None if mean is None else low * mean,
-        high=None if mean is None else min(high * mean, 1.0),
-        again=float(np.mean(again)) if again else 0.0,
+        order=order, tables=len(chosen), value=mean, low=low, high=high, again=float(np.mean(again)) if again else 0.0
     )
 
 
 def pictures_of(model: SyntheticModel) -> tuple[Picture, ...]:
     """Each column of a model."""
-    return tuple(_picture(model, place) for place in range(len(model.columns)))
-
-
-def _picture(model: SyntheticModel, place: int) -> Picture:
-    known = None if model.measured is None else model.measured.tables[(place,)]
-    own: Floats = model.mixture.marginal((place,)) * max(model.rows, 0.0)
-    return Picture(
-        name=model.columns[place].name,
-        labels=labels_of(model.columns[place]),
-        model=tuple(own.tolist()),
-        counts=() if known is None else tuple(known.counts.tolist()),
-        margin=0.0 if model.measured is None else _margin(model.measured, (place,)),
-    )
+    found = []
+    for place, states in enumerate(model.columns):
+        own = model.mixture.marginal((place,)) * max(model.rows, 0.0)
+        known = () if model.measured is None else tuple(model.measured.tables[(place,)].counts.tolist())
+        margin = 0.0 if model.measured is None else _margin(model.measured, (place,))
+        found.append(Picture(name=states.name, labels=labels_of(states), model=tuple(own.tolist()), counts=known, margin=margin))
+    return tuple(found)
 
 
 def _plain(line: Any) -> dict[str, Any]:
@@ -399,21 +372,14 @@ def _ranges(expected: Sequence[Expected]) -> str:
 def _drawn(picture: Picture) -> str:
     """Bars with error bars, and the numbers under them."""
     counts = picture.counts or picture.model
-    top = max(1.0, *(max(a, b + picture.margin) for a, b in zip(picture.model, counts, strict=True)))
-    step = _WIDTH / len(picture.model)
-
-    def height(value: float) -> float:
-        return _HEIGHT * (1 - max(value, 0.0) / top)
-
     parts = []
-    for place, (own, count) in enumerate(zip(picture.model, counts, strict=True)):
-        x, y = place * step, height(own)
+    for bar in picture.bars(_WIDTH, _HEIGHT):
         parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(step * 0.8, 0.5):.1f}" height="{_HEIGHT - y:.1f}" fill="var(--first)"/>'
+            f'<rect x="{bar.x:.1f}" y="{bar.top:.1f}" width="{bar.width:.1f}" height="{_HEIGHT - bar.top:.1f}" '
+            'fill="var(--first)"/>'
         )
         if picture.counts:
-            low, high, middle = height(count - picture.margin), height(count + picture.margin), x + 0.4 * step
-            parts.append(f'<path d="M{middle:.1f} {high:.1f}V{low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
+            parts.append(f'<path d="M{bar.middle:.1f} {bar.high:.1f}V{bar.low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
     name = escape(picture.name)
     lines = [
         ["missing" if label is None else label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]
@@ -421,7 +387,7 @@ def _drawn(picture: Picture) -> str:
     ]
     shown = table(
         ["value", "model", "measured"], lines, numbers=(1, 2), caption=f"{picture.name}, margin ± {_rows(picture.margin)}"
-    )
+    ).html
     return (
         f"<h3>{name}</h3>"
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT + 1}" role="img"><title>{name}: rows by value, '

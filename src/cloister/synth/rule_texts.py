@@ -10,10 +10,11 @@ knows columns, literals and functions alone. What reads rows of other tables, co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
@@ -22,23 +23,10 @@ from cloister.errors import CloisterError, UnknownColumn
 from cloister.query.dialect import dialect_named, parser_of
 from cloister.query.parse import parse
 from cloister.query.words import check_words, unheard
-from cloister.synth.rules import leaves, refused
-from cloister.tables import (
-    And,
-    Base,
-    Category,
-    Column,
-    Compare,
-    Domain,
-    Expression,
-    Extended,
-    In,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    PrivateTable,
-)
+from cloister.synth.cutting import leaves, literals
+from cloister.synth.rules import Rule, refused
+from cloister.tables import And, Base, Category, Column, Compare, Domain, Extended, In, IsNull, Literal, Not, Or, PrivateTable
+from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scalars import Case, Const, Scalar, Truth
 
 _LONGEST = 1_000
@@ -47,43 +35,49 @@ _CHAINED = (TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.
 _JOINS = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN)
 
 
-def read(text: str, table: str, domains: Mapping[str, Domain]) -> tuple[Expression, tuple[tuple[str, Scalar], ...]]:
-    """The condition that a text writes, and the computed columns that it stands on.
+def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
+    """The conditions that a text joins by AND, each with the computed columns that it stands on.
 
     >>> from cloister.tables import Integer
     >>> columns = {"a": Integer(0, 9), "b": Integer(0, 9, nullable=True)}
-    >>> read("a < 5 => missing(b)", "t", columns)[0] == Or(IsNull("b"), Not(Compare("<", Column("a"), Literal(5))))
+    >>> [rule] = read("a < 5 => missing(b)", "t", columns)
+    >>> rule.condition == Or(IsNull("b"), Not(Compare("<", Column("a"), Literal(5))))
     True
     """
+    names = list(domains)
     if not isinstance(text, str) or not text.strip():
-        raise refused(text, "a rule is a text, and says something of columns", domains)
+        raise refused(text, "a rule is a text, and says something of columns", names)
     if len(text) > _LONGEST:
-        raise refused(f"{text[:40]}…", f"it is longer than {_LONGEST:,} characters", domains)
+        raise refused(f"{text[:40]}…", f"it is longer than {_LONGEST:,} characters", names)
     try:
         written = _sql(text)
-        rows = PrivateTable({name: [] for name in domains}, domains)
         quoted = '"' + table.replace('"', '""') + '"'
         asked = f"SELECT COUNT(*) AS n FROM {quoted} WHERE {written}"  # noqa: S608 no engine reads it
-        question = parse(asked, {table: rows}).question
+        question = parse(asked, {table: PrivateTable({name: [] for name in names}, domains)}).question
     except UnknownColumn:
         raise
     except CloisterError as error:
-        raise refused(text, f"{error.what}: {error.why}", domains) from None
+        raise refused(text, f"{error.what}: {error.why}", names) from None
     except (SqlglotError, RecursionError):
-        raise refused(text, "it can't be read", domains) from None
-    computed: list[tuple[str, Scalar]] = []
-    relation = question.table
+        raise refused(text, "it can't be read", names) from None
+    computed: dict[str, Scalar] = {}
+    relation, condition = question.table, question.where
     while isinstance(relation, Extended):
-        computed[:0] = relation.scalars
-        relation = relation.source
-    condition = question.where
+        computed, relation = dict(relation.scalars) | computed, relation.source
     if condition is None or not isinstance(relation, str | Base):
-        raise refused(text, "it is no condition on columns", domains)
-    condition = _plain(condition, dict(computed))
-    _check_values(text, condition, domains)
-    computed = _listed(condition, dict(computed), domains)
-    used = condition.columns()
-    return condition, tuple(each for each in computed if each[0] in used)
+        raise refused(text, "it is no condition on columns", names)
+    condition = _plain(condition, computed)
+    for name, value in _undeclared(condition, domains):
+        raise refused(text, f"{name!r} declares no value {value!r}", names)
+    whole = Rule.of(text, condition, _listed(condition, computed, domains), domains)
+    if not whole.domains:
+        raise refused(text, "it reads no column", names)
+    try:
+        whole.broken({name: np.array([domain.low_code]) for name, domain in whole.domains.items()})
+    except CloisterError as error:
+        raise refused(text, f"{error.what}: {error.why}", names) from None
+    parts = condition.parts if isinstance(condition, And) else (condition,)
+    return [Rule.of(text, part, dict(whole.computed), whole.domains) for part in parts]
 
 
 def _sql(text: str) -> str:
@@ -164,31 +158,24 @@ def _plain(condition: Expression, computed: Mapping[str, Scalar]) -> Expression:
     return condition
 
 
-def _listed(condition: Expression, computed: dict[str, Scalar], domains: Mapping[str, Domain]) -> list[tuple[str, Scalar]]:
+def _listed(condition: Expression, computed: Mapping[str, Scalar], domains: Mapping[str, Domain]) -> dict[str, Scalar]:
     """Computed categories in the order of the column beside them: branches that are never taken list its values."""
+    found = dict(computed)
     for leaf in leaves(condition):
-        if isinstance(leaf, Compare):
-            for one, other in ((leaf.left, leaf.right), (leaf.right, leaf.left)):
-                if isinstance(one, Column) and isinstance(other, Column) and one.name in domains and other.name in computed:
-                    declared = domains[one.name]
-                    if isinstance(declared, Category) and len(declared.options) <= _MOST_LISTED:
-                        never = tuple((Literal(False), Const(value)) for value in declared.options)
-                        computed[other.name] = Case(never, computed[other.name])
-    return list(computed.items())
+        if isinstance(leaf, Compare) and isinstance(leaf.left, Column) and isinstance(leaf.right, Column):
+            for one, other in ((leaf.left.name, leaf.right.name), (leaf.right.name, leaf.left.name)):
+                declared = domains.get(one)
+                if isinstance(declared, Category) and len(declared.options) <= _MOST_LISTED and other in found:
+                    never = tuple((Literal(False), Const(value)) for value in declared.options)
+                    found[other] = Case(never, found[other])
+    return found
 
 
-def _check_values(text: str, condition: Expression, domains: Mapping[str, Domain]) -> None:
-    """Refuses a category that is not declared: most often a slip of the pen, which would forbid all others."""
+def _undeclared(condition: Expression, domains: Mapping[str, Domain]) -> Iterator[tuple[str, Any]]:
+    """Categories that are not declared: most often a slip of the pen, which would forbid all others."""
     for leaf in leaves(condition):
-        name, values = "", list[Any]()
-        if isinstance(leaf, Compare) and leaf.op in ("=", "!="):
-            for column, literal in ((leaf.left, leaf.right), (leaf.right, leaf.left)):
-                if isinstance(column, Column) and isinstance(literal, Literal):
-                    name, values = column.name, [literal.value]
-        elif isinstance(leaf, In):
-            name, values = leaf.column.name, list(leaf.values)
-        domain = domains.get(name)
-        if domain is not None and domain.kind == "category":
-            for value in values:
-                if value is not None and domain.encode(value) is None:
-                    raise refused(text, f"{name!r} declares no value {value!r}", domains)
+        if isinstance(leaf, In) or (isinstance(leaf, Compare) and leaf.op in ("=", "!=")):
+            for name in leaf.columns():
+                domain = domains.get(name)
+                if isinstance(domain, Category):
+                    yield from ((name, value) for value in literals(leaf) if value is not None and domain.encode(value) is None)

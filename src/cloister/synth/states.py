@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.noise import Random
 from cloister.session import Series
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
 
@@ -118,6 +119,16 @@ class States:
     def pieces(self) -> Pieces:
         """All codes; a missing value has one of its own."""
         return self._pieces([(self.domain.low_code, self.domain.high_code)], missing=self.domain.nullable)
+
+    def placed(self, codes: Integers) -> Integers:
+        """The state of each code; -1 for none.
+
+        >>> States("age", Integer(17, 90), Strided("age", 10)).placed(np.array([17, 27, 90, 91])).tolist()
+        [0, 1, 7, -1]
+        """
+        found = np.clip(np.searchsorted(self.starts, codes, side="right") - 1, 0, len(self.starts) - 2)
+        found[codes == self.domain.null_code] = self.number - 1 if self.domain.nullable else -1
+        return np.asarray(found, dtype=np.int64)
 
     def words(self) -> str:
         """The states in words."""
@@ -295,3 +306,23 @@ def _with_missing(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> n
     found = values.astype(object)
     found[missing] = None
     return found
+
+
+def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Sequence[int]) -> Integers:
+    """The exact table of some columns, from the state of each row in all columns; a row without a state there is in no cell.
+
+    >>> counted([np.array([0, 1, -1]), np.array([1, 1, 0])], (2, 2), (0, 1)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    shape = [sizes[place] for place in kept]
+    flat = np.zeros(len(places[0]), dtype=np.int64)
+    inside = np.ones(len(flat), dtype=bool)
+    for place, size in zip(kept, shape, strict=True):
+        flat = flat * size + places[place]
+        inside &= places[place] >= 0
+    return np.bincount(flat[inside], minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+
+
+def uniform(n: int, random: Random) -> npt.NDArray[np.float64]:
+    """Numbers from 0 to below 1, of 53 bits each."""
+    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)

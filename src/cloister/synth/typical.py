@@ -23,17 +23,15 @@ the same model gives the same interval.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from cloister.noise import Random
-from cloister.synth.measuring import Marginals, Noisy
+from cloister.synth.measuring import Floats, Marginals, Noisy
 from cloister.synth.mixture import Mixture, refitted
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_SIGNAL = 20
 MANY = 100
@@ -51,15 +49,7 @@ def refits(found: Marginals, mixture: Mixture, progress: Callable[[str], None]) 
         for number in range(_REFITS):
             progress(f"fitting to redrawn noise, {number + 1} of {_REFITS}")
             tables = {kept: _redrawn(rows * mixture.marginal(kept), table, random) for kept, table in found.tables.items()}
-            again = Marginals(
-                sizes=found.sizes,
-                tables=tables,
-                cost=found.cost,
-                population=found.population,
-                charges=found.charges,
-                marked=found.marked,
-                whole=found.whole,
-            )
+            again = replace(found, tables=tables, rounds=())
             made.append((max(again.rows()[0], 1.0), refitted(again, random)))
         _KNOWN[mixture] = made
     return _KNOWN[mixture]

@@ -172,8 +172,8 @@ def test_a_release_reads_the_version_that_it_names(house: House, owner: Visitor,
     decided = []
     ready = releasing.ready
 
-    def between(*given: Any) -> Any:
-        found = ready(*given)
+    def between(*given: Any, **how: Any) -> Any:
+        found = ready(*given, **how)
         decided.append(next(iter(found.policy.sources)).version)
         if len(decided) == 1:  # as soon as it is decided, the rows are others, and somebody has asked about them
             assert post(house, owner, "/datasets/people/versions", {"upload": new.json()["id"]}).status_code == 201

@@ -14,11 +14,11 @@ from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.anonymizing import releasing
 from cloister.hub.services.anonymizing.order import MOST_LEVELS
 from cloister.hub.services.catalogue import retention
 from cloister.hub.services.catalogue.managing import delete, describe
 from cloister.hub.services.jobs import Workers
+from cloister.hub.work import orders
 from cloister.hub.work.facts import facts_of
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.house import House, Visitor
@@ -97,14 +97,14 @@ def test_of_two_releases_of_one_name_the_second_marks_nothing(house: House, owne
 def test_a_released_table_is_nobody_elses_at_any_moment(house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     other = house.person("analyst", email="bob@example.org")
     seen = []
-    register = releasing.register  # type: ignore[attr-defined]
+    register = orders.register  # type: ignore[attr-defined]
 
     def looked_at(*given: Any, **more: Any) -> DataSet:
         made = register(*given, **more)
         seen.append(get(house, other, "/datasets/people_public").status_code)
         return made
 
-    monkeypatch.setattr(releasing, "register", looked_at)
+    monkeypatch.setattr(orders, "register", looked_at)
     told = run(house, owner, "/anonymised", RELEASE)
     assert told["state"] == "done", told
     seen.append(get(house, other, "/datasets/people_public").status_code)
@@ -148,7 +148,7 @@ def test_nothing_is_kept_of_a_release_whose_standing_ended(
 ) -> None:
     import cloister.anonymize.from_tables as doors
 
-    where, name = (releasing, "register") if late else (doors, "publish_rows")
+    where, name = (orders, "register") if late else (doors, "publish_rows")
     whole = getattr(where, name)
 
     def ended(*given: Any, **more: Any) -> Any:

@@ -170,15 +170,7 @@ class TestProjects:
 
     @pytest.fixture
     def study(self, stage: Stage, bob: Visitor) -> str:
-        with stage.hub.database.begin() as db:
-            db.add(Project(id="study", name="study", title="The study", lead=stage.ana.id, created=stage.hub.now()))
-            db.flush()
-            db.add_all([ProjectMember(project="study", person=each.id, joined=stage.hub.now()) for each in (stage.ana, bob)])
-            members = {"projects": ["study"], "people": [stage.ana.id, bob.id]}
-            about = {"kind": "data-set", "object": stage.people.id, "role": "member", "rules": {"actions": ["question.ask"]}}
-            db.add(Grant(id="to-study", attributes=members, granted_by=stage.owner.id, created=stage.hub.now(), **about))
-            bump(db)
-        return "study"
+        return stage.house.workspace(stage.people, stage.ana, bob, by=stage.owner, actions=["question.ask"])
 
     def works(self, stage: Stage, number: str, who: Visitor) -> tuple[int, bool]:
         return who.client.get(f"/releases/{number}").status_code, number in who.client.get("/projects/study").text

@@ -13,12 +13,12 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.anonymizing import releasing
 from cloister.hub.services.jobs import Workers, submit
 from cloister.hub.services.jobs import workers as room
 from cloister.hub.services.jobs.queue import Claim, claim, give_back
 from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail import verify
+from cloister.hub.work import orders
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from tests.hub.anonymizing.ordering import ORDER as TABLE
@@ -172,7 +172,7 @@ def test_a_table_that_died_before_it_was_kept_is_made_once_more(
     owner, _ = people(house)
     job = ordered(house, owner, "/anonymised", RELEASE)
     with monkeypatch.context() as here:
-        here.setattr(releasing, "register", dies)
+        here.setattr(orders, "register", dies)
         with pytest.raises(Died):
             Workers(house.hub, 0).run_one()
     clock.move(seconds=61)
@@ -189,16 +189,16 @@ def test_a_table_of_a_worker_that_was_taken_for_dead_is_not_kept(
 ) -> None:
     owner, _ = people(house)
     job = ordered(house, owner, "/anonymised", RELEASE)
-    keep = releasing.register
+    keep = orders.register
 
     def overtaken(*how: Any, **more: Any) -> Any:
-        monkeypatch.setattr(releasing, "register", keep)
+        monkeypatch.setattr(orders, "register", keep)
         clock.move(seconds=61)
         run_all(house)
         more["name"] = "another_name"  # else that it is taken would be in the way
         return keep(*how, **more)
 
-    monkeypatch.setattr(releasing, "register", overtaken)
+    monkeypatch.setattr(orders, "register", overtaken)
     assert Workers(house.hub, 0).run_one()
     told = house.client().get(f"/api/v1/jobs/{job}", headers=owner.bearer).json()
     assert (told["state"], told["attempts"]) == ("done", 2)

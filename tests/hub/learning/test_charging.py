@@ -11,7 +11,7 @@ from sqlalchemy import select
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.learning import fitting
 from cloister.hub.services.learning.fitting import FITTING
-from cloister.hub.services.learning.order import Order
+from cloister.hub.services.learning.order import Training
 from cloister.hub.web.formats import guarantee
 from cloister.hub.work.ordering import price
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zero_of
@@ -50,10 +50,10 @@ def reader(stage: Stage, share: str, *, email: str = "rea@example.org") -> Visit
     return rea
 
 
-def order(**changed: Any) -> Order:
+def order(**changed: Any) -> Training:
     """As it was sent."""
     told = {**ORDER, **changed}
-    return Order(**{**told, "features": tuple(told["features"])})
+    return Training(**{**told, "features": tuple(told["features"])})
 
 
 def to_pay(stage: Stage, who: Visitor, **changed: Any) -> Guarantee:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from cloister.hub.generation import bump
-from cloister.hub.records.access import Grant, Project, ProjectMember
+from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.learning import fitting
 from tests.hub.asking.conftest import COUNT, MAY, Stage
@@ -62,7 +62,7 @@ def test_every_way_to_a_release_agrees_with_the_facts(house: House, monkeypatch:
     house.grant(people, ana, by=owner, actions={*MAY, "learn.run", "synthesise.run"})
     house.grant(people, bob, by=owner, actions=["release.download"])
     stage = Stage(house, owner, ana, people)
-    _workspace(stage, bob)
+    house.workspace(people, ana, bob, by=owner, actions=["question.ask", "release.share"])
     kinds = {str(stage.ask(COUNT)["id"]): "release"}
     kinds |= {
         Learning(house, owner, ana, people).learnt(): "model",
@@ -90,22 +90,6 @@ def test_every_way_to_a_release_agrees_with_the_facts(house: House, monkeypatch:
                 assert (number in bob.client.get(f"/projects/{PROJECT}").text) == (
                     expected == 200 and (number == inside or number in truth.project)
                 ), where
-
-
-def _workspace(stage: Stage, bob: Visitor) -> None:
-    with stage.hub.database.begin() as db:
-        db.add(Project(id=PROJECT, name=PROJECT, title="The study", lead=stage.ana.id, created=stage.hub.now()))
-        db.flush()
-        db.add_all([ProjectMember(project=PROJECT, person=each.id, joined=stage.hub.now()) for each in (stage.ana, bob)])
-        members = {"projects": [PROJECT], "people": [stage.ana.id, bob.id]}
-        about = {
-            "kind": "data-set",
-            "object": stage.people.id,
-            "role": "member",
-            "rules": {"actions": ["question.ask", "release.share"]},
-        }
-        db.add(Grant(id="to-study", attributes=members, granted_by=stage.owner.id, created=stage.hub.now(), **about))
-        bump(db)
 
 
 def _act(stage: Stage, bob: Visitor, truth: Truth, random: Random, numbers: list[str]) -> None:

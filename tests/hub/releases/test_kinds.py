@@ -11,7 +11,7 @@ from sqlalchemy import func, insert, select
 from cloister.hub.generation import bump
 from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.migrations.copying import AnonymizedTable, LearntModel
-from cloister.hub.records.access import Grant, Project, ProjectMember
+from cloister.hub.records.access import Grant
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.learning import fitting
@@ -45,16 +45,8 @@ def stage(house: House) -> Stage:
 
 
 def project(stage: Stage, *members: Visitor) -> str:
-    with stage.hub.database.begin() as db:
-        db.add(Project(id="study", name="study", title="The study", lead=members[0].id, created=stage.hub.now()))
-        db.flush()
-        db.add_all([ProjectMember(project="study", person=each.id, joined=stage.hub.now()) for each in members])
-        rules = {"actions": ["dataset.see", "learn.run", "release.see", "release.share"]}
-        grant = Grant(id="to-study", kind="data-set", object=stage.people.id, role="member", rules=rules)
-        grant.attributes, grant.granted_by, grant.created = {"projects": ["study"]}, stage.owner.id, stage.hub.now()
-        db.add(grant)
-        bump(db)
-    return "study"
+    actions = ["dataset.see", "learn.run", "release.see", "release.share"]
+    return stage.house.workspace(stage.people, *members, by=stage.owner, actions=actions, let_in=False)
 
 
 def shared(stage: Stage, who: Visitor, number: str, **with_whom: str) -> Any:

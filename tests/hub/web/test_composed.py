@@ -169,7 +169,7 @@ def test_each_word_that_the_library_says_has_a_chinese_one(context: str, real: s
 
 
 def test_what_an_upload_may_have_too_many_of_is_told() -> None:
-    what = set().union(*(constants(f"hub/storage/{file}.py", "imits.check", 0) for file in ("parquet", "texts", "uploads")))
+    what = set().union(*(constants(f"hub/storage/{file}.py", "imits.check", 0) for file in ("texts", "uploads")))
     assert {"rows", "columns", "bytes", "row groups"} <= what
     for each in what:
         shown = CHINESE.gettext(f"it has more than 1,000 {each}, the most here")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
@@ -13,10 +14,11 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.releases.kinds import ANSWERS, Which
-from cloister.hub.releases.reading import file_of, own_release, releases_of
+from cloister.hub.releases.kinds import ANSWERS, View, Which
+from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
 from cloister.hub.releases.shapes import ReleaseLine, Releases, Renamed, Shares, Sharing, line_of, share_line
 from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 
 if TYPE_CHECKING:
@@ -30,6 +32,76 @@ def api(kinds: Iterable[ReleaseKind]) -> APIRouter:
     router = APIRouter()
     _reading(router, sorted({file.media_type for kind in kinds for file in kind.files.values()}))
     _sharing(router)
+    return router
+
+
+def kind_api(
+    kind: ReleaseKind,
+    page: type[BaseModel],
+    whole: type[BaseModel],
+    line_of: Callable[[StoredRelease], BaseModel],
+    *,
+    names: tuple[str, str, str],
+    nouns: tuple[str, str],
+    forms: tuple[str, ...],
+) -> APIRouter:
+    """The releases of a kind under an address of their own: the list, each by its id, its file in one of these forms. `page` is
+    the answer of the list: lines by `line_of` under the first of `names`, and `next`. `nouns`: what several are called, and one.
+    """
+    router = APIRouter()
+
+    @router.get(
+        kind.path,
+        dependencies=[needs("release.see")],
+        summary=f"List {nouns[0]}",
+        response_description=f"The {nouns[0]}, the newest first",
+        response_model=page,
+        name=names[0],
+    )
+    def several(
+        hub: HubDep,
+        caller: CallerDep,
+        which: Which = kind.first,
+        after: After = "",
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    ) -> BaseModel:
+        """One's own, or those shown to one; the newest first."""
+        with hub.database.reading() as db:
+            rows = releases_of(hub, db, caller, kind=kind.name, which=which, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return page.model_validate({names[0]: [line_of(row) for row in rows[:limit]], "next": more})
+
+    @router.get(
+        f"{kind.path}/{{number}}",
+        dependencies=[needs("release.see")],
+        summary=f"Get {nouns[1]}",
+        response_description="All that is kept of it",
+        response_model=whole,
+        name=names[1],
+    )
+    def one(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """One of them, whole."""
+        with hub.database.reading() as db:
+            row = read_release(hub, db, caller, number, kind=kind.name)
+        return Response(
+            kind.told(View(hub=hub, caller=caller, row=row, language=language_of("en"))), media_type="application/json"
+        )
+
+    def file(hub: HubDep, caller: CallerDep, number: Number, form: Any = forms[0]) -> Response:
+        """Its file."""
+        return file_of(hub, caller, number, form, kind=kind.name)
+
+    file.__annotations__["form"] = Annotated[str, Query(pattern=f"^({'|'.join(forms)})$")]
+    router.get(
+        f"{kind.path}/{{number}}/download",
+        dependencies=[needs("release.download")],
+        summary=f"Download {nouns[1]}",
+        response_class=Response,
+        responses={
+            200: {"content": {kind.files[each].media_type.partition(";")[0]: {} for each in forms}, "description": "The file"}
+        },
+        name=names[2],
+    )(file)
     return router
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloister.errors import InvalidParameter
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
@@ -131,6 +131,16 @@ class Authorised:
     def read(self) -> dict[str, frozenset[str]]:
         """The columns that are touched, by the id of the data set."""
         return {each.id: self.touched[each.name] for each in self.objects}
+
+
+Wanted = TypeVar("Wanted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorisedOrder(Authorised, Generic[Wanted]):
+    """An order that may be carried out."""
+
+    order: Wanted
 
 
 def authorise(

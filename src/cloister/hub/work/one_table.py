@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Decision, Object
-from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, visible
+from cloister.hub.work.authorise import AuthorisedOrder, Terms, Wanted, Words, authorise, visible
 from cloister.hub.work.facts import Facts, facts_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, least, less, spend_of
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
     Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
     """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
 
-Wanted = TypeVar("Wanted")
-
 
 @dataclass(frozen=True, kw_only=True)
-class ReadyTable(Authorised, Generic[Wanted]):
+class ReadyTable(AuthorisedOrder[Wanted]):
     """An order about one table that may be carried out."""
 
-    order: Wanted
     table: PrivateTable
     cost: Guarantee
     """What the order names."""

@@ -6,9 +6,8 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
@@ -35,6 +34,7 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.session.questions.spend import amount_of
+from cloister.stored import canonical
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
 
-    Errors = Callable[[ReadyTable[Any]], Sequence[Mapping[str, Any]]]
-    """The errors to expect of work that may be done, from declarations alone: lines of a table."""
+    Errors = Callable[[Hub, ReadyTable[Any]], Any]
+    """What to expect of work that may be done, from declarations alone: in the API, lines of a table of errors."""
 
+_PLAIN = "work/order.html"
 _LABELS = {
     "table": N_("Data set"),
     "spend": N_("Spend"),
@@ -109,7 +110,7 @@ def price(
     caller: Caller,
     work: OrderedWork[Any, Any],
     order: Any,
-    beside: Callable[[ReadyTable[Any]], Any] = lambda _: None,
+    beside: Errors = lambda *_: None,
 ) -> Price:
     """What an order would cost, what would be left, and what the service says besides: spends nothing and reads no row. Refused
     where it would be."""
@@ -118,7 +119,9 @@ def price(
             found: ReadyTable[Any] = work.ready(hub, db, caller, order)
             who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
             left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
-        return Price(cost=found.cost, charge=found.charge, population=found.which.population, left=left, beside=beside(found))
+        return Price(
+            cost=found.cost, charge=found.charge, population=found.which.population, left=left, beside=beside(hub, found)
+        )
 
 
 def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
@@ -147,7 +150,7 @@ def order_api(
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
         """From declarations and the ledger alone: spends nothing and reads no row."""
-        found = price(hub, caller, work, wanted, errors or (lambda _: None))
+        found = price(hub, caller, work, wanted, errors or (lambda *_: None))
         told = {"cost": str(found.cost), "charge": str(found.charge), "population": found.population}
         return Priced(**told) if errors is None else Forecast(**told, errors=[dict(each) for each in found.beside])
 
@@ -179,39 +182,45 @@ def order_pages(
     work: OrderedWork[Any, Any],
     request: type[Any],
     path: str,
-    template: str = "work/order.html",
+    template: str = _PLAIN,
     *,
     more: Callable[[Hub, Db, Caller, Mapping[str, Any]], Mapping[str, Any]] = lambda *_: {},
-    errors: Errors = lambda _: (),
+    errors: Errors = lambda *_: (),
+    priced_at: str = "price",
 ) -> APIRouter:
     """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. `more`: what
-    a template of its own shows besides, by what was typed. A field that is a tuple is one of boxes to tick."""
+    a template of its own shows besides, by what was typed. A field that is a tuple is one of boxes to tick; one that is a mapping
+    is not on the form."""
     router = APIRouter()
-    lists = {each.name: str(each.type).startswith("tuple") for each in fields(request)}
+    lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
     def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, Any], **told: Any) -> Response:
         with hub.database.reading() as db:
             shows, projects = more(hub, db, caller, values), open_projects(db, caller)
         problem = told.get("problem")
-        how = {"work": work, "path": path, "inputs": list(_inputs(request, values)), "projects": projects, "key": new_secret()}
+        inputs = list(_inputs(request, values)) if template == _PLAIN else ()
+        how = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status
         return render(asked, template, status=status, **how, **shows, **{"price": None, "problem": None, **told})
 
     def typed(form: Form) -> dict[str, Any]:
+        return {name: tuple(dict.fromkeys(form.all(name))) if many else form.get(name, "") for name, many in lists.items()}
+
+    def wanted_in(form: Form) -> Any:
         texts = {name: form.text(name, most=2000) for name, many in lists.items() if not many}
-        return {**texts, **{name: tuple(dict.fromkeys(form.all(name))) for name, many in lists.items() if many}}
+        return request(**{**typed(form), **texts})
 
     @router.get(path, dependencies=[needs(work.action)])
     def start(asked: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=63)] = "") -> Response:
         """An empty order, for one data set."""
         return shown(asked, hub, caller, {"table": about})
 
-    @router.post(f"{path}/price", dependencies=[TICKED, needs(work.action)])
+    @router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])
     def priced(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost, and what would be left."""
         values = typed(form)
         try:
-            found = price(hub, caller, work, request(**values), errors)
+            found = price(hub, caller, work, wanted_in(form), errors)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return shown(asked, hub, caller, values, price=found)
@@ -221,10 +230,11 @@ def order_pages(
         """Order it; a form that is sent twice orders once."""
         values = typed(form)
         try:
-            wanted, key = request(**values), form.text("key", most=60)
+            wanted, key = wanted_in(form), form.text("key", most=60)
             if not key:
                 raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
-            job = submit_order(hub, caller, work, f"form {key}", f"{work.job} {json.dumps(asdict(wanted))}".encode(), wanted)
+            told = canonical(wanted, {work.stored.kind: work.stored}).encode()
+            job = submit_order(hub, caller, work, f"form {key}", told, wanted)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return go(asked, f"/jobs/{job}")

@@ -8,24 +8,29 @@ twice has failed; its charge stands too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloister.errors import CloisterError, LedgerError
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_purpose, check_title
-from cloister.hub.policy import write_policy
+from cloister.hub.policy import inherit, write_policy
+from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import parts_of
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.service import JobType
 from cloister.hub.services.access import under
-from cloister.hub.services.jobs import Superseded, caller_of_job, came_of, submit
+from cloister.hub.services.catalogue import register
+from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job, came_of, submit
 from cloister.hub.services.trail import write
 from cloister.hub.work.attempts import AttemptSession, Charges
 from cloister.hub.work.held import steadily
-from cloister.hub.work.recheck import check_standing, present
+from cloister.hub.work.recheck import check_standing, present, withheld
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling
 
@@ -34,10 +39,13 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSetVersion
     from cloister.hub.releases.kinds import ReleaseKind
     from cloister.hub.service import Progress
-    from cloister.hub.work.authorise import Authorised, Words
+    from cloister.hub.work.authorise import Authorised, AuthorisedOrder, Words
     from cloister.privacy import Guarantee
+    from cloister.stored import Stored
+    from cloister.tables.sourcing.sources import Source
 
 _FREE = ("preparing the tables", "reserving the cost")
 """Stages at which a job that is to stop ends: nothing is charged yet that comes after."""
@@ -64,20 +72,48 @@ class Order(Protocol):
 
 
 Wanted = TypeVar("Wanted", bound=Order)
-Found = TypeVar("Found", bound="Authorised")
+Found = TypeVar("Found", bound="AuthorisedOrder[Any]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewDataSet:
+    """Rows that become a data set in the transaction that keeps the release: public, its maker's own, and under the policies of
+    the data set that it was made of."""
+
+    name: str
+    about: str
+    rows: bytes
+    """As Parquet."""
+    columns: Collection[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
     """What was made, and what is kept of it."""
 
-    body: bytes
-    cost: Mapping[str, Guarantee | None]
+    body: bytes | Callable[[Source], bytes]
+    """Of rows that become a data set: by those rows as they are stored."""
+    cost: Mapping[str, Guarantee | None] = field(default_factory=dict)
     """The promise that it was made under, by population."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    data_set: NewDataSet | None = None
 
 
-class OrderedWork(Protocol[Wanted, Found]):
+class Running:
+    """Work that is being done. Called, it gives the session that charges; what is asked for before that is free."""
+
+    def __init__(
+        self, work: OrderedWork[Any, Any], found: Authorised, charges: Charges, progress: Progress, tell: Callable[[str], None]
+    ) -> None:
+        self.tell, self.stopped = tell, progress.stopped
+        self._found, self._charges, self._begun = found, charges, list(work.stages)[-2]
+
+    def __call__(self) -> AttemptSession:
+        self.tell(_FREE[1])
+        return AttemptSession(self._found.session, self._charges, self.tell, self._begun)
+
+
+class OrderedWork(ABC, Generic[Wanted, Found]):
     """A kind of work as its service says it. Everything else is one for all."""
 
     job: str
@@ -86,18 +122,30 @@ class OrderedWork(Protocol[Wanted, Found]):
     words: Words
     action: str
     release: ReleaseKind
-    stages: dict[str, float]
+    stages: Mapping[str, float]
     """How far it is at each stage that its job tells of."""
+    stored: Stored[Wanted]
+    """An order as a job keeps it."""
+    secret: tuple[str, ...] = ()
+    """The fields of an order that may hold values of rows: a job keeps them wrapped."""
+    marked: bool = False
+    """Whether it leaves by the marked door: then it charges nothing, reads rows once the NotPrivate event is written, and is
+    stopped at any stage."""
 
     def read(self, told: Mapping[str, Any]) -> Wanted:
         """The order that a job keeps."""
+        return self.stored.made({name: tuple(each) if isinstance(each, list) else each for name, each in told.items()})
 
-    def told(self, order: Wanted) -> dict[str, Any]:
-        """The same as plain data."""
+    def told(self, order: Wanted) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same as plain data, and what of it is kept wrapped."""
+        told = {name: dict(each) if isinstance(each, Mapping) else each for name, each in self.stored.told(order).items()}
+        return told, {name: told.pop(name) for name in self.secret}
 
+    @abstractmethod
     def about(self, order: Wanted) -> dict[str, Any]:
         """What a refusal says of it in the audit log."""
 
+    @abstractmethod
     def ready(
         self,
         hub: Hub,
@@ -115,13 +163,20 @@ class OrderedWork(Protocol[Wanted, Found]):
         """Refuse what would fail, on made-up rows, before anything is charged."""
 
     def settled(self, found: Found) -> Wanted:
-        """The order, with all that it leaves to others."""
+        """The order as a job is to keep it, with all that it leaves to others."""
+        return found.order  # type: ignore[no-any-return]
 
-    def run(self, hub: Hub, found: Found, session: Callable[[], AttemptSession]) -> Product:
+    @abstractmethod
+    def run(self, hub: Hub, found: Found, session: Running, /) -> Product:
         """Do it. What `session` gives charges, within the decision's bounds; what is asked for before that is free."""
+
+    def unsaid(self, error: CloisterError) -> CloisterError:
+        """A failure behind the marked door, in words that a job may keep: its own may name a value of a row."""
+        return error
 
     def written(self, found: Found) -> dict[str, Any]:
         """What its audit entry says besides."""
+        return {}
 
 
 def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Wanted) -> Found:
@@ -135,12 +190,17 @@ def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Want
         return found
 
 
-def submit_order(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], key: str, request: bytes, order: Wanted) -> str:
-    """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
+def submit_order(
+    hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], key: str, request: bytes, order: Wanted, *, job: str = ""
+) -> str:
+    """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy. `job`: where
+    another kind of job than the work's own does it."""
 
     def submitted(db: Db, found: Found) -> str:
-        payload = {"order": work.told(work.settled(found)), "came": came_of(caller)}
-        return submit(db, hub, caller, work.job, payload, purpose=order.purpose)
+        told, secret = work.told(work.settled(found))
+        payload = {"order": told, "came": came_of(caller)}
+        wrapped = secret if work.secret else None
+        return submit(db, hub, caller, job or work.job, payload, secret=wrapped, purpose=order.purpose)
 
     return submit_once(hub, caller, key, request, lambda: look(hub, caller, work, order), submitted)
 
@@ -150,29 +210,39 @@ def job_of(work: OrderedWork[Any, Any]) -> JobType:
     return JobType(kind=work.job, title=work.title, run=partial(_run, work))
 
 
+def ordered(work: OrderedWork[Wanted, Any], payload: Mapping[str, Any]) -> Wanted:
+    """The order of a job."""
+    return work.read({**payload["order"], **payload.get("secret", {})})
+
+
 def _run(work: OrderedWork[Any, Any], hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Carry an order out, as long as the person and the token that it was ordered with may; the job's result."""
-    tell = telling(progress, work.stages, free=_FREE)
-    order, caller = work.read(payload["order"]), caller_of_job(progress, payload)
+    tell = telling(progress, work.stages, free=work.stages if work.marked else _FREE)
+    order, caller = ordered(work, payload), caller_of_job(progress, payload)
     charges = Charges(hub, progress)
-    with _refusals(hub, caller, work, order, charges):
+    with _refusals(hub, caller, work, order, charges) as refused:
         tell(_FREE[0])
         with charges.standing(work.words.withheld), hub.database.reading() as db:
             caller = present(hub, db, caller)
 
-        def decide() -> Authorised:
+        def decide() -> AuthorisedOrder[Any]:
             with charges.standing(work.words.withheld), hub.database.reading() as db:
-                found: Authorised = work.ready(hub, db, caller, order, progress=tell, paid=charges.before)
+                found: AuthorisedOrder[Any] = work.ready(hub, db, caller, order, progress=tell, paid=charges.before)
                 return found
 
-        def run(found: Authorised) -> Product:
+        def run(found: AuthorisedOrder[Any]) -> Product:
             work.rehearse(found)
-
-            def session() -> AttemptSession:
-                tell(_FREE[1])
-                return AttemptSession(found.session, charges, tell, list(work.stages)[-2])
-
-            return work.run(hub, found, session)
+            running = Running(work, found, charges, progress, tell)
+            if not work.marked:
+                return work.run(hub, found, running)
+            try:
+                return work.run(hub, found, running)
+            except Superseded:
+                raise
+            except CloisterError as error:
+                stopped = progress.stopped()  # a search that was told to stop says that it was ended
+                refused(error)
+                raise (Stopped() if stopped else work.unsaid(error)) from None
 
         found, product = steadily(decide, run)
         tell(list(work.stages)[-1])
@@ -183,15 +253,15 @@ def keep(
     hub: Hub,
     caller: Caller,
     work: OrderedWork[Any, Any],
-    found: Authorised,
+    found: AuthorisedOrder[Any],
     product: Product,
     charges: Charges,
     progress: Progress,
 ) -> dict[str, Any]:
     """Keep what was made and end the job, in one transaction: so no order has two releases, and no job ends without its own."""
-    order, kind = work.settled(found), work.release
+    order, kind, number, paid = work.settled(found), work.release, new_id(), charges.paid
     row = StoredRelease(
-        id=new_id(),
+        id=number,
         person=caller.id,
         kind=kind.name,
         title=order.title,
@@ -199,39 +269,112 @@ def keep(
         data_sets=[each.id for each in found.objects],
         purpose=order.purpose,
         cost={population: str(each) for population, each in product.cost.items()},
-        body=product.body,
+        body=product.body if isinstance(product.body, bytes) else b"",
         policy=write_policy(found.policy),
         created=hub.now(),
         details={"project": order.project, **product.details},
     )
-    result, paid = {kind.name: row.id, "href": f"{kind.path}/{row.id}"}, charges.paid
+    result = ({} if product.data_set else {kind.name: number}) | {"href": f"{kind.path}/{number}"}
     told: dict[str, Any] = {"columns": found.columns, **work.written(found), **charges.told}
+
+    def add(db: Db, *more: str) -> None:
+        db.add(row)
+        db.flush()
+        how: dict[str, Any] = {"purpose": order.purpose, "cost": paid, "data_sets": [*row.data_sets, *more]}
+        how |= told | under(db, order.algorithm)
+        write(db, hub, caller, work.action, kind=kind.trail, object_id=number, **how)
+
+    if product.data_set is not None:
+        _register(hub, caller, work, found, product, product.data_set, row, lambda db: progress.finish(db, result), add)
+        return result
     with hub.database.begin() as db:
         progress.finish(db, result)
         check_standing(hub, db, caller, found)
-        db.add(row)
-        db.flush()
-        how: dict[str, Any] = {"purpose": order.purpose, "cost": paid, "data_sets": list(row.data_sets)}
-        told |= under(db, order.algorithm)
-        write(db, hub, caller, work.action, kind=kind.trail, object_id=row.id, **how, **told)
+        add(db)
     return result
+
+
+def _register(
+    hub: Hub,
+    caller: Caller,
+    work: OrderedWork[Any, Any],
+    found: AuthorisedOrder[Any],
+    product: Product,
+    wanted: NewDataSet,
+    row: StoredRelease,
+    finish: Callable[[Db], None],
+    add: Callable[[Db, str], None],
+) -> None:
+    """Keep it in the transaction of the data set that its rows become: neither is ever there without the other. What was deleted,
+    given to another or forbidden while the rows were worked on stays here."""
+    order, make = work.settled(found), product.body
+
+    def still(db: Db) -> AuthorisedOrder[Any]:
+        try:
+            now: AuthorisedOrder[Any] = work.ready(hub, db, present(hub, db, caller), order)
+            return now
+        except Conflict:  # of a name that is taken by now
+            raise
+        except CloisterError as error:
+            why = f"{error.why}, after the request was submitted; the population stays marked as unbounded"
+            raise withheld(work.words.withheld, why, error) from None
+
+    def looked(source: Source) -> None:
+        row.body = make if isinstance(make, bytes) else make(source)
+
+    def along(db: Db, made: DataSet, version: DataSetVersion) -> None:
+        finish(db)
+        now = still(db)
+        if now.policy != again.policy:
+            raise Conflict(work.words.withheld, why="its data set is being changed just now", instead="the same once more")
+        row.policy, row.digest = write_policy(inherit([found.policy, now.policy])), version.digest
+        row.data_set, row.details = made.id, {**row.details, "version": version.id}
+        add(db, made.id)
+
+    with hub.database.reading() as db:
+        again = still(db)
+        source = db.get_one(DataSet, again.objects[0].id)
+    given = parts_of(source)
+    columns = {name: each for name, each in given.get("columns", {}).items() if name in wanted.columns}
+    register(
+        hub,
+        caller,
+        name=wanted.name,
+        title=order.title,
+        source=[wanted.rows],
+        kind="parquet",
+        public=True,
+        about=wanted.about,
+        metadata={"policy": given.get("policy", {}), "columns": columns, "contribution": given.get("contribution", {})},
+        released={"population": source.population or "", "institution": source.institution},
+        along=along,
+        looked=looked,
+    )
 
 
 @contextmanager
 def _refusals(
     hub: Hub, caller: Caller, work: OrderedWork[Wanted, Any], order: Wanted, charges: Charges | None = None
-) -> Iterator[None]:
-    """Write down what is refused, with what was charged, as far as the ledger can be asked now."""
-    try:
-        yield
-    except Superseded:  # whoever has it now tells of it
-        raise
-    except CloisterError as error:
+) -> Iterator[Callable[[CloisterError], None]]:
+    """Write down what is refused, with what was charged, as far as the ledger can be asked now. What it gives does it at once, of
+    what is to leave in other words."""
+    noted = list[CloisterError]()
+
+    def refused(error: CloisterError) -> None:
+        noted.append(error)
         told = {} if charges is None else charges.told
         try:
             paid = {} if charges is None else charges.paid
         except LedgerError:
             paid = {}
         how: dict[str, Any] = {"kind": work.release.trail, "purpose": order.purpose, "algorithm": order.algorithm, "cost": paid}
-        note_refusal(hub, caller, work.action, error, **how, **work.about(order), **told)
+        note_refusal(hub, caller, work.action, error, **{**how, **work.about(order), **told})
+
+    try:
+        yield refused
+    except Superseded:  # whoever has it now tells of it
+        raise
+    except CloisterError as error:
+        if not noted:
+            refused(error)
         raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -20,7 +20,8 @@ from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
-from cloister.hub.work.held import Held, steadily
+from cloister.hub.work.held import steadily
+from cloister.hub.work.orders import Found, ordered
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed
 
@@ -30,68 +31,52 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
-
-
-class _Decided(Protocol):
-    """What the owner may have found now."""
-
-    @property
-    def row(self) -> DataSet: ...
-    @property
-    def held(self) -> Held: ...
-
-
-Found = TypeVar("Found", bound=_Decided)
+    from cloister.hub.work.orders import OrderedWork
 
 
 def make_view(
     hub: Hub,
     payload: Mapping[str, Any],
     progress: Progress,
+    work: OrderedWork[Any, Found],
     *,
     kind: str,
-    action: str,
     path: str,
-    decide: Callable[[Db, Caller], Found],
     find: Callable[[Found], Callable[[], dict[str, Any] | None]],
-    told: Callable[[Found], tuple[dict[str, Any], dict[str, Any]]],
-    unsaid: Callable[[CloisterError], CloisterError],
 ) -> dict[str, Any]:
-    """Find it as a job, and keep it in the transaction that ends the job: the job's result.
-
-    `decide`: the owner's data set, or the refusal; asked before, and once more when it is kept. `find` prepares the rows, and
-    gives what finds it in them: None where the job is to stop. `told`: what was asked for, in plain, and what of it holds values
-    of rows. `unsaid`: a failure in words that a job may keep.
+    """Find it as a job, and keep it in the transaction that ends the job: the job's result. It is what an order of this `work`
+    would meet, on one data set, decided as the order is: before, and once more when it is kept. `find` prepares the rows, and
+    gives what finds it in them, and in which `version` of the data set: None where the job is to stop.
     """
+    order = ordered(work, payload)
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
 
     def decided() -> Found:
         with hub.database.reading() as db:
-            return decide(db, present(hub, db, caller))
+            return work.ready(hub, db, present(hub, db, caller), order)
 
     def found_in(found: Found) -> dict[str, Any] | None:
-        work = find(found)
+        search = find(found)
         try:
-            return scrubbed(work)
+            return scrubbed(search)
         except CloisterError as error:
-            raise unsaid(error) from None
+            raise work.unsaid(error) from None
 
     found, result = steadily(decided, found_in)
     if result is None:
         raise Stopped
-    order, secret = told(found)
-    row = OwnerView(id=new_id(), kind=kind, person=caller.id, data_set=found.row.id, order=order, wrapped=b"", created=hub.now())
-    row.wrapped = hub.keys.wrap(json.dumps(result | secret | {"version": found.row.version}).encode(), row.about)
+    (plain, secret), [which] = work.told(found.order), found.objects
+    row = OwnerView(id=new_id(), kind=kind, person=caller.id, data_set=which.id, order=plain, wrapped=b"", created=hub.now())
+    row.wrapped = hub.keys.wrap(json.dumps(result | secret).encode(), row.about)
     ended = {"href": f"{path}/{row.id}"}
     with hub.database.begin() as db:
         progress.finish(db, ended)
-        decide(db, present(hub, db, caller))  # what was deleted or taken away meanwhile leaves nothing behind
+        work.ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
         forget_views(db, hub.now())
         db.add(row)
         db.flush()
-        purpose = str(order["purpose"])
-        write(db, hub, caller, action, kind=kind, object_id=row.id, purpose=purpose, data_sets=[found.row.id])
+        write(db, hub, caller, work.action, kind=kind, object_id=row.id, purpose=order.purpose, data_sets=[which.id])
     return ended
 
 

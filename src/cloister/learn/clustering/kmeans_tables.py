@@ -283,7 +283,10 @@ def place_of_table(account: BudgetAccount, table: str, encoder: Encoder, portion
         floor = 0.01 * half[active] ** 2
         variances[active] = np.clip(np.diag(seen.covariance), floor, np.maximum(most, floor))
         given = np.array([float(margins[f"c{place}_{place}"][0]) for place in range(len(varied))])
-        greatest = np.minimum(np.diag(seen.covariance) + _SURE * given, most)
+        # squared distances from the released mean: what it is off by counts too, and bounds that follow from it hold for it alone
+        off = _SURE * np.nan_to_num([float(margins[f"m{place}"][0]) for place in range(len(varied))], nan=np.inf)
+        farthest = np.maximum(high - mean, mean - low)[active] ** 2
+        greatest = np.minimum(np.diag(seen.covariance) + _SURE * given + off**2, farthest)
         rows = size + _SURE * float(margins["n"][0])
         lost[active] = np.where(greatest > 2 * variances[active], greatest * rows, 0.0)
     return Sight(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from cloister.errors import InvalidParameter
@@ -22,10 +22,11 @@ from cloister.hub.work.attempts import AttemptSession
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked, order_api, order_pages
-from cloister.hub.work.orders import Product, job_of
+from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.session import Count, Question, Release
+from cloister.stored import Stored
 from cloister.tables import Boolean, Category, PrivateTable
 
 # -- the action: what a grant gives, and what the audit log calls it
@@ -90,8 +91,9 @@ TALLY = ReleaseKind(
 
 
 # -- the work: what it touches, what it costs, how it is done
-class _Tallying:
+class _Tallying(OrderedWork[Wanted, ReadyTable[Wanted]]):
     job, title, action, release = "tallying.make", N_("Tally"), MAKE.name, TALLY
+    stored = Stored(Wanted, "Tally", "table", "column", "spend", "purpose", "project", "title")
     stages = {"preparing the tables": 0.1, "reserving the cost": 0.2, "counting": 0.3, "keeping the tally": 0.9}  # noqa: RUF012
     words = Words(
         name="The tally",
@@ -99,12 +101,6 @@ class _Tallying:
         denied=N_("The tally was denied"),
         withheld=N_("The tally was not released"),
     )
-
-    def read(self, told: Mapping[str, Any]) -> Wanted:
-        return Wanted(**told)
-
-    def told(self, order: Wanted) -> dict[str, Any]:
-        return asdict(order)
 
     def about(self, order: Wanted) -> dict[str, Any]:
         return {"table": order.table[:200]}
@@ -125,17 +121,11 @@ class _Tallying:
                 self.words.invalid, why=N_("the column has no declared values"), instead="a column that is a category"
             )
 
-    def settled(self, found: ReadyTable[Wanted]) -> Wanted:
-        return found.order
-
     def run(self, hub: Hub, found: ReadyTable[Wanted], session: Callable[[], AttemptSession]) -> Product:
         order = found.order
         release = session().measure(order.question, order.spend, purpose=order.purpose)
         details = {"table": order.table, "column": order.column}
         return Product(body=release.to_json().encode(), cost=release.spent_by, details=details)
-
-    def written(self, found: ReadyTable[Wanted]) -> dict[str, Any]:
-        return {}
 
 
 TALLYING = _Tallying()

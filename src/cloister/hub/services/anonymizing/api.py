@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.releases.reading import file_of, read_release, releases_of
-from cloister.hub.services.anonymizing.authorised import ACTION, look, release_later, try_later
+from cloister.hub.releases.api import kind_api
+from cloister.hub.services.anonymizing.authorised import ACTION
+from cloister.hub.services.anonymizing.order import Anonymizing, Releasing
 from cloister.hub.services.anonymizing.reading import seen_trial
+from cloister.hub.services.anonymizing.releasing import ANONYMISING, check_release
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
     AnonymizedPage,
-    Anonymizing,
     JobOfTable,
-    Releasing,
     Tried,
     line_of,
-    told_of,
     tried_of,
 )
 from cloister.hub.services.anonymizing.tables import TABLE
-from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
-from cloister.hub.work.submitting import accepted, submit_once
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
+from cloister.hub.services.anonymizing.trying import TRY
+from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
+from cloister.hub.work.orders import submit_order
+from cloister.hub.work.submitting import accepted
 
 _OWNER = [TICKED, needs(ACTION), WRITTEN]
 
@@ -42,7 +37,17 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
     _ordering(router)
-    _reading(router)
+    router.include_router(
+        kind_api(
+            TABLE,
+            AnonymizedPage,
+            Anonymized,
+            line_of,
+            names=("tables", "table", "download"),
+            nouns=("anonymised tables", "an anonymised table"),
+            forms=("csv", "parquet"),
+        )
+    )
     return router
 
 
@@ -55,9 +60,11 @@ def _ordering(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfTable,
     )
-    def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: IdempotencyKey = "") -> Response:
+    def attempt(hub: HubDep, caller: CallerDep, wanted: Annotated[Anonymizing, Body()], key: IdempotencyKey = "") -> Response:
         """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
-        return _submitted(hub, caller, "Anonymizing", wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
+        told = TypeAdapter(Anonymizing).dump_json(wanted, exclude={"name", "title"})
+        request = b"anonymised Anonymizing\n" + told
+        return accepted(submit_order(hub, caller, ANONYMISING, key, request, wanted, job=TRY.kind))
 
     @router.get(
         "/anonymised/trials/{number}",
@@ -78,59 +85,8 @@ def _ordering(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfTable,
     )
-    def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: IdempotencyKey = "") -> Response:
+    def release(hub: HubDep, caller: CallerDep, wanted: Annotated[Releasing, Body()], key: IdempotencyKey = "") -> Response:
         """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
-
-        def later(db: Db) -> str:
-            return release_later(db, hub, caller, wanted.order(), understood=wanted.understood)
-
-        return _submitted(hub, caller, "Releasing", wanted, key, later)
-
-
-def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
-    """The job; `kind` is what a request's digest says that it asks for."""
-    request = f"anonymised {kind}\n{wanted.model_dump_json()}".encode()
-    return accepted(submit_once(hub, caller, key, request, lambda: look(hub, caller, wanted.order()), lambda db, _: later(db)))
-
-
-def _reading(router: APIRouter) -> None:
-    @router.get(
-        "/anonymised",
-        dependencies=[needs("release.see")],
-        summary="List anonymised tables",
-        response_description="Your anonymised tables, the newest first",
-    )
-    def tables(
-        hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
-    ) -> AnonymizedPage:
-        """One's own; the newest first."""
-        with hub.database.reading() as db:
-            rows = releases_of(hub, db, caller, kind=TABLE.name, after=after, limit=limit + 1)
-        more = rows[limit - 1].id if len(rows) > limit else None
-        return AnonymizedPage(tables=[line_of(row) for row in rows[:limit]], next=more)
-
-    @router.get(
-        "/anonymised/{number}",
-        dependencies=[needs("release.see")],
-        summary="Get an anonymised table",
-        response_description="Its report and its certificate",
-    )
-    def table(hub: HubDep, caller: CallerDep, number: Number) -> Anonymized:
-        """Its report and its certificate."""
-        with hub.database.reading() as db:
-            return told_of(read_release(hub, db, caller, number, kind=TABLE.name))
-
-    @router.get(
-        "/anonymised/{number}/download",
-        dependencies=[needs("release.download")],
-        summary="Download the rows of an anonymised table",
-        response_class=Response,
-        responses={
-            200: {"content": {"text/csv": {}, "application/vnd.apache.parquet": {}}, "description": "The rows"},
-        },
-    )
-    def download(
-        hub: HubDep, caller: CallerDep, number: Number, form: Annotated[Literal["csv", "parquet"], Query()] = "csv"
-    ) -> Response:
-        """As CSV or as Parquet."""
-        return file_of(hub, caller, number, form, kind=TABLE.name)
+        request = b"anonymised Releasing\n" + TypeAdapter(Releasing).dump_json(wanted)
+        order = check_release(wanted, understood=wanted.understood)
+        return accepted(submit_order(hub, caller, ANONYMISING, key, request, order))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from cloister.privacy.rational import exact, plain_number
 if TYPE_CHECKING:
     from cloister.anonymize import Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
+    from cloister.hub.services.anonymizing.order import Anonymizing
 
 DIVERSITIES = ("distinct", "entropy", "recursive")
 DISTANCES = ("", "equal", "ordered", "hierarchical", "kl")
@@ -20,38 +20,7 @@ LIKENESSES = ("basic", "enhanced")
 _MOST_K, _MOST_L, _MOST = 100_000, 1_000, 1_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The models of an order; one whose number is empty is not asked for.
-
-    >>> [model.name for model in models_of(Asked(k=3, l=2, alpha="1/3"), 3, {})]
-    ['3-anonymity', '2-diversity', '(1/3, 3)-anonymity']
-    """
-
-    k: int = 5
-    l: int | float | None = None  # noqa: E741 - the field's own name
-    diversity: str = "distinct"
-    """How l counts: distinct, entropy, recursive."""
-    c: str = ""
-    """Of recursive diversity."""
-    t: str = ""
-    distance: str = ""
-    """How t measures: equal, ordered, hierarchical, kl; by the kind of the column where nothing is said."""
-    beta: str = ""
-    likeness: str = "basic"
-    """How β is meant: basic, enhanced."""
-    delta: str = ""
-    """Of δ-disclosure privacy."""
-    alpha: str = ""
-    """Of (α, k)-anonymity, with the k above."""
-
-    @property
-    def of_a_tree(self) -> bool:
-        """Whether the hierarchies of sensitive columns say how far apart values are."""
-        return bool(self.t) and self.distance == "hierarchical"
-
-
-def check_models(asked: Asked, sensitive: Sequence[str], hierarchies: Mapping[str, str]) -> None:
+def check_models(asked: Anonymizing, sensitive: Sequence[str], hierarchies: Mapping[str, str]) -> None:
     """Refuse what no model is, and models of a sensitive column where there is none."""
     if asked.diversity not in DIVERSITIES or asked.distance not in DISTANCES or asked.likeness not in LIKENESSES:
         raise InvalidParameter(
@@ -103,8 +72,14 @@ def check_number(named: str, text: str, most: int, *, above: bool = False) -> No
         raise InvalidParameter(f"The value of {named} is invalid", why="it is not above 0", instead="a number such as 0.2")
 
 
-def models_of(asked: Asked, k: int, written: Mapping[str, Hierarchy]) -> list[PrivacyModel]:
-    """What every class has to meet; `written` are the hierarchies of sensitive columns, where t measures in them."""
+def models_of(asked: Anonymizing, k: int, written: Mapping[str, Hierarchy]) -> list[PrivacyModel]:
+    """What every class has to meet; `written` are the hierarchies of sensitive columns, where t measures in them.
+
+    >>> from cloister.hub.services.anonymizing.order import Anonymizing
+    >>> asked = Anonymizing(table="people", parts={"age": "quasi", "ill": "sensitive"}, l=2, alpha="1/3")
+    >>> [model.name for model in models_of(asked, 3, {})]
+    ['3-anonymity', '2-diversity', '(1/3, 3)-anonymity']
+    """
     from cloister.anonymize import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 
     found: list[PrivacyModel] = [KAnonymity(k)]

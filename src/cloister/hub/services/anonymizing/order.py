@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from cloister.errors import InvalidParameter
+from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
-from cloister.hub.services.anonymizing.modelling import Asked, check_models, check_number, models_of
+from cloister.hub.services.anonymizing.modelling import check_models, check_number, models_of
 from cloister.hub.services.catalogue import plain_word
 from cloister.printable import is_text
 from cloister.privacy.rational import exact
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
     from cloister.anonymize.hierarchies.table import Written
     from cloister.anonymize.models.base import PrivacyModel
-    from cloister.hub.service import Progress
+    from cloister.tables import PrivateTable
 
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
@@ -28,32 +31,56 @@ MISSING = ("value", "suppress", "refuse")
 MOST_LEVELS = 50
 """Of a hierarchy: beyond it a tree is no picture, and as nested data it breaks what writes it."""
 _LONGEST = 200_000
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+_Short = Annotated[str, Field(max_length=40)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order(Asked):
-    """A table as it was ordered, not yet looked at.
+class Anonymizing:
+    """A table to try: of which data set, what each column is, which models, how it is searched for. A model whose number is empty
+    is not asked for.
 
-    >>> Order(table="people", parts={"age": "quasi", "ill": "sensitive"}, k=5, l=2).columns("quasi")
+    >>> Anonymizing(table="people", parts={"age": "quasi", "ill": "sensitive"}, k=5, l=2).columns("quasi")
     ['age']
     """
 
-    table: str
-    parts: Mapping[str, str]
-    """Of each column: quasi, sensitive, identifying, kept."""
-    search: str = "optimal"
-    metric: str = "loss"
-    suppression: str = "0.02"
-    missing: str = "value"
-    """What a missing value is: a value of its own, a reason to leave the row out, or to refuse the table."""
-    levels: Mapping[str, int] = field(default_factory=dict)
-    """Of each quasi-identifier, where they were chosen: then nothing is searched for."""
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
-    """Of a column: lines as ARX writes them."""
-    title: str = ""
-    name: str = ""
-    """Of the data set that its rows become, in questions."""
-    purpose: str = ""
+    __pydantic_config__ = example(table="people", parts={"age": "quasi", "sex": "quasi", "pay": "sensitive"}, k=5) | {
+        "extra": "forbid"
+    }
+
+    table: _Name
+    parts: Annotated[Mapping[_Name, _Short], Field(min_length=1, max_length=500)]
+    """Of each column: quasi, sensitive, identifying or kept; one that is not named is dropped."""
+    k: Annotated[int, Field(ge=1, le=100_000)] = 5
+    l: Annotated[int | float | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
+    diversity: _Short = "distinct"
+    """How l counts: distinct, entropy (l need not be whole), recursive (with a c)."""
+    c: _Short = ""
+    t: _Short = ""
+    distance: _Short = ""
+    """How t measures: equal, ordered, hierarchical (in the hierarchies of the sensitive columns), kl; else by kind."""
+    beta: _Short = ""
+    likeness: _Short = "basic"
+    """How β is meant: basic, enhanced."""
+    delta: _Short = ""
+    """Of δ-disclosure privacy."""
+    alpha: _Short = ""
+    """Of (α, k)-anonymity, with the k above."""
+    search: _Short = "optimal"
+    metric: _Short = "loss"
+    suppression: _Short = "0.02"
+    missing: _Short = "value"
+    """What a missing value is: a value of its own, a reason to leave the row out (suppress), or to refuse the table."""
+    levels: Annotated[Mapping[_Name, Annotated[int, Field(ge=0, le=1000)]], Field(max_length=500)] = field(default_factory=dict)
+    """Of each quasi-identifier, where they were chosen, such as from a trial: then nothing is searched for."""
+    hierarchies: Annotated[Mapping[_Name, Annotated[str, Field(max_length=_LONGEST)]], Field(max_length=500)] = field(
+        default_factory=dict
+    )
+    """Of a column: lines as ARX writes them, `value;level 1;level 2`."""
+    purpose: Annotated[str, Field(max_length=1000)] = ""
+    name: Annotated[str, Field(max_length=63)] = ""
+    """Of the data set that its rows become, in questions; of a trial, empty."""
+    title: Annotated[str, Field(max_length=200)] = ""
 
     def __post_init__(self) -> None:
         wrong = next((part for part in self.parts.values() if part not in PARTS), None)
@@ -93,16 +120,33 @@ class Order(Asked):
                 instead="patients_public",
             )
 
+    project = algorithm = ""
+    """It is made in no project, and under no algorithm."""
+
+    @property
+    def of_a_tree(self) -> bool:
+        """Whether the hierarchies of sensitive columns say how far apart values are."""
+        return bool(self.t) and self.distance == "hierarchical"
+
     def columns(self, part: str) -> list[str]:
         """The columns that have a part."""
         return [name for name, each in self.parts.items() if each == part]
+
+    @property
+    def left(self) -> list[str]:
+        """The columns that are not dropped."""
+        return [name for name, each in self.parts.items() if each != "identifying"]
+
+    def settled(self, table: PrivateTable) -> Anonymizing:
+        """The same with a part for each column of a table: one that is not named is dropped."""
+        return replace(self, parts={name: self.parts.get(name, "identifying") for name in table.columns})
 
     def models(self, k: int | None = None) -> list[PrivacyModel]:
         """What every class has to meet."""
         written = {name: hierarchy_of(self.hierarchies[name]) for name in self.columns("sensitive")} if self.of_a_tree else {}
         return models_of(self, k or self.k, written)
 
-    def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
+    def anonymizer(self, stop: Callable[[], bool] | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
         """What carries it out."""
         from cloister.anonymize import Anonymizer
         from cloister.anonymize.searches.at_levels import AtLevels
@@ -121,21 +165,31 @@ class Order(Asked):
             missing=self.missing,
             seconds=seconds,
             shuffle=True,
-            stop=progress.stopped if progress is not None else None,
+            stop=stop,
         )
 
-    def plain(self) -> dict[str, Any]:
-        """As plain data that may lie in plain: all but the hierarchies, which hold values of rows."""
-        told = ORDER.told(self) | {"parts": dict(self.parts), "levels": dict(self.levels)}
-        return {name: value for name, value in told.items() if name != "hierarchies"}
 
-    def secret(self) -> dict[str, Any]:
-        """The rest, as plain data that is kept wrapped."""
-        return {"hierarchies": dict(self.hierarchies)}
+@dataclass(frozen=True, kw_only=True)
+class Releasing(Anonymizing):
+    """A table to release: the name and the title of the data set that it becomes."""
+
+    __pydantic_config__ = example(
+        table="people",
+        parts={"age": "quasi", "sex": "quasi", "pay": "sensitive"},
+        k=5,
+        name="people-k5",
+        title="People, 5-anonymous",
+        understood=True,
+    ) | {"extra": "forbid"}
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    title: _Name
+    understood: bool
+    """That it is not differentially private, and that the population's spending reads unbounded from then on."""
 
 
 ORDER = Stored(
-    Order,
+    Anonymizing,
     "Order",
     *("k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "table", "parts", "search", "metric"),
     *("suppression", "missing", "levels", "hierarchies", "title", "name", "purpose"),

@@ -13,23 +13,23 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.reading import attachment, file_of
-from cloister.hub.services.anonymizing.authorised import ACTION, look, open_for_anonymising, release_later, try_later
-from cloister.hub.services.anonymizing.order import ORDER, Order
+from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
+from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
+from cloister.hub.services.anonymizing.releasing import ANONYMISING, RELEASE, check_release
 from cloister.hub.services.anonymizing.showing import chosen, order_page, order_typed, trial_page
 from cloister.hub.services.anonymizing.tables import TABLE
+from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import request_language
 from cloister.hub.web.routing import TICKED, Number
-from cloister.hub.work.submitting import submit_once
+from cloister.hub.work.orders import submit_order
 from cloister.stored import canonical
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
@@ -108,25 +108,20 @@ def _trying(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, form.text("trial", most=32))
         try:
-            job = _submitted(hub, caller, form, chosen(form, order_of(row, found), found["points"]), release=True)
+            order = chosen(form, order_of(row, found), found["points"])
+            job = _submitted(hub, caller, form, check_release(order, understood=form.flag("understood")), release=True)
         except CloisterError as error:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
 
-def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: bool) -> str:
+def _submitted(hub: Hub, caller: Caller, form: Form, order: Anonymizing, *, release: bool) -> str:
     """The id of the job; a form that is sent twice makes one."""
     key = form.text("key", most=60)
     if not key:
         raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
-
-    def later(db: Db, _: None) -> str:
-        if not release:
-            return try_later(db, hub, caller, order)
-        return release_later(db, hub, caller, order, understood=form.flag("understood"))
-
-    request = canonical((release, order), {Order: ORDER}).encode()
-    return submit_once(hub, caller, f"form {key}", request, lambda: look(hub, caller, order), later)
+    request, job = canonical((release, order), {Anonymizing: ORDER}).encode(), (RELEASE if release else TRY).kind
+    return submit_order(hub, caller, ANONYMISING, f"form {key}", request, order, job=job)
 
 
 def _reading(router: APIRouter) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.catalogue import source_of
-from cloister.hub.spreadsheets import safe
+from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.work.owner_view import seen_view
 from cloister.tables.relations.public_values import read
 
@@ -68,10 +67,9 @@ def parquet_of(name: str, source: Source) -> bytes:
 
 
 def csv_of(name: str, source: Source) -> Iterator[bytes]:
-    """The rows as CSV, in pieces. What a spreadsheet would compute stays a text."""
+    """The rows as CSV, in pieces."""
     names = list(source.schema)
-    columns = read(name, source, names)
-    return _pieces(names, columns)
+    return csv_pieces(names, zip(*read(name, source, names), strict=True))
 
 
 def csv_digest(name: str, source: Source) -> str:
@@ -80,27 +78,3 @@ def csv_digest(name: str, source: Source) -> str:
     for piece in csv_of(name, source):
         found.update(piece)
     return found.hexdigest()
-
-
-def _pieces(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[bytes]:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([safe(each) for each in names])
-    for number, row in enumerate(zip(*columns, strict=True)):
-        writer.writerow([_cell(each) for each in row])
-        if number % 5000 == 4999:
-            yield text.getvalue().encode()
-            text.seek(0)
-            text.truncate()
-    yield text.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    """A value as the file has it.
-
-    >>> _cell("=1+1"), _cell(True), _cell(None), _cell(1.5)
-    ("'=1+1", 'true', '', 1.5)
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else safe(value) if isinstance(value, str) else value

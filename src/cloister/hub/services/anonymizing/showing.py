@@ -19,7 +19,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.anonymizing.authorised import open_for_anonymising
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
-from cloister.hub.services.anonymizing.order import METRICS, ORDER, SEARCHES, Order
+from cloister.hub.services.anonymizing.order import METRICS, ORDER, SEARCHES, Anonymizing
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
 from cloister.hub.services.anonymizing.reading import order_of
@@ -44,11 +44,11 @@ SIMPLE = (
 _LONGEST = 200_000
 
 
-def order_typed(form: Form, columns: Sequence[str]) -> Order:
+def order_typed(form: Form, columns: Sequence[str]) -> Anonymizing:
     """The order of a form about a data set with these columns; a column of which nothing is said is dropped."""
     texts = {name: form.text(name, most=2000) for name in SIMPLE}
     parts = {name: form.text(f"part_{place}", "identifying", most=20) for place, name in enumerate(columns)}
-    return Order(
+    return Anonymizing(
         table=texts["table"],
         parts=parts,
         k=_whole(texts["k"] or "5", "k"),
@@ -90,7 +90,7 @@ def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
     return found | {columns[int(which)]: text.replace("\r\n", "\n").strip()}
 
 
-def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Order:
+def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Anonymizing:
     """The order of a trial, with the choice that was made among its points, and what it is to be called."""
     which = form.text("choice", most=6)
     if not which.isascii() or not which.isdigit() or int(which) >= len(points) or "why" in points[int(which)]:

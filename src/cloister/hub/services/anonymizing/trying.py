@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
 from cloister.hub.service import JobType
-from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, ready, unsaid
-from cloister.hub.services.anonymizing.order import ORDER, Order
+from cloister.hub.services.anonymizing.authorised import AuthorisedTable
+from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.anonymizing.reading import TRIAL
+from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.work.owner_view import make_view
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer, Choice, Risk
     from cloister.anonymize.frames import Frame
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSet
     from cloister.hub.service import Progress
 
 _SIZES = (2, 3, 5, 10, 20, 50)
@@ -35,27 +37,14 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     from cloister.anonymize.from_tables import frame_of
     from cloister.noise import Random
 
-    order = ORDER.made({**payload["order"], **payload["secret"]})
-
     def find(found: AuthorisedTable) -> Callable[[], dict[str, Any] | None]:
         prepared = found.session.registry.row_access(found.row.name).prepare()
-        return lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress)
+        return lambda: _tried(found.order, frame_of(prepared, Random()), found.row, progress)
 
-    return make_view(
-        hub,
-        payload,
-        progress,
-        kind=TRIAL,
-        action=ACTION,
-        path="/anonymise/trials",
-        decide=lambda db, caller: ready(hub, db, caller, order),
-        find=find,
-        told=lambda found: (found.order.plain(), found.order.secret()),
-        unsaid=unsaid,
-    )
+    return make_view(hub, payload, progress, ANONYMISING, kind=TRIAL, path="/anonymise/trials", find=find)
 
 
-def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[str, Any] | None:
+def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -> dict[str, Any] | None:
     """What the owner sees; None where the job is to stop.
 
     How far it is follows from the order alone: a search that tells how many nodes are left would tell others of the rows.
@@ -64,9 +53,16 @@ def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[s
 
     progress.tell("reading the rows", 0.0)
     raw = risk(frame, quasi=order.columns("quasi"), sensitive=order.columns("sensitive"))
-    found: dict[str, Any] = {"before": _before(raw), "page": raw.to_html(of=title), "points": [], "trees": {}, "refused": None}
+    found: dict[str, Any] = {
+        "before": _before(raw),
+        "page": raw.to_html(of=row.title),
+        "points": [],
+        "trees": {},
+        "refused": None,
+    }
+    found["version"] = row.version
     found["spellings"] = {name: each.alike for name, each in raw.sensitive.items() if each.alike}
-    first = order.anonymizer(progress, seconds=_SECONDS)
+    first = order.anonymizer(progress.stopped, seconds=_SECONDS)
     try:
         problem = first.problem(frame)
     except CloisterError as error:
@@ -104,9 +100,9 @@ def _told(error: CloisterError) -> dict[str, Any]:
     return {"what": error.what, "why": error.why, "instead": error.instead}
 
 
-def _of_size(order: Order, k: int, frame: Frame, progress: Progress) -> dict[str, Any]:
+def _of_size(order: Anonymizing, k: int, frame: Frame, progress: Progress) -> dict[str, Any]:
     """The best table for a k, or why there is none."""
-    anonymizer = order.anonymizer(progress, k=k, seconds=_SECONDS)
+    anonymizer = order.anonymizer(progress.stopped, k=k, seconds=_SECONDS)
     try:
         anonymizer.recode(frame)
     except CloisterError as error:
@@ -127,11 +123,11 @@ def _of_size(order: Order, k: int, frame: Frame, progress: Progress) -> dict[str
     }
 
 
-def _of_levels(order: Order, frame: Frame, progress: Progress, *, taken: list[Any]) -> list[dict[str, Any]]:
+def _of_levels(order: Anonymizing, frame: Frame, progress: Progress, *, taken: list[Any]) -> list[dict[str, Any]]:
     """Other levels that meet the models, from the least loss to the least risk."""
     from cloister.anonymize import frontier
 
-    anonymizer: Anonymizer = replace(order, metric="loss").anonymizer(progress, seconds=_SECONDS)
+    anonymizer: Anonymizer = replace(order, metric="loss").anonymizer(progress.stopped, seconds=_SECONDS)
     try:
         problem = anonymizer.problem(frame)
         found = frontier(problem)

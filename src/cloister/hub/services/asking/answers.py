@@ -17,12 +17,11 @@ say is in the SQL, which stands below it.
 
 from __future__ import annotations
 
-import csv
 import io
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,7 +38,7 @@ from cloister.hub.releases.pages import is_open
 from cloister.hub.services.asking.charts import alt_text, has_chart
 from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
-from cloister.hub.spreadsheets import safe
+from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
 from cloister.printable import json_of
 from cloister.query.words import statement
@@ -125,26 +124,8 @@ def _readable(release: Release, origin: dict[str, Any], confidence: float) -> by
 
 
 def _csv(table: Frame) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([_cell(name) for name in table.column_names])
-    writer.writerows([_cell(value) for value in line] for line in table)
-    return text.getvalue().encode()
-
-
-def _cell(value: Any) -> str:
-    """A value as CSV has it.
-
-    >>> _cell("=1+1"), _cell(-3), _cell(None), _cell(float("nan")), _cell(True)
-    ("'=1+1", '-3', '', '', 'true')
-    """
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float | date):
-        return str(value)
-    return safe(str(value))
+    rows = ([None if value != value else value for value in line] for line in table)
+    return b"".join(csv_pieces(table.column_names, rows, "\r\n"))
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

@@ -15,7 +15,7 @@ from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.hub.policy.methods import check_methods, offered
 from cloister.hub.policy.strict import only
 from cloister.hub.services.access import contradicted, named_algorithm
-from cloister.hub.services.learning.order import Order, class_of, model_of
+from cloister.hub.services.learning.order import Training, class_of, model_of
 from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidDeclaration("settings is invalid", why="they name no method", instead=example)
     check_methods([method])
     target = "y" if offered()[method].task in ("classes", "numbers") else ""
-    wanted = Order(table="t", method=method, features=("x",), target=target, spend="1", parameters=_parameters(settings))
+    wanted = Training(table="t", method=method, features=("x",), target=target, spend="1", parameters=_parameters(settings))
     try:
         model_of(wanted)
     except CloisterError as error:
@@ -54,7 +54,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
 
 
-def settled(hub: Hub, db: Db, caller: Caller, order: Order) -> Order:
+def settled(hub: Hub, db: Db, caller: Caller, order: Training) -> Training:
     """An order with what its algorithm says; refused where that is missing, or says otherwise. An order that is settled stays."""
     if not order.algorithm:
         return order

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
@@ -13,12 +14,13 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
-from cloister.hub.releases.kinds import Which
-from cloister.hub.releases.reading import file_of, read_release, releases_of
+from cloister.hub.releases.api import kind_api
+from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.algorithms import ACTION
-from cloister.hub.services.learning.expected import expected_of
+from cloister.hub.services.learning.expected import expected
 from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
+from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import predictions
 from cloister.hub.services.learning.shapes import (
     Curve,
@@ -28,11 +30,9 @@ from cloister.hub.services.learning.shapes import (
     Method,
     Predicted,
     Predicting,
-    Training,
-    learnt,
     line_of,
 )
-from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
 from cloister.hub.work.ordering import price
 from cloister.hub.work.orders import submit_order
 from cloister.hub.work.submitting import accepted
@@ -66,10 +66,10 @@ def _training(router: APIRouter) -> None:
         summary="Estimate the quality of a model",
         response_description="The quality to expect over a range of ε",
     )
-    def expect(hub: HubDep, caller: CallerDep, training: Training) -> Curve:
+    def expect(hub: HubDep, caller: CallerDep, training: Annotated[Training, Body()]) -> Curve:
         """The method on made-up rows that follow the declarations, over a range of ε: spends nothing and reads no row. 404 for a
         method whose result nothing measures."""
-        found = price(hub, caller, FITTING, training.order(), expected_of(hub)).beside
+        found = price(hub, caller, FITTING, training, expected).beside
         if found is None:
             raise Missing("There is no curve", why="nothing measures what this method finds", instead="GaussianNB")
         told = asdict(found)
@@ -83,49 +83,18 @@ def _training(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfModel,
     )
-    def train(hub: HubDep, caller: CallerDep, training: Training, key: IdempotencyKey = "") -> Response:
+    def train(hub: HubDep, caller: CallerDep, training: Annotated[Training, Body()], key: IdempotencyKey = "") -> Response:
         """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
-        request = b"models\n" + training.model_dump_json().encode()
-        return accepted(submit_order(hub, caller, FITTING, key, request, training.order()))
+        request = b"models\n" + TypeAdapter(Training).dump_json(training)
+        return accepted(submit_order(hub, caller, FITTING, key, request, training))
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get(
-        "/models",
-        dependencies=[needs("release.see")],
-        summary="List models",
-        response_description="The models, the newest first",
+    router.include_router(
+        kind_api(
+            MODEL, LearntPage, Learnt, line_of, names=("models", "model", "file"), nouns=("models", "a model"), forms=("json",)
+        )
     )
-    def models(
-        hub: HubDep, caller: CallerDep, which: Which = "mine", after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
-    ) -> LearntPage:
-        """One's own, or those shown to one; the newest first."""
-        with hub.database.reading() as db:
-            rows = releases_of(hub, db, caller, kind=MODEL.name, which=which, after=after, limit=limit + 1)
-        more = rows[limit - 1].id if len(rows) > limit else None
-        return LearntPage(models=[line_of(row) for row in rows[:limit]], next=more)
-
-    @router.get(
-        "/models/{number}",
-        dependencies=[needs("release.see")],
-        summary="Get a model",
-        response_description="The model with its card",
-    )
-    def model(hub: HubDep, caller: CallerDep, number: Number) -> Learnt:
-        """What was learnt, byte for byte, with its card."""
-        with hub.database.reading() as db:
-            return learnt(read_release(hub, db, caller, number, kind=MODEL.name))
-
-    @router.get(
-        "/models/{number}/download",
-        dependencies=[needs("release.download")],
-        summary="Download a model",
-        response_class=Response,
-        responses={200: {"content": {"application/json": {}}, "description": "The file"}},
-    )
-    def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """Portable JSON, which `cloister.learn.load` reads: no pickle."""
-        return file_of(hub, caller, number, "json", kind=MODEL.name)
 
     @router.post(
         "/models/{number}/predictions",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.cache import cached
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.learning.order import Order, declared, shape_of
+from cloister.hub.services.learning.order import Training, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
 from cloister.privacy import ZCDP, Guarantee, text_of
@@ -34,25 +34,21 @@ LOST = {
 """What the line of a card is called, as it shows it, by what is measured."""
 
 
-def expected_of(hub: Hub) -> Callable[[ReadyTable[Order]], Expected | None]:
-    """What gives the curve of an order; None for a method whose result nothing measures."""
+def expected(hub: Hub, found: ReadyTable[Training]) -> Expected | None:
+    """The curve of an order; None for a method whose result nothing measures."""
+    from cloister.learn.assessment.expected import expected_curve, measured
 
-    def expected(found: ReadyTable[Order]) -> Expected | None:
-        from cloister.learn.assessment.expected import expected_curve, measured
-
-        model, encoder = declared(found.order, found.table)
-        if not measured(model):
-            return None
-        pure, delta = _promise(found.order, found.cost)
-        model.delta = None if pure else delta
-        key = repr(shape_of(found.order, model, encoder, found.table))
-        curve = cached(hub, _PART, key, lambda: expected_curve(model, encoder, found.table))
-        return replace(curve, at=float(_epsilon(found.cost)))
-
-    return expected
+    model, encoder = declared(found.order, found.table)
+    if not measured(model):
+        return None
+    pure, delta = _promise(found.order, found.cost)
+    model.delta = None if pure else delta
+    key = repr(shape_of(found.order, model, encoder, found.table))
+    curve = cached(hub, _PART, key, lambda: expected_curve(model, encoder, found.table))
+    return replace(curve, at=float(_epsilon(found.cost)))
 
 
-def lost(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> dict[str, str] | None:
+def lost(hub: Hub, order: Training, table: PrivateTable, cost: Guarantee) -> dict[str, str] | None:
     """The line of a card on what privacy costs, by what follows "expected loss against no privacy: "; None where nothing measures
     the result, or where the method can't learn from such rows. It is worked out once in a process.
 
@@ -73,23 +69,24 @@ def lost(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> dict[s
         return None
 
 
-def picture(told: Expected, words: dict[str, str]) -> str:
+def picture(told: Expected, _: Callable[[str], str]) -> str:
     """The curve as SVG, in the reader's words."""
     import altair as alt
 
+    measure = {"accuracy": _("accuracy"), "r2": _("R²"), "captured": _("explained variance")}.get(told.measure, told.measure)
     rows = [
         {"epsilon": each.epsilon, "mean": each.mean, "low": each.mean - each.spread, "high": each.mean + each.spread}
         for each in told.points
     ]
-    x = alt.X("epsilon:Q", scale=alt.Scale(type="log"), title=words["epsilon"])
-    y = alt.Y("mean:Q", scale=alt.Scale(zero=False), title=words["measure"])
+    x = alt.X("epsilon:Q", scale=alt.Scale(type="log"), title=_("ε (less is more private)"))
+    y = alt.Y("mean:Q", scale=alt.Scale(zero=False), title=measure)
     base = alt.Chart(alt.Data(values=rows)).properties(width=480, height=230)
     layers = [
-        base.mark_rule(strokeWidth=1.5, color=SOFT).encode(x=x, y=alt.Y("low:Q", title=words["measure"]), y2="high:Q"),
+        base.mark_rule(strokeWidth=1.5, color=SOFT).encode(x=x, y=alt.Y("low:Q", title=measure), y2="high:Q"),
         base.mark_line(point=alt.OverlayMarkDef(color=MAIN), color=MAIN).encode(x=x, y=y),
     ]
     ends = max(each.epsilon for each in told.points)
-    for value, label in ((told.plain, words["plain"]), (told.guess, words["guess"])):
+    for value, label in ((told.plain, _("without noise")), (told.guess, _("blind guess"))):
         line = alt.Data(values=[{"mean": value, "epsilon": ends, "label": label}])
         layers.append(alt.Chart(line).mark_rule(strokeDash=[6, 4], color=SOFT).encode(y=y))
         text = alt.Chart(line).mark_text(align="right", baseline="bottom", dy=-4, color=SOFT)
@@ -100,7 +97,7 @@ def picture(told: Expected, words: dict[str, str]) -> str:
     return svg_of(alt.layer(*layers))
 
 
-def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:
+def _promise(order: Training, cost: Guarantee) -> tuple[bool, str]:
     """Whether the promise is pure, and its δ. A ρ is drawn over the ε that it promises with δ = 10⁻⁶."""
     if isinstance(cost, ZCDP):
         return not offered()[order.method].approximate, _DELTA

@@ -6,7 +6,7 @@ again at no cost; any other reads rows through `Session.run`, and is charged eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -14,11 +14,11 @@ from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.models import MODEL
-from cloister.hub.services.learning.order import ORDER, Order, declared, model_of
+from cloister.hub.services.learning.order import ORDER, Training, declared, model_of
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import Product, job_of
+from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import less, spend_of
 
@@ -44,21 +44,15 @@ _MOST_PAIRED = 64
 """Features of a method that asks about each pair of them: the question about more takes longer to read than a page may wait."""
 
 
-class _Fitting:
+class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
     """Orders of models."""
 
-    job, title, action, words, release, stages = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES
+    job, title, action, words, release, stages, stored = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES, ORDER
 
-    def read(self, told: Mapping[str, Any]) -> Order:
-        return ORDER.made({**told, "features": tuple(told["features"])})
-
-    def told(self, order: Order) -> dict[str, Any]:
-        return ORDER.told(order) | {"parameters": dict(order.parameters)}
-
-    def about(self, order: Order) -> dict[str, Any]:
+    def about(self, order: Training) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}
 
-    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyTable[Order]:
+    def ready(self, hub: Hub, db: Db, caller: Caller, order: Training, **how: Any) -> ReadyTable[Training]:
         """With the order as its algorithm leaves it; it costs what is still to be charged."""
         order = settled(hub, db, caller, order)
         terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=order.algorithm, method=order.method)
@@ -76,7 +70,7 @@ class _Fitting:
             **how,
         )
 
-    def rehearse(self, found: ReadyTable[Order]) -> None:
+    def rehearse(self, found: ReadyTable[Training]) -> None:
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
         model, encoder = declared(found.order, found.table)
         from cloister.learn.assessment.made_up import fit_within, made_up
@@ -93,10 +87,7 @@ class _Fitting:
                 instead=f"{found.order.method}() as it is",
             ) from None
 
-    def settled(self, found: ReadyTable[Order]) -> Order:
-        return found.order
-
-    def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
+    def run(self, hub: Hub, found: ReadyTable[Training], session: Callable[[], AttemptSession]) -> Product:
         """The model, learnt from the rows that were decided on, however many questions it asks of them; with what made-up rows
         say of such a one: what an attack found, and what privacy is expected to cost."""
         order, table = found.order, found.table
@@ -120,11 +111,11 @@ class _Fitting:
             },
         )
 
-    def written(self, found: ReadyTable[Order]) -> dict[str, Any]:
+    def written(self, found: ReadyTable[Training]) -> dict[str, Any]:
         return {"method": found.order.method}
 
 
-def still_to_pay(session: Session, order: Order, table: PrivateTable, budget: Guarantee) -> Guarantee:
+def still_to_pay(session: Session, order: Training, table: PrivateTable, budget: Guarantee) -> Guarantee:
     """The most that an order would be charged now, of a population of that budget: of sums that were bought before, what is still
     missing of the first question; of rows, all of it. All that it names, where nothing less can be said.
 

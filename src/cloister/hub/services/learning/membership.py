@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
 from cloister.hub.cache import cached
-from cloister.hub.services.learning.order import Order, declared, shape_of
+from cloister.hub.services.learning.order import Training, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee
@@ -81,7 +81,7 @@ def most_found(promise: Guarantee, at: Fraction = _AT) -> float:
     return min(most, (1 - delta) * sharp + delta)
 
 
-def attacked(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> MembershipResult | None:
+def attacked(hub: Hub, order: Training, table: PrivateTable, cost: Guarantee) -> MembershipResult | None:
     """A likelihood-ratio attack on the method under this promise, on made-up rows; None where no attack looks at such a model, or
     where it can't learn from half of so few rows. It is worked out once in a process."""
     model, encoder = declared(order, table)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.policy.methods import offered
 from cloister.printable import is_text
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable
 
 Kind = Literal["", "pure", "approx", "zcdp"]
+_Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
 """What follows from the declarations and from the spend: nobody sends it."""
 _LARGEST, _LONGEST, _MOST = 10_000, 200, 500
@@ -27,28 +32,30 @@ _LARGEST, _LONGEST, _MOST = 10_000, 200, 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """A model as it was ordered, not yet looked at.
+class Training:
+    """A model to train: from which columns of which data set, by which method, what it may cost, what it is for.
 
-    >>> Order(table="people", method="GaussianNB", features=("age", "pay"), target="sex", spend="0.5").columns
+    >>> Training(table="people", method="GaussianNB", features=("age", "pay"), target="sex", spend="0.5").columns
     ('age', 'pay', 'sex')
     """
 
-    table: str
-    method: str
-    """Empty: the one that the algorithm says."""
-    features: tuple[str, ...]
-    target: str = ""
-    spend: str
-    delta: str = ""
+    __pydantic_config__ = example(
+        table="people", method="GaussianNB", features=["age", "pay"], target="sex", spend="0.5", purpose="research"
+    ) | {"extra": "forbid"}
+
+    table: _Name
+    method: Annotated[str, Field(max_length=60, description="May be left out where an algorithm says it.")] = ""
+    features: Annotated[tuple[_Name, ...], Field(min_length=1, max_length=500)]
+    target: Annotated[str, Field(max_length=200)] = ""
+    spend: Annotated[_Exact, Field(min_length=1)]
+    delta: _Exact = ""
     kind: Kind = ""
     """Which promise the spend is; empty: an amount in what the budget counts, as in a question."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    purpose: str = ""
-    project: str = ""
-    title: str = ""
-    algorithm: str = ""
-    """Under which it is learnt: its name, or its id."""
+    parameters: Annotated[Mapping[str, Any], Field(max_length=30)] = field(default_factory=dict)
+    purpose: Annotated[str, Field(max_length=1000)] = ""
+    project: Annotated[str, Field(max_length=32)] = ""
+    title: Annotated[str, Field(max_length=200)] = ""
+    algorithm: Annotated[str, Field(max_length=63, description="Under which it is trained: its name, or its id.")] = ""
 
     def __post_init__(self) -> None:
         by_algorithm = bool(self.algorithm) and not self.method
@@ -90,7 +97,7 @@ class Order:
     def spending(self) -> Spending:
         """What may be spent, as a session takes it.
 
-        >>> Order(table="t", method="GaussianNB", features=("a",), target="b", spend="1", delta="1e-6").spending
+        >>> Training(table="t", method="GaussianNB", features=("a",), target="b", spend="1", delta="1e-6").spending
         ApproxDP(epsilon='1', delta='0.000001')
         """
         if self.kind == "zcdp":
@@ -103,7 +110,7 @@ class Order:
 
 
 ORDER = Stored(
-    Order,
+    Training,
     "Order",
     *("table", "method", "features", "target", "spend", "delta", "kind", "parameters"),
     *("purpose", "project", "title", "algorithm"),
@@ -111,7 +118,7 @@ ORDER = Stored(
 """As a job holds it, and as the digest of a form that was sent has it."""
 
 
-def model_of(order: Order) -> PrivateModel:
+def model_of(order: Training) -> PrivateModel:
     """The estimator of an order, not yet fitted."""
     kind = class_of(order.method)
     known = sorted(set(kind().get_params(deep=False)) - _OF_THE_FIT)
@@ -137,7 +144,7 @@ def model_of(order: Order) -> PrivateModel:
     return model
 
 
-def declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
+def declared(order: Training, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
     """The estimator with the bounds and classes that a table declares, and how its rows become numbers. No row is read."""
     model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
     from cloister.learn.frame.encoding import Encoder
@@ -149,7 +156,7 @@ def declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
     return model, encoder
 
 
-def shape_of(order: Order, model: PrivateModel, encoder: Encoder, table: PrivateTable) -> tuple[Any, ...]:
+def shape_of(order: Training, model: PrivateModel, encoder: Encoder, table: PrivateTable) -> tuple[Any, ...]:
     """The public facts that made-up rows and a method's way over them follow from."""
     described = [(name, domain.describe()) for name, domain in encoder.columns]
     target = table.column(order.target).describe() if order.target else None

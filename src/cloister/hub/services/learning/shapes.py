@@ -10,39 +10,10 @@ from pydantic import BaseModel, Field
 
 from cloister.hub.description import example
 from cloister.hub.releases.shapes import Sent
-from cloister.hub.services.learning.order import Kind, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
-
-_Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
-_Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class Training(Sent):
-    """A model to train: from which columns of which data set, by which method, what it may cost, what it is for."""
-
-    model_config = example(
-        table="people", method="GaussianNB", features=["age", "pay"], target="sex", spend="0.5", purpose="research"
-    )
-
-    table: _Name
-    method: Annotated[str, Field(max_length=60, description="May be left out where an algorithm says it.")] = ""
-    features: Annotated[list[_Name], Field(min_length=1, max_length=500)]
-    target: Annotated[str, Field(max_length=200)] = ""
-    spend: Annotated[_Exact, Field(min_length=1)]
-    delta: _Exact = ""
-    kind: Kind = ""
-    parameters: Annotated[dict[str, Any], Field(max_length=30)] = {}  # noqa: RUF012 - pydantic copies it
-    purpose: Annotated[str, Field(max_length=1000)] = ""
-    project: Annotated[str, Field(max_length=32)] = ""
-    title: Annotated[str, Field(max_length=200)] = ""
-    algorithm: Annotated[str, Field(max_length=63, description="Under which it is trained: its name, or its id.")] = ""
-
-    def order(self) -> Order:
-        """As the hub works with it."""
-        return Order(**{**self.model_dump(), "features": tuple(self.features)})
 
 
 class Predicting(Sent):

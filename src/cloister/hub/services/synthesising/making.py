@@ -7,7 +7,7 @@ post-processing of that release. What was measured before is not charged again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +18,7 @@ from cloister.hub.services.synthesising.tables import SYNTHETIC
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import Product, job_of
+from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.privacy import Guarantee, exact_positive, text_of
 from cloister.session import Delegate, Plan, Question, Spending
 from cloister.session.questions.spend import spend_of
@@ -33,10 +33,10 @@ ACTION = "synthesise.run"
 _TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 
 
-class _Synthesising:
+class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
     """Orders of synthetic tables."""
 
-    job, title, action, release = "synthesising.make", N_("Synthetic table"), ACTION, SYNTHETIC
+    job, title, action, release, stored = "synthesising.make", N_("Synthetic table"), ACTION, SYNTHETIC, ORDER
     stages = {"preparing the tables": 0.1, "reserving the cost": 0.2, N_("fitting the model"): 0.3, "keeping the table": 0.9}  # noqa: RUF012
     words = Words(
         name="The synthetic table",
@@ -44,12 +44,6 @@ class _Synthesising:
         denied=N_("The synthetic table was denied"),
         withheld=N_("The synthetic table was not released"),
     )
-
-    def read(self, told: Mapping[str, Any]) -> Synthesis:
-        return ORDER.made({**told, "columns": tuple(told["columns"])})
-
-    def told(self, order: Synthesis) -> dict[str, Any]:
-        return ORDER.told(order)
 
     def about(self, order: Synthesis) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}
@@ -71,9 +65,6 @@ class _Synthesising:
         """Refuse columns that cannot be fitted; that follows from their declarations."""
         with found.held.pinned():
             _first(found.session, found.order)
-
-    def settled(self, found: ReadyTable[Synthesis]) -> Synthesis:
-        return found.order
 
     def run(self, hub: Hub, found: ReadyTable[Synthesis], session: Callable[[], AttemptSession]) -> Product:
         from cloister.synth import fit
@@ -103,7 +94,7 @@ SYNTHESISING = _Synthesising()
 MAKE = job_of(SYNTHESISING)
 
 
-def expected(found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
+def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     """Margins of error to expect at 95 %, of the noise alone, of a count of one column and of two (none where no two are measured
     together): for the spend of an order, for a quarter and for four times as much. They follow from declarations."""
     amount, table = exact_positive(found.order.spend, "spend"), []

@@ -37,9 +37,8 @@ def _model(view: View) -> SyntheticModel:
     return SyntheticModel.from_json(json.loads(view.row.body)["model"])
 
 
-def _rows(view: View, most: int | None = None) -> Frame:
+def _rows(view: View, model: SyntheticModel, most: int | None = None) -> Frame:
     """Rows of a release: the same at each look, from choices that protect nothing."""
-    model = _model(view)
     known = _HIDDEN if model.rows < 2 * model.rows_error else max(round(model.rows), 1)
     number = min(known, _MOST_VALUES // len(model.columns))
     secret = view.hub.ledger.derive("synthesising", view.row.id)
@@ -49,42 +48,28 @@ def _rows(view: View, most: int | None = None) -> Frame:
 def _shown(view: View) -> dict[str, Any]:
     from cloister.synth.report import pictures_of
 
-    rows = _rows(view, _SHOWN)
+    model = _model(view)
+    rows = _rows(view, model, _SHOWN)
     return {
         "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
-        "pictures": [_drawn(each) for each in pictures_of(_model(view))],
+        "pictures": [_drawn(each) for each in pictures_of(model)],
         "most": f"{_MOST_VALUES // len(rows.column_names):,}",
     }
 
 
 def _drawn(picture: Picture) -> dict[str, Any]:
     """Where the bars of the model and the error bars of the counts stand, in a picture of fixed size."""
-    margin, counts = picture.margin, picture.counts or picture.model
-    lines = list(zip(picture.labels, counts, picture.model, strict=True))
-    top = max(1.0, *(max(count + margin, fitted) for _, count, fitted in lines))
-    step = _WIDTH / len(lines)
-
-    def height(value: float) -> float:
-        return round(float(_HEIGHT * (1 - max(value, 0.0) / top)), 2)
-
+    texts = zip(picture.labels, picture.counts or picture.model, picture.model, strict=True)
     bars = [
-        {
-            "x": round(place * step, 2),
-            "width": round(max(step * 0.8, 0.5), 2),
-            "middle": round((place + 0.4) * step, 2),
-            "top": height(fitted),
-            "high": height(count + margin),
-            "low": height(count - margin),
-            "text": (label, count, fitted),
-        }
-        for place, (label, count, fitted) in enumerate(lines)
+        {**{name: round(value, 2) for name, value in bar._asdict().items()}, "text": text}
+        for bar, text in zip(picture.bars(_WIDTH, _HEIGHT), texts, strict=True)
     ]
-    return {"name": picture.name, "margin": margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
+    return {"name": picture.name, "margin": picture.margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
 
 
 def _csv(view: View) -> File:
-    return File(name=f"synthetic-{view.row.id}.csv", body=_pieces(_rows(view)))
+    return File(name=f"synthetic-{view.row.id}.csv", body=_pieces(_rows(view, _model(view))))
 
 
 def _pieces(rows: Frame) -> Iterator[bytes]:
@@ -104,7 +89,7 @@ def _pieces(rows: Frame) -> Iterator[bytes]:
 
 def _parquet(view: View) -> File:
     body = io.BytesIO()
-    _rows(view).to_polars().write_parquet(body)
+    _rows(view, _model(view)).to_polars().write_parquet(body)
     return File(name=f"synthetic-{view.row.id}.parquet", body=body.getvalue())
 
 
