@@ -51,34 +51,26 @@ def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, 
     found = [np.empty(n, dtype=np.int64) for _ in states]
     step = min(20_000 * len(mixture.weights), _AT_ONCE)  # long runs are slow to sort
     for first in range(0, n, step):
-        last = min(first + step, n)
-        ends = _components(mixture, last - first, random)
-        order = _order(last - first, random)
-        for place, (each, one) in enumerate(zip(states, pieces, strict=True)):
-            chosen = _shuffled(mixture.columns[place], ends, random)[order]
-            found[place][first:last] = _codes(one, chosen, each.number, random)
+        some, _ = _by_component(mixture, states, pieces, min(step, n - first), random, mixed=True)
+        for column, codes in zip(found, some, strict=True):
+            column[first : first + step] = codes
     return found
 
 
 def _by_component(
-    mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random
+    mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random, *, mixed: bool = False
 ) -> tuple[list[Integers], Integers]:
-    """The codes of `n` rows, component by component, and the component of each."""
-    ends = _components(mixture, n, random)
-    found = []
+    """The codes of `n` rows, component by component unless they are mixed, and the components in order."""
+    sizes = _systematic(mixture.weights[None, :], np.array([n]), random)[0]
+    order, found = _order(n, random) if mixed else slice(None), []
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
-        found.append(_codes(one, _shuffled(column, ends, random), each.number, random))
-    return found, np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        chosen = _shuffled(column, sizes, random)[order]
+        found.append(one.at(chosen, each.number, None if one.single else uniform(n, random)))
+    return found, np.repeat(np.arange(len(sizes)), sizes)
 
 
-def _components(mixture: Mixture, n: int, random: Random) -> Integers:
-    """One past the last row of each component, of `n` rows."""
-    return np.cumsum(_systematic(mixture.weights[None, :], np.array([n]), random)[0])
-
-
-def _shuffled(column: Floats, ends: Integers, random: Random) -> npt.NDArray[np.uint16]:
+def _shuffled(column: Floats, sizes: Integers, random: Random) -> npt.NDArray[np.uint16]:
     """The state of each row in one column: in each component as many rows of each as there should be, in random order."""
-    sizes = np.diff(ends, prepend=0)
     used = np.flatnonzero(sizes)
     number = column.shape[1]
     counts = _systematic(column[used], sizes[used], random)
@@ -86,15 +78,10 @@ def _shuffled(column: Floats, ends: Integers, random: Random) -> npt.NDArray[np.
     mask = np.uint32((1 << (number - 1).bit_length()) - 1)
     keys = _halves(len(chosen), random) & ~mask  # random bits above the state: a sort shuffles, and moves no indices
     keys |= chosen
-    for low, high in pairwise([0, *ends[used].tolist()]):
+    for low, high in pairwise([0, *np.cumsum(sizes[used]).tolist()]):
         keys[low:high].sort()
     keys &= mask
     return keys.astype(np.uint16)
-
-
-def _codes(pieces: Pieces, chosen: npt.NDArray[np.uint16], states: int, random: Random) -> Integers:
-    """One of the codes of each state."""
-    return pieces.at(chosen, states, None if pieces.single else uniform(len(chosen), random))
 
 
 def _order(n: int, random: Random) -> Integers:

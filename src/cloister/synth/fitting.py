@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -14,8 +14,8 @@ from cloister.session.door import Door
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import measure, worst_noise
-from cloister.synth.mixture import fitted, independent
+from cloister.synth.measuring import Marginals, measure, worst_noise
+from cloister.synth.mixture import fitted
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
@@ -94,12 +94,10 @@ def fit(
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     progress("measuring")
-    if adaptive:
-        found = choose(session, table, states, cast(Adaptive, chosen), spend, about=wanted, purpose=purpose)
-    else:
-        found = measure(session, source, states, cast(Fixed, chosen), spend, about=wanted, purpose=purpose)
+    act: Any = choose if adaptive else measure
+    found: Marginals = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
     count, error = found.rows()
-    mixture = independent(found) if chosen == "independent" else fitted(found, zeros=ruled.zeros, progress=progress)
+    mixture = fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
         table=table,
         method=chosen,
@@ -165,13 +163,9 @@ def _check_spend(session: Measurer, table: str, states: Sequence[States], spend:
     if size is None or (worst := worst_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
         return
     noise, cost = worst
-
-    def told(amount: Fraction) -> str:
-        return text_of(Fraction(f"{float(amount):.2g}"))
-
-    enough = amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
-    while worst_noise(session, table, states, "independent", text := told(enough))[0] * _LEAST_ROWS > size:
-        enough *= Fraction(21, 20)
+    text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
+    while not text or worst_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
+        text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
     raise InvalidParameter(
         f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
         why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and the table has "

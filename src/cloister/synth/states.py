@@ -6,7 +6,6 @@ States follow from declarations alone, so they are public. Inside a bin every va
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +26,6 @@ MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width."""
 _MOST_CATEGORIES = 1_000
 _MOST_IN_ALL = 4_000
-_EPOCH = np.datetime64("1970-01-01")
 
 
 @dataclass(frozen=True)
@@ -145,30 +143,27 @@ class States:
         return self._series(codes)
 
     def _series(self, codes: Integers) -> Series:
-        domain = self.domain
-        missing = codes == domain.null_code
+        domain, kind = self.domain, self.domain.kind
+        values: npt.NDArray[Any] = codes
         if isinstance(domain, Date):
-            return Series("date", _with_missing(_EPOCH + codes.astype("timedelta64[D]"), missing))
-        if isinstance(domain, Integer):
-            return Series("integer", _with_missing(codes, missing) if domain.nullable else codes)
-        if isinstance(domain, Real):
+            values = np.datetime64("1970-01-01") + codes.astype("timedelta64[D]")
+        elif isinstance(domain, Real):
             origin, step = domain.origin, domain.step  # one division of whole numbers, so that each value is the nearest float
-            top = origin.numerator * step.denominator
-            under, times = origin.denominator * step.denominator, step.numerator * origin.denominator
+            top, times = origin.numerator * step.denominator, step.numerator * origin.denominator
+            under = origin.denominator * step.denominator
             exact = max(abs(domain.low_code), abs(domain.high_code)) * abs(times) + abs(top) < 2**53 and under < 2**53
-            values = (
-                (top + codes * times) / under if exact else np.array([domain.decode(int(code)) for code in codes], dtype=float)
-            )
-            return Series("real", _with_missing(values, missing) if domain.nullable else values)
-        if isinstance(domain, Boolean):
-            return Series("boolean", _with_missing(codes == 1, missing) if domain.nullable else codes == 1)
-        options = [*domain.values(), None]
-        kind = {str: "text", int: "integer", bool: "boolean"}[type(options[0])]
-        if kind == "text" or domain.nullable:
-            table = np.empty(len(options), dtype=object)
-            table[:] = options
-            return Series(kind, table[codes])  # type: ignore[arg-type]
-        return Series(kind, np.array(options[:-1])[codes])  # type: ignore[arg-type]
+            values = (top + codes * times) / under if exact else np.array([domain.decode(int(code)) for code in codes], float)
+        elif isinstance(domain, Boolean):
+            values = codes == 1
+        elif isinstance(domain, Category):
+            options = domain.values()
+            kind = {str: "text", int: "integer", bool: "boolean"}[type(options[0])]
+            table = np.array([*options, options[0]], dtype=object if kind == "text" else None)  # the last one for missing
+            values = table[codes]
+        if domain.nullable or kind in ("text", "date"):
+            values = values.astype(object)
+            values[codes == domain.null_code] = None
+        return Series(kind, values)  # type: ignore[arg-type]
 
     def given(self, wanted: Any) -> Pieces:
         """The codes that a condition allows: a value, a list of them, a pair (low, high) of numbers or days; None is missing."""
@@ -201,12 +196,7 @@ class States:
         if isinstance(self.domain, Integer | Real):
             return self.domain.decode(self.domain.low_code) <= float(value) <= self.domain.decode(self.domain.high_code)
         if isinstance(self.domain, Date):
-            day = value if isinstance(value, datetime.date) else None
-            return (
-                str(value)[:10] == self.domain.decode(code).isoformat()
-                if day is None
-                else self.domain.low <= day <= self.domain.high
-            )
+            return str(value)[:10] == self.domain.decode(code).isoformat()
         return True
 
     def _refused(self, wanted: Any, why: str) -> InvalidParameter:
@@ -300,12 +290,6 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
     if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
         return States(name, domain)
     return States(name, domain, Strided(name, -(-size // MOST_STATES)))
-
-
-def _with_missing(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    found = values.astype(object)
-    found[missing] = None
-    return found
 
 
 def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Sequence[int]) -> Integers:
