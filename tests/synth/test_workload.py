@@ -82,7 +82,7 @@ def test_what_is_asked_for_is_measured_more_sharply(people: cl.PrivateTable) -> 
     found = []
     for about in ((), ((2, 3, 6),)):
         with cl.Session({"people": people}, budget=cl.PureDP(2)) as session:
-            found.append(measure(session, "people", states, "pairs", 1, about=about, purpose=""))
+            found.append(measure(session, "people", states, "pairs", 1, about=about, purpose="")[0])
             assert session.spent == cl.PureDP(1)
     plain, asked = (each.tables for each in found)
     for kept in [(2, 3), (2, 6), (3, 6)]:

@@ -14,7 +14,7 @@ from cloister.session.door import Door
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import Marginals, measure, worst_noise
+from cloister.synth.measuring import measure, worst_noise
 from cloister.synth.mixture import fitted
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
@@ -47,7 +47,7 @@ def fit(
     """A synthetic model of a private table, for one charge.
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
-    proof, `choosing.py` those of `mst` and `aim`); the model and all rows drawn from it are post-processing of that release.
+    proof, `choosing.py` those of methods that choose); the model and all rows drawn from it are post-processing of that release.
     Should the fit be interrupted, the release is kept, and the same call again costs nothing.
 
     Parameters
@@ -56,11 +56,11 @@ def fit(
         What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
     method
         `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
-        itself. `"triples"`: besides, up to a hundred tables of three columns. `"histogram"`: besides one-way tables
-        the one table of all columns, of up to 10⁵ cells, and no fit. `"mst"`: one-way tables, and a tree of pairs that is chosen
-        by looking at the rows. `"aim"`: one-way tables, then round by round the table on which the model is worst; both pay for
-        their choices. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that
-        noise would hide them, or is so small that triples repay too.
+        itself. `"triples"`: besides, up to a hundred tables of three columns. `"histogram"`: besides one-way tables the one table
+        of all columns, of up to 10⁵ cells, and no fit. Four look at the rows besides, and pay for their choices: `"mst"` takes a
+        tree of pairs, `"aim"` and `"mwem"` round by round the table on which the model is worst, `"privbayes"` a network of
+        columns. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that noise would hide them,
+        or is so small that triples repay too.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them.
@@ -84,6 +84,8 @@ def fit(
     blind = {
         "independent": ("independent columns", "they keep nothing of two columns", 'method="pairs"'),
         "mst": ("mst", "it measures a tree of pairs, whatever they are for", 'method="aim"'),
+        "privbayes": ("privbayes", "it measures a network of columns, whatever they are for", 'method="aim"'),
+        "histogram": ("a histogram", "it measures all columns together, whatever they are for", 'method="pairs"'),
     }
     if wanted and method in blind:
         name, reason, instead = blind[method]
@@ -95,7 +97,7 @@ def fit(
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     progress("measuring")
     act: Any = choose if adaptive else measure
-    found: Marginals = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
+    found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
     count, error = found.rows()
     mixture = fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
@@ -106,14 +108,11 @@ def fit(
         mixture=mixture,
         rows=count,
         rows_error=error,
-        cost=found.cost,
-        population=found.population,
-        charges=found.charges,
-        marked=found.marked,
         measured=found,
         rules=ruled.texts,
         unmapped=unmapped,
         acceptance=accepted(mixture, states, ruled, {}),
+        **origin,
     )
 
 

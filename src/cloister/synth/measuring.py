@@ -18,11 +18,11 @@ afterwards reads only the release: post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, sqrt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ from cloister.synth.workload import About, Fixed, parts_for
 from cloister.tables import Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Origin: TypeAlias = Mapping[str, Any]
+"""What a model says of where its tables come from: `cost`, `population`, `charges`, `marked`."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,10 @@ class Noisy:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginals:
-    """All that was measured, by the places of the columns, with what it cost and where it came from."""
+    """All that was measured, by the places of the columns."""
 
     sizes: tuple[int, ...]
     tables: dict[Marginal, Noisy]
-    cost: Guarantee
-    population: str
-    charges: tuple[int | str, ...]
-    marked: bool
     rounds: tuple[tuple[Marginal, Noisy], ...] = ()
     """Where tables were chosen by looking (`choosing.py`), each as it was measured, in order; `tables` has their means."""
     whole: bool = False
@@ -109,21 +107,15 @@ def measure(
     *,
     about: About = (),
     purpose: str,
-) -> Marginals:
+) -> tuple[Marginals, Origin]:
     """Measure the tables of a method under one charge; what was bought before costs nothing again."""
     wanted, questions, shares = questions_for(table, states, method, about)
     releases = session.measure_all(questions, spend, purpose=purpose, shares=shares)
     sizes = tuple(each.number for each in states)
-    origin = releases[0].provenance
-    return Marginals(
-        sizes=sizes,
-        tables={kept: _noisy(release, [sizes[place] for place in kept]) for kept, release in zip(wanted, releases, strict=True)},
-        cost=releases[0].spent_by[origin.population],
-        population=origin.population,
-        charges=origin.charges,
-        marked=any(release.marked for release in releases),
-        whole=method == "histogram",
-    )
+    tables = {kept: _noisy(release, [sizes[place] for place in kept]) for kept, release in zip(wanted, releases, strict=True)}
+    first, marked = releases[0].provenance, any(release.marked for release in releases)
+    origin = {"cost": releases[0].spent_by[first.population], "charges": first.charges, "marked": marked}
+    return Marginals(sizes=sizes, tables=tables, whole=method == "histogram"), {"population": first.population, **origin}
 
 
 def _noisy(release: Release, shape: Sequence[int]) -> Noisy:

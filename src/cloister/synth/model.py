@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Question
+from cloister.session import Frame, Question, unknown_column
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
@@ -102,11 +102,7 @@ class SyntheticModel:
         states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
         for name in given or {}:
             if name not in places:
-                raise UnknownColumn(
-                    f"The column {name!r} is unknown",
-                    why=f"the model has {', '.join(places)}",
-                    instead=f"given={{{states[0].name!r}: …}}",
-                )
+                raise unknown_column(name, self.table, list(places))
         allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
         mixture, share = conditioned(self.mixture, states, allowed)
         if share <= 0:
@@ -291,12 +287,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(0 <= acceptance <= 1, "its share of rows that obey the rules is no share")
     cost = guarantee_from_plain(document["cost"])
     _need(cost is not None, "its guarantee is of an unknown kind")
-    origin: Any = {
-        "cost": cost,
-        "population": str(document["population"]),
-        "charges": tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
-        "marked": bool(document["marked"]),
-    }
+    assert cost is not None
     sizes, tables = tuple(each.number for each in columns), document.get("measured")
     model = SyntheticModel(
         table=str(document["table"]),
@@ -306,17 +297,20 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         mixture=Mixture(weights, shares),
         rows=rows,
         rows_error=error,
-        measured=None if tables is None else _measured(tables, sizes, document["method"], origin),
+        measured=None if tables is None else _measured(tables, sizes, document["method"]),
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
-        **origin,
+        cost=cost,
+        population=str(document["population"]),
+        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        marked=bool(document["marked"]),
     )
     _ = model.ruled  # what can't be read is refused here
     return model
 
 
-def _measured(tables: Any, sizes: tuple[int, ...], method: str, origin: Mapping[str, Any]) -> Marginals:
+def _measured(tables: Any, sizes: tuple[int, ...], method: str) -> Marginals:
     """The released tables."""
     found: list[tuple[Marginal, Noisy]] = []
     for each in tables:
@@ -332,7 +326,7 @@ def _measured(tables: Any, sizes: tuple[int, ...], method: str, origin: Mapping[
     known = combined(found)
     _need({(place,) for place in range(len(sizes))} <= set(known), "a table of one column is missing")
     rounds = tuple(found) if method in get_args(Adaptive) else ()
-    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram", **origin)
+    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram")
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:

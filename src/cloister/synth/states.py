@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
-from cloister.session import Series
+from cloister.session import Series, unknown_column
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
 
 Integers = npt.NDArray[np.int64]
@@ -66,19 +66,17 @@ class Pieces:
         >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([4, 9])).at(np.array([0, 1]), 2, np.array([0.5, 0.99])).tolist()
         [2, 9]
         """
-        lengths = self.high - self.low + 1
-        sizes = np.bincount(self.state, lengths, minlength=states).astype(np.int64)
         first = np.zeros(states, dtype=np.int64)
         first[self.state[::-1]] = self.low[::-1]
         if shares is None:
             return np.asarray(first[chosen])
+        sizes, lengths = self.sizes(states).astype(np.int64), self.high - self.low + 1
         size = sizes[chosen]
         steps = np.minimum((shares * size).astype(np.int64), size - 1)
         if (np.diff(self.state) > 0).all():  # each state is one run
             steps += first[chosen]
             return np.asarray(steps)
-        before, ends = np.cumsum(sizes) - sizes, np.cumsum(lengths)
-        place = before[chosen] + steps
+        place, ends = (np.cumsum(sizes) - sizes)[chosen] + steps, np.cumsum(lengths)
         piece = np.searchsorted(ends, place, side="right")
         return np.asarray(self.low[piece] + place - (ends - lengths)[piece])
 
@@ -242,11 +240,7 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | 
         )
     unknown = [name for name in names if name not in declared]
     if unknown:
-        raise UnknownColumn(
-            f"The column {unknown[0]!r} is unknown",
-            why=f"{table!r} declares {', '.join(declared)}",
-            instead=f"columns={list(declared)!r}",
-        )
+        raise unknown_column(unknown[0], table, list(declared))
     found = [
         _states(name, declared[name], each if isinstance(each, Binned) else None, names)
         for name, each in zip(names, chosen, strict=True)
@@ -262,8 +256,8 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | 
 
 
 def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]) -> States:
+    others = [each for each in names if each != name]
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
-        others = [each for each in names if each != name]
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why="it is free text, whose values are private",
@@ -284,8 +278,7 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why=f"it has {size:,} categories, and at most {_MOST_CATEGORIES:,} are fitted",
-            instead=f"columns={[each for each in names if each != name]!r}, and in its place a column of groups, such as regions "
-            "of towns",
+            instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
         )
     if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
         return States(name, domain)
