@@ -72,7 +72,7 @@ def tables(codes: np.ndarray, sizes: tuple[int, ...], noise: Any, random: Random
             fourth=12 * scale**4 if laplace else 0.0,
             largest=2 * scale**2 if laplace else 0.0,
         )
-    return Marginals(sizes=sizes, tables=found, cost=PureDP(1), population="people", charges=(), marked=True)
+    return Marginals(sizes=sizes, tables=found)
 
 
 def people(n: int = 4000, seed: int = 3) -> np.ndarray:
@@ -406,7 +406,7 @@ def test_independent_columns_have_bounds_where_they_meet() -> None:
     model = made_up(codes, DiscreteGaussian(scale=5))
     assert model.measured is not None
     singles = {kept: table for kept, table in model.measured.tables.items() if len(kept) == 1}
-    alone = Marginals(sizes=model.measured.sizes, tables=singles, cost=PureDP(1), population="p", charges=(), marked=True)
+    alone = Marginals(sizes=model.measured.sizes, tables=singles)
     apart = SyntheticModel(
         table="people", method="independent", why="", columns=STATES, mixture=independent(alone), rows=alone.rows()[0],
         rows_error=1, cost=PureDP(1), population="p", charges=(), measured=alone,

@@ -2,7 +2,7 @@
 
     states.py     the values of each column as a few states: categories, bins of numbers and days, missing
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
-    choosing.py   marginals that are chosen by looking at the rows, at a price: MST and AIM, with the proof
+    choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
     rules.py      what every row obeys: real rows mended before they are counted, empty cells, drawn rows; rule_texts.py reads it
     drawing.py    rows from it, stratified, under conditions

@@ -21,7 +21,7 @@ from cloister.session import Count, Mean, Question, Sum, unknown_column
 from cloister.session.planning.grid import grid_of
 from cloister.session.releases.uncertainty import check_confidence
 from cloister.synth.answer import Answer, Statistic
-from cloister.synth.cutting import cut, truth
+from cloister.synth.cutting import cut, scope_of, truth
 from cloister.synth.measuring import Floats
 from cloister.synth.mixture import Mixture
 from cloister.synth.released import Evidence, Functional, Reading, Truths, bounds, cells_of, functional, projected, read
@@ -228,7 +228,7 @@ class _Asked:
             group, out = group * (axis.size or 1) + along, out | (along < 0)
         if self.where is not None:
             codes = {name: grid.spread(self.places[name], cuts[self.places[name]].code) for name in self.where.columns()}
-            said = truth(self.where, self.domains, codes)
+            said = truth(self.where, scope_of(self.domains, codes))
             out |= said.null | ~said.values.astype(bool)
         return replace(grid, group=np.where(out, -1, group))
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Question
+from cloister.session import Frame, Question, unknown_column
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
@@ -39,7 +39,7 @@ _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
 _MOST_ROWS = 20_000_000
-_MOST_COMPONENTS = 10_000
+_MOST_COMPONENTS = 100_000
 _MOST_NOISE = 1e100  # moments of a law that a spend could have bought
 _PILOT, _ENOUGH = 20_000, 50
 _SEED = b"rows that show how many meet a condition"
@@ -103,11 +103,7 @@ class SyntheticModel:
         states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
         for name in given or {}:
             if name not in places:
-                raise UnknownColumn(
-                    f"The column {name!r} is unknown",
-                    why=f"the model has {', '.join(places)}",
-                    instead=f"given={{{states[0].name!r}: …}}",
-                )
+                raise unknown_column(name, self.table, list(places))
         allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
         mixture, share = conditioned(self.mixture, states, allowed)
         if share <= 0:
@@ -279,7 +275,12 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
     columns, listed = tuple(_column(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
-    belong = bool(columns) and 1 <= len(weights) <= _MOST_COMPONENTS and len(listed) == len(columns)
+    belong = (
+        bool(columns)
+        and max(each.number for each in columns) < 2**16
+        and 1 <= len(weights) <= _MOST_COMPONENTS
+        and len(listed) == len(columns)
+    )
     _need(belong, "its columns and probabilities don't belong together")
     shares = tuple(_shares(each, (len(weights), column.number)) for each, column in zip(listed, columns, strict=True))
     rows, error = float(document["rows"]), float(document["rows_error"])
@@ -288,12 +289,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(0 <= acceptance <= 1, "its share of rows that obey the rules is no share")
     cost = guarantee_from_plain(document["cost"])
     _need(cost is not None, "its guarantee is of an unknown kind")
-    origin: Any = {
-        "cost": cost,
-        "population": str(document["population"]),
-        "charges": tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
-        "marked": bool(document["marked"]),
-    }
+    assert cost is not None
     sizes, tables = tuple(each.number for each in columns), document.get("measured")
     model = SyntheticModel(
         table=str(document["table"]),
@@ -303,17 +299,20 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         mixture=Mixture(weights, shares),
         rows=rows,
         rows_error=error,
-        measured=None if tables is None else _measured(tables, sizes, document["method"] in get_args(Adaptive), origin),
+        measured=None if tables is None else _measured(tables, sizes, document["method"]),
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
-        **origin,
+        cost=cost,
+        population=str(document["population"]),
+        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        marked=bool(document["marked"]),
     )
     _ = model.ruled  # what can't be read is refused here
     return model
 
 
-def _measured(tables: Any, sizes: tuple[int, ...], chosen: bool, origin: Mapping[str, Any]) -> Marginals:
+def _measured(tables: Any, sizes: tuple[int, ...], method: str) -> Marginals:
     """The released tables."""
     found: list[tuple[Marginal, Noisy]] = []
     for each in tables:
@@ -330,7 +329,8 @@ def _measured(tables: Any, sizes: tuple[int, ...], chosen: bool, origin: Mapping
     known = combined(found)
     first = {kept for kept, table in found if table.round == 0}
     _need({(place,) for place in range(len(sizes))} <= first, "a table of one column is missing")
-    return Marginals(sizes=sizes, tables=known, rounds=tuple(found) if chosen else (), **origin)
+    rounds = tuple(found) if method in get_args(Adaptive) else ()
+    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram")
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:

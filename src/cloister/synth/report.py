@@ -322,7 +322,7 @@ def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int
     own = [model.mixture.marginal(kept) for kept in chosen]
     again = [np.sqrt(2 * each * np.maximum(1 - each, 0) / (pi * max(model.rows, 1.0))).sum() / 2 for each in own]
     mean = low = high = None
-    if chosen and (order <= complete or (order == complete + 1 == 3 and not faint)):
+    if chosen and model.method != "histogram" and (order <= complete or (order == complete + 1 == 3 and not faint)):
         told = zip(chosen, own, strict=True)
         mean = float(np.mean([[np.abs(other.marginal(kept) - each).sum() / 2 for other in others] for kept, each in told]))
         least, most = _NEXT if order > complete else _FAINT if faint else _SURE

@@ -35,7 +35,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
-from cloister.synth.cutting import changes, leaves
+from cloister.synth.cutting import changes, leaves, scope_of, truth
 from cloister.synth.states import Integers, Pieces, States, uniform
 from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
 from cloister.tables.expression import expressions as conditions
@@ -83,16 +83,15 @@ class Rule:
 
     def scope(self, codes: Mapping[str, Integers]) -> LaneScope:
         """The columns as arrays, with the computed ones."""
-        domains = dict(self.domains)
-        lanes = {name: Lane(codes[name], codes[name] == domain.null_code) for name, domain in domains.items()}
+        found = scope_of(self.domains, {name: codes[name] for name in self.domains})
         for name, scalar in self.computed:
-            lanes[name], domains[name] = scalar.code(LaneScope(domains, lanes)), scalar.domain(domains)
-        return LaneScope(domains, lanes)
+            domains = {**found.domains, name: scalar.domain(found.domains)}
+            found = LaneScope(domains, {**found.codes, name: scalar.code(found)})
+        return found
 
     def broken(self, codes: Mapping[str, Integers]) -> Truths:
         """Which rows break it: false, neither true nor open."""
-        with np.errstate(all="ignore"):
-            found = self.condition.condition(self.scope(codes))
+        found = truth(self.condition, self.scope(codes))
         return np.broadcast_to(~found.values.astype(bool) & ~found.null, (len(next(iter(codes.values()))),))
 
     @cached_property
@@ -286,8 +285,6 @@ class Rules:
         kept = set(rules)
         return Rules(tuple(rule for rule in self.rules if rule in kept or rule.text in kept), self.states)
 
-    # the fit
-
     @cached_property
     def zeros(self) -> dict[tuple[int, int], Truths]:
         """By pairs of columns, the pairs of states of which no values obey a rule."""
@@ -313,8 +310,6 @@ class Rules:
         binned = any(each.bins is not None for each in self.states if each.name in rule.domains)
         return binned and (equal or bool(rule.computed))
 
-    # the map of real rows
-
     def mapped(
         self, session: Measurer, table: str, declaration: PrivateTable, spend: Spending
     ) -> tuple[str | Relation, tuple[str, ...]]:
@@ -335,8 +330,6 @@ class Rules:
             return table, self.texts
         left = {rule.text for rule in self.rules if rule not in able or rule.broken(codes).any()}
         return relation, tuple(text for text in self.texts if text in left)
-
-    # whether they can be met
 
     def _check(self) -> None:
         names = [each.name for each in self.states]
