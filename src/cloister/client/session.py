@@ -223,6 +223,19 @@ class RemoteSession(RemoteBalance):
         result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
+    def synthetic(self, address: str) -> SyntheticModel:
+        """The model of a synthetic table that the hub keeps, by its address or its id: it draws rows and answers queries here."""
+        from cloister.synth import SyntheticModel
+
+        return SyntheticModel.from_json(self._transport.file(f"/releases/{_number(address)}").decode())
+
+    def answer(self, sql: str, *, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """What a synthetic table of the hub answers, by its name in queries: at no cost. Each statistic `n` is followed by its
+        interval and by how sure that is (`n_low`, `n_high`, `n_kind`), as in `model.answer(…).to_pydict()`.
+        """
+        told = self._transport.post("/releases/answer", {"sql": _text(sql), "confidence": confidence})
+        return dict(told["columns"])
+
     def try_anonymizing(
         self,
         anonymizer: Anonymizer,
@@ -268,12 +281,7 @@ class RemoteSession(RemoteBalance):
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then. One that others show you
         takes a grant of `release.download` on the data that it came from, as a file of it does."""
-        number = address.rstrip("/").rpartition("/")[2]
-        if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
-            raise InvalidParameter(
-                "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
-            )
-        return self._kept(self._transport.get(f"/releases/{number}"))
+        return self._kept(self._transport.get(f"/releases/{_number(address)}"))
 
     def address_of(self, answer: Release) -> str:
         """Where the hub keeps an answer; what was computed from an answer on this machine has no address."""
@@ -342,6 +350,16 @@ class RemoteSession(RemoteBalance):
 
     def __repr__(self) -> str:
         return f"<RemoteSession: {self._transport.address}>"
+
+
+def _number(address: str) -> str:
+    """The id of a release, by its address."""
+    number = address.rstrip("/").rpartition("/")[2]
+    if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
+        raise InvalidParameter(
+            "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
+        )
+    return number
 
 
 def _silent(_: str) -> None:

@@ -9,9 +9,12 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import AsTable, File, FileKind, ReleaseKind, TableAnswer, View
+from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
 from cloister.hub.spreadsheets import safe
 from cloister.hub.web.languages import N_
@@ -29,12 +32,25 @@ _MOST_VALUES = 5_000_000
 """Of a file; a program that has the model draws as many rows as it likes."""
 _HEIGHT, _WIDTH = 90, 480
 _AT_ONCE = 5_000
+_MODELS = 16
+
+
+@lru_cache(maxsize=_MODELS)
+def _read(body: bytes) -> SyntheticModel:
+    """The model of a release. It is never changed, so those that were read last are kept."""
+    from cloister.synth import SyntheticModel
+
+    return SyntheticModel.from_json(json.loads(body)["model"])
 
 
 def _model(view: View) -> SyntheticModel:
-    from cloister.synth import SyntheticModel
+    return _read(view.row.body)
 
-    return SyntheticModel.from_json(json.loads(view.row.body)["model"])
+
+def _answer(view: View, name: str, sql: str, dialect: str | None) -> TableAnswer:
+    """From the model, in closed form."""
+    found = replace(_model(view), table=name).answer(sql, confidence=view.confidence, dialect=dialect)
+    return TableAnswer(table=found.labelled, statistics=tuple(found.statistics), notes=found.notes)
 
 
 def _rows(view: View, model: SyntheticModel, most: int | None = None) -> Frame:
@@ -54,6 +70,7 @@ def _shown(view: View) -> dict[str, Any]:
         "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
         "pictures": [_drawn(each) for each in pictures_of(model)],
+        "name_in_queries": name_in_queries(view.row),
         "most": f"{_MOST_VALUES // len(rows.column_names):,}",
     }
 
@@ -115,6 +132,7 @@ SYNTHETIC = ReleaseKind(
     template="synthesising/table.html",
     shown=_shown,
     told=_json,
+    as_table=AsTable(columns=lambda row: {each.name: each.domain for each in _read(row.body).columns}, answer=_answer),
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
         "parquet": FileKind(media_type="application/vnd.apache.parquet", make=_parquet),
