@@ -195,13 +195,15 @@ class RemoteSession(RemoteBalance):
         spend: Exact,
         columns: Sequence[str] | None = None,
         method: str = "auto",
+        rules: Sequence[str] = (),
         purpose: str | None = None,
         project: str | None = None,
         title: str = "",
         progress: Callable[[str], None] | None = None,
     ) -> SyntheticModel:
         """Have the hub make a synthetic table of a data set, as a job, and keep it there; the model, from which rows are drawn
-        here. `columns=None`: all that are declared, but free text and the one that names people. `progress` is told each stage.
+        here. `columns=None`: all that are declared, but free text and the one that names people. `method` and `rules` are
+        those of `cl.synth.fit`. `progress` is told each stage.
         """
         from cloister.synth import SyntheticModel
 
@@ -214,6 +216,7 @@ class RemoteSession(RemoteBalance):
             "table": table,
             "columns": list(columns),
             "method": method,
+            "rules": "\n".join(rules),
             "spend": text_of(exact_positive(spend, "spend")),
             "purpose": self.purpose if purpose is None else purpose,
             "project": self.project if project is None else project,
