@@ -479,3 +479,27 @@ def test_rho_with_a_delta_costs_the_rho_alone() -> None:
     table = cl.PrivateTable({"a": [True]}, columns={"a": cl.Boolean()})
     method = Choosing(states=tuple(states_of({"a": cl.Boolean()}, None, table="t")), method="mst")
     assert method.guarantee(cl.ZCDP(1, "1e-6"), table) == cl.ZCDP(1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_margins_that_are_said_beforehand_are_those_of_what_is_measured(method: Adaptive) -> None:
+    table = cl.PrivateTable(rows(), columns={name: COLUMNS[name] for name in FEW})
+    with cl.Session({"people": table}, budget=cl.PureDP(1)) as session:
+        states = states_of(table.columns, FEW, table="people")
+        one, two = Choosing(states=tuple(states), method=method).margins(cl.PureDP(1), table)
+        found = choose(session, "people", states, method, 1, purpose="")
+    widths = {
+        number: [np.sqrt(each.variance / 2) * np.log(20) for kept, each in found.rounds if len(kept) == number]
+        for number in (1, 2)
+    }
+    assert widths[1][0] == pytest.approx(one, rel=0.02)
+    assert two is not None
+    assert all(width <= two * 1.02 for width in widths[2])
+    assert method == "aim" or widths[2][0] == pytest.approx(two, rel=0.02)
+
+
+def test_no_pair_is_expected_where_none_is_measured() -> None:
+    declared = {name: cl.Integer(0, 199) for name in ("a", "b")}
+    table = cl.PrivateTable({name: [1] for name in declared}, columns=declared)
+    states = tuple(states_of(declared, [cl.Binned(name, range(201)) for name in declared], table="t"))
+    assert [Choosing(states=states, method=each).margins(cl.PureDP(1), table)[1] for each in METHODS] == [None, None]

@@ -37,7 +37,9 @@ _AT_ONCE = 4_000_000
 _CLAIMED = 0.95
 
 
-def answered(model: SyntheticModel, question: str | Question, confidence: float, progress: Callable[[str], None]) -> Answer:
+def answered(
+    model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None, progress: Callable[[str], None]
+) -> Answer:
     """The answer to a text, or to a question."""
     check_confidence(confidence)
     domains = {each.name: each.domain for each in model.columns}
@@ -46,7 +48,7 @@ def answered(model: SyntheticModel, question: str | Question, confidence: float,
         return _Asked(model, declaration, question, confidence, progress).answer()
     from cloister.query import parse
 
-    parsed = parse(question, {model.table: declaration})
+    parsed = parse(question, {model.table: declaration}, dialect)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
     found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout

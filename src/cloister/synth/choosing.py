@@ -106,6 +106,18 @@ class Choosing:
         self.purse(spend, declaration)
         return ZCDP(spend.rho) if isinstance(spend, ZCDP) and spend.delta else spend
 
+    def margins(self, spend: Guarantee, declaration: PrivateTable) -> tuple[int, int | None]:
+        """Margins of error to expect of a count of one column and of two, at 95 %, of the noise alone: of AIM those of its first
+        rounds, since later ones have no more; of two columns none where no pair can be measured."""
+        purse, number = self.purse(spend, declaration), len(self.states)
+        edges = _edges(tuple(each.number for each in self.states))
+        if self.method == "aim":
+            one = two = (1 - _CHOICE) / (_ROUNDS_A_COLUMN * number)
+        else:
+            third = Fraction(1, 3)
+            one, two = (third if edges else Fraction(1)) / number, third / max(edges, 1)
+        return purse.noise(one).margin(), purse.noise(two).margin() if edges else None
+
     def release(
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
@@ -209,8 +221,7 @@ class Loop:
 def _tree(loop: Loop, about: About) -> None:
     """MST's schedule."""
     every, third = range(len(loop.sizes)), Fraction(1, 3)
-    pairs = _pairs(loop.sizes)
-    edges = len(every) - len(set(_parts(len(every), pairs)))
+    pairs, edges = _pairs(loop.sizes), _edges(loop.sizes)
     loop.measure([(place,) for place in every], (third if edges else Fraction(1)) / len(every))
     model = independent(loop.found())
     tree: list[Marginal] = []
@@ -275,7 +286,13 @@ _SCHEDULES: Mapping[Adaptive, Callable[[Loop, About], None]] = {
 
 
 def _pairs(sizes: Sequence[int]) -> list[Marginal]:
+    """The pairs of columns whose table is small enough to be measured."""
     return [pair for pair in combinations(range(len(sizes)), 2) if cells(sizes, pair) <= MOST_CELLS]
+
+
+def _edges(sizes: Sequence[int]) -> int:
+    """How many pairs a tree of them has."""
+    return len(sizes) - len(set(_parts(len(sizes), _pairs(sizes))))
 
 
 def _parts(number: int, edges: Sequence[Marginal]) -> list[int]:

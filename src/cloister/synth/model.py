@@ -144,7 +144,12 @@ class SyntheticModel:
         return round(self.rows * share)
 
     def answer(
-        self, question: str | Question, *, confidence: float = 0.95, progress: Callable[[str], None] = lambda _: None
+        self,
+        question: str | Question,
+        *,
+        confidence: float = 0.95,
+        dialect: str | None = None,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> Answer:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
@@ -159,6 +164,8 @@ class SyntheticModel:
             `cloister.session.Question`.
         confidence
             Of margins and bounds. What is typical is claimed at 0.95 alone.
+        dialect
+            Of the text; None: DuckDB's.
 
         >>> from cloister.noise import Random
         >>> from cloister.synth import fit_frame
@@ -171,7 +178,7 @@ class SyntheticModel:
         """
         from cloister.synth.answering import answered
 
-        return answered(self, question, confidence, progress)
+        return answered(self, question, confidence, dialect, progress)
 
     def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
         """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be

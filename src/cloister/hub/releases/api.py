@@ -13,11 +13,23 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.problems import Missing
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS, View, Which
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
-from cloister.hub.releases.shapes import ReleaseLine, Releases, Renamed, Shares, Sharing, line_of, share_line
+from cloister.hub.releases.shapes import (
+    ReleaseLine,
+    Releases,
+    Renamed,
+    Shares,
+    Sharing,
+    TableAnswered,
+    TableQuestion,
+    line_of,
+    share_line,
+)
 from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.releases.tables import answer_in
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 
@@ -128,6 +140,26 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
             rows = releases_of(hub, db, caller, which=which, limit=limit + 1, **how)
         more = rows[limit - 1].id if len(rows) > limit else None
         return Releases(releases=[line_of(row, caller.id) for row in rows[:limit]], next=more)
+
+    @router.post(
+        "/releases/answer",
+        dependencies=[TICKED, needs("question.ask"), WRITTEN],
+        summary="Ask a released table",
+        response_description="The answer, with intervals and how sure each is",
+    )
+    def answer(hub: HubDep, caller: CallerDep, wanted: TableQuestion) -> TableAnswered:
+        """SQL on a release that is a table, such as a synthetic one, by its name in queries: nothing is charged. What others show
+        you takes `release.download` on what it came from, as a file does."""
+        found = answer_in(hub, caller, wanted.sql, confidence=wanted.confidence, program=True)
+        if found is None:
+            raise Missing("There is no such table", why="the query names none that is open to you", instead="/synthetic")
+        asked, told = found
+        columns = {
+            name: [None if isinstance(each, float) and each != each else each for each in values]
+            for name, values in told.table.to_pydict().items()
+        }
+        how: dict[str, Any] = {"confidence": wanted.confidence, "cost": dict(asked.row.cost), "notes": list(told.notes)}
+        return TableAnswered(release=asked.row.id, table=asked.which.name, columns=columns, **how)
 
     @router.get(
         "/releases/{number}/download/{form}",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
     from cloister.hub.web.languages import Language
+    from cloister.session import Frame
+    from cloister.tables import Domain
 
 Which = Literal["all", "mine", "shown", "projects"]
 """The parts of a list."""
@@ -50,6 +52,27 @@ class FileKind:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableAnswer:
+    """What a release answers as a table: post-processing of what left, so nothing is charged."""
+
+    table: Frame
+    """Its columns; each of the `statistics` is followed by the ends of its interval and by how sure that is: `n`, `n_low`,
+    `n_high`, `n_kind`."""
+    statistics: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the labels mean, and what the release cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsTable:
+    """How SQL is asked of a release as of a table (`tables.py`)."""
+
+    columns: Callable[[StoredRelease], Mapping[str, Domain]]
+    answer: Callable[[View, str, str, str | None], TableAnswer]
+    """By the name that it has in the query, the query, and its dialect."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseKind:
     """A kind of release. Texts are English msgids."""
 
@@ -81,6 +104,8 @@ class ReleaseKind:
     """What a program reads, as JSON."""
     files: Mapping[str, FileKind] = field(default_factory=dict)
     """By the name of the form in its address."""
+    as_table: AsTable | None = None
+    """How SQL is asked of one; None: it is no table."""
 
 
 def kind_of(hub: Hub, row: StoredRelease) -> ReleaseKind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,6 +37,27 @@ class Renamed(Sent):
     model_config = example(title="By sex")
 
     title: Title
+
+
+class TableQuestion(Sent):
+    """SQL on a released table, by its name in queries."""
+
+    model_config = example(sql="SELECT sex, COUNT(*) AS n FROM people_synthetic_1f3a9c2b GROUP BY sex")
+
+    sql: Annotated[str, Field(max_length=50_000)]
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class TableAnswered(BaseModel):
+    """What a released table answers, at no cost. Each statistic is followed by the ends of its interval and by how sure that is;
+    null where it is not known."""
+
+    release: str
+    table: str
+    columns: dict[str, list[Any]]
+    confidence: float
+    cost: Annotated[dict[str, str], Field(description="What the table cost: the query costs nothing.")]
+    notes: list[str]
 
 
 class ShareLine(BaseModel):

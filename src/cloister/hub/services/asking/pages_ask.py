@@ -26,6 +26,7 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import releases_of, seen_release
+from cloister.hub.releases.tables import answer_in, table_in, tables_of
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import LONG, Answered, ask, ask_later
 from cloister.hub.services.asking.answers import CONFIDENCES
@@ -34,7 +35,7 @@ from cloister.hub.services.asking.charts import retold
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import save, seen_question
-from cloister.hub.services.asking.showing import page_of, shown
+from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
@@ -94,8 +95,12 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/ask", dependencies=[TICKED, needs("question.ask")])
     def run(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
-        """Ask it: to the page of the release, or of the job that will make it."""
+        """Ask it: to the page of the release, or of the job that will make it. What a released table answers costs nothing, is
+        kept nowhere, and is shown at once."""
         try:
+            free = _of_table(hub, caller, form)
+            if free is not None:
+                return _page(request, hub, caller, _values(form), **free)
             wish = _wish(hub, caller, form)
             where = _asked(
                 hub, caller, wish if wish.within is None else replace(wish, most=_most(form)), form.text("key", most=60)
@@ -110,6 +115,12 @@ def routes(router: APIRouter) -> None:
         try:
             if is_fragment(request) and not _sql(hub, caller, form):
                 return render(request, "asking/explained.html", told=None, problem=None, place=None)
+            with hub.database.reading() as db:
+                table = table_in(hub, db, caller, _sql(hub, caller, form))
+            if table is not None and is_fragment(request):
+                return render(request, "asking/explained.html", told=None, problem=None, place=None, asked_table=table)
+            if table is not None:
+                return _page(request, hub, caller, _values(form), asked_table=table)
             told = _told(hub, caller, form, request_language(request))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
@@ -121,6 +132,9 @@ def routes(router: APIRouter) -> None:
     def rehearsed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What the answer would look like, from made-up rows."""
         try:
+            free = _of_table(hub, caller, form)
+            if free is not None:
+                return _page(request, hub, caller, _values(form), **free)
             wish = _wish(hub, caller, form)
             release = rehearse(hub, caller, wish)
         except CloisterError as error:
@@ -138,6 +152,17 @@ def routes(router: APIRouter) -> None:
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, f"/ask?saved={row.id}", _("The query was saved."))
+
+
+def _of_table(hub: Hub, caller: Caller, form: Form) -> dict[str, Any] | None:
+    """What the page shows of a query that names a released table; None where it names none."""
+    asked = answer_in(hub, caller, _sql(hub, caller, form), confidence=_confidence(form))
+    if asked is None:
+        return None
+    cells = of_table(asked[1])
+    used = {cell.known for line in cells.rows for cell in line}
+    known = {label: words for label, words in KNOWN.items() if label in used}
+    return {"asked_table": asked[0], "answer": cells, "answer_notes": asked[1].notes, "known": known}
 
 
 def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
@@ -302,10 +327,10 @@ def _page(
 ) -> Response:
     with hub.database.reading() as db:
         runnable = algorithms_to_ask_under(hub, db, caller)
-        opened = offers(hub, db, caller, "question.explain", under=runnable)
+        opened, tables = offers(hub, db, caller, "question.explain", under=runnable), tables_of(hub, db, caller)
         projects = open_projects(db, caller)
-    opened.sort(key=lambda each: each.which.name != about)
-    examples = [(each.which.name, example_of(each)) for each in opened if each.plain and example_of(each)]
+    known = sorted([*opened, *tables], key=lambda each: each.which.name != about)
+    examples = [(each.which.name, example_of(each)) for each in known if each.plain and example_of(each)]
     if not values.get("sql") and about and examples:
         values = {**values, "sql": examples[0][1]}
     own, named = [each.row for each in runnable], values.get("algorithm", "")
@@ -321,7 +346,7 @@ def _page(
         "asking/ask.html",
         status=status,
         values={name: values.get(name, "") for name in _FIELDS},
-        data_sets=opened,
+        data_sets=known,
         examples=examples[:6],
         projects=projects,
         algorithms=own,

@@ -86,6 +86,7 @@ _EVENTS = {
     "question.remove": N_("Saved query removed"),
     "question.save": N_("Query saved"),
     "question.see": N_("Saved query viewed"),
+    "release.answer": N_("Synthetic table queried"),
     "release.download": N_("Answer downloaded"),
     "release.rename": N_("Answer renamed"),
     "release.see": N_("Answer viewed"),
