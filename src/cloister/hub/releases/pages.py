@@ -94,6 +94,22 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
             return RedirectResponse(f"{found.path}/{number}", 303)
         return release_page(request, hub, caller, number, kind, confidence=confidence, joint=joint)
 
+    if kind.path == "/releases":
+        return
+
+    @router.get(f"{kind.path}/{{number}}/{{file}}", dependencies=[needs("release.download")])
+    def file(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        number: Number,
+        file: Form,
+        form: Annotated[str, Query(max_length=20)] = "",
+    ) -> Response:
+        """One of its files, under an older address of it; `download` is the one that is named, or the first."""
+        wanted = file if file != "download" else form or next(iter(kind.files), "")
+        return file_of(hub, caller, number, wanted, kind=kind.name, language=request_language(request))
+
 
 def release_page(
     request: Request,

@@ -135,18 +135,22 @@ def order_api(
     request: type[Any],
     path: str,
     *,
-    summaries: tuple[str, str] = ("", ""),
+    summaries: tuple[str, ...] = ("", ""),
     errors: Errors | None = None,
+    mark: str = "",
+    job: str = "",
+    without: frozenset[str] = frozenset(),
 ) -> APIRouter:
     """`POST path` orders it, `POST path/price` says what it would cost, and which errors to expect. `summaries`: what the two are
-    called in the API's description. The request may bring an example (`description.example`)."""
+    called in the API's description; one alone: there is no price. `mark`, and all fields but those `without`, are what a key is
+    for. `job`: where another kind than the work's own does it. The request may bring an example (`description.example`)."""
     request.__pydantic_config__ = {**getattr(request, "__pydantic_config__", {}), **ConfigDict(extra="forbid")}
     router, body = APIRouter(), Annotated[request, Body()]
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
-        told = TypeAdapter(request).dump_json(wanted)
-        return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
+        told = TypeAdapter(request).dump_json(wanted, exclude=set(without))
+        return accepted(submit_order(hub, caller, work, key, f"{mark or work.job}\n".encode() + told, wanted, job=job))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
         """From declarations and the ledger alone: spends nothing and reads no row."""
@@ -167,6 +171,8 @@ def order_api(
         response_model=JobOfWork,
         response_description="The job that does it",
     )(order)
+    if len(summaries) < 2:
+        return router
     router.post(
         f"{path}/price",
         dependencies=needed,

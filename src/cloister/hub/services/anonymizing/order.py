@@ -187,6 +187,21 @@ class Releasing(Anonymizing):
     understood: bool
     """That it is not differentially private, and that the population's spending reads unbounded from then on."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.understood:
+            raise InvalidParameter(
+                "The release is invalid",
+                why="it is not differentially private; from then on the population's spending reads “not covered by the budget”",
+                instead="tick the confirmation box",
+            )
+        if not self.name or not self.title:
+            raise InvalidParameter(
+                "The release is invalid",
+                why="the data set that it becomes has no name or no title",
+                instead="patients_public",
+            )
+
 
 ORDER = Stored(
     Anonymizing,

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel
+
+from cloister.hub.releases.shapes import Line
 
 if TYPE_CHECKING:
     from cloister.hub.records.owner_views import OwnerView
     from cloister.hub.records.releases import StoredRelease
-
-
-class JobOfTable(BaseModel):
-    """The job that tries or releases."""
-
-    job: str
 
 
 class Tried(BaseModel):
@@ -37,16 +32,12 @@ class Tried(BaseModel):
     """Why nothing meets what was asked for, and what would do."""
 
 
-class AnonymizedLine(BaseModel):
+class AnonymizedLine(Line):
     """A released table, in a list."""
 
-    id: str
-    title: str
     table: str
     data_set: str
     """The id of the data set that its rows became."""
-    purpose: str
-    created: datetime
 
 
 class Anonymized(AnonymizedLine):
@@ -55,27 +46,14 @@ class Anonymized(AnonymizedLine):
     report: dict[str, Any]
     certificate: dict[str, Any]
 
-
-class AnonymizedPage(BaseModel):
-    """Some released tables, the newest first."""
-
-    tables: list[AnonymizedLine]
-    next: str | None
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what is kept of it besides."""
+        papers = json.loads(row.body)
+        return super().of(row, report=papers["report"], certificate=papers["certificate"], **more)
 
 
 def tried_of(row: OwnerView, found: dict[str, Any]) -> Tried:
     """A trial as the API shows it."""
     told = {name: found[name] for name in ("version", "newest", "before", "points", "trees", "refused")}
     return Tried(id=row.id, table=str(row.order["table"]), **told)
-
-
-def line_of(row: StoredRelease) -> AnonymizedLine:
-    """A released table as a list shows it."""
-    told = {name: getattr(row, name) for name in ("id", "title", "data_set", "purpose", "created")}
-    return AnonymizedLine(table=row.details["table"], **told)
-
-
-def told_of(row: StoredRelease) -> Anonymized:
-    """A released table as the API shows it."""
-    papers = json.loads(row.body)
-    return Anonymized(**line_of(row).model_dump(), report=papers["report"], certificate=papers["certificate"])

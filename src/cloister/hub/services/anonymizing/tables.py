@@ -9,7 +9,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import csv_of, parquet_of, source_of_table
-from cloister.hub.services.anonymizing.shapes import told_of
+from cloister.hub.services.anonymizing.shapes import Anonymized
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.web.languages import N_
 
@@ -52,7 +52,7 @@ TABLE = ReleaseKind(
     list_template="anonymizing/tables.html",
     template="anonymizing/table.html",
     shown=_shown,
-    told=lambda view: told_of(view.row).model_dump_json().encode(),
+    told=lambda view: Anonymized.of(view.row).model_dump_json().encode(),
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=lambda view: _rows(view, "csv")),
         "parquet": FileKind(media_type="application/vnd.apache.parquet", make=lambda view: _rows(view, "parquet")),

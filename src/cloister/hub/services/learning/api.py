@@ -6,8 +6,6 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Body
-from pydantic import TypeAdapter
-from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
@@ -22,31 +20,16 @@ from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import predictions
-from cloister.hub.services.learning.shapes import (
-    Curve,
-    JobOfModel,
-    Learnt,
-    LearntPage,
-    Method,
-    Predicted,
-    Predicting,
-    line_of,
-)
-from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
-from cloister.hub.work.ordering import price
-from cloister.hub.work.orders import submit_order
-from cloister.hub.work.submitting import accepted
+from cloister.hub.services.learning.shapes import Curve, Learnt, LearntLine, Method, Predicted, Predicting
+from cloister.hub.web.routing import TICKED, WRITTEN, Number
+from cloister.hub.work.ordering import order_api, price
 
 
 def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
-    _training(router)
-    _reading(router)
-    return router
+    router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
 
-
-def _training(router: APIRouter) -> None:
     @router.get(
         "/models/methods",
         dependencies=[needs(ACTION)],
@@ -76,27 +59,6 @@ def _training(router: APIRouter) -> None:
         return Curve(**{name: told[name] for name in Curve.model_fields})
 
     @router.post(
-        "/models",
-        dependencies=[TICKED, needs(ACTION), WRITTEN],
-        summary="Train a model",
-        response_description="The job that trains it",
-        status_code=202,
-        response_model=JobOfModel,
-    )
-    def train(hub: HubDep, caller: CallerDep, training: Annotated[Training, Body()], key: IdempotencyKey = "") -> Response:
-        """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
-        request = b"models\n" + TypeAdapter(Training).dump_json(training)
-        return accepted(submit_order(hub, caller, FITTING, key, request, training))
-
-
-def _reading(router: APIRouter) -> None:
-    router.include_router(
-        kind_api(
-            MODEL, LearntPage, Learnt, line_of, names=("models", "model", "file"), nouns=("models", "a model"), forms=("json",)
-        )
-    )
-
-    @router.post(
         "/models/{number}/predictions",
         dependencies=[needs("release.see"), WRITTEN],
         summary="Predict with a model",
@@ -107,3 +69,7 @@ def _reading(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = read_release(hub, db, caller, number, kind=MODEL.name)
         return Predicted(csv=predictions(row, wanted.csv))
+
+    names, nouns = ("models", "model", "file"), ("models", "a model")
+    router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))
+    return router

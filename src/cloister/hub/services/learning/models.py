@@ -8,7 +8,7 @@ from cloister.hub.policy.methods import offered
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES
-from cloister.hub.services.learning.shapes import learnt
+from cloister.hub.services.learning.shapes import Learnt
 from cloister.hub.web.languages import N_
 
 
@@ -38,10 +38,6 @@ def _as_card(view: View) -> File:
     return File(name=f"card-{view.row.id}.md", body=_card(view).markdown().encode())
 
 
-def _told(view: View) -> bytes:
-    return learnt(view.row).model_dump_json().encode()
-
-
 MODEL = ReleaseKind(
     name="model",
     path="/models",
@@ -51,7 +47,7 @@ MODEL = ReleaseKind(
     template="learning/model.html",
     listed=lambda *_: {"titles": {name: method.title for name, method in offered().items()}},
     shown=_shown,
-    told=_told,
+    told=lambda view: Learnt.of(view.row).model_dump_json().encode(),
     files={
         "json": FileKind(media_type="application/json", make=_as_json),
         "card": FileKind(media_type="text/markdown; charset=utf-8", make=_as_card),

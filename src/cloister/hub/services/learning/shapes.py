@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
 from cloister.hub.description import example
-from cloister.hub.releases.shapes import Sent
+from cloister.hub.releases.shapes import Line, Sent
 from cloister.hub.services.learning.predicting import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -28,12 +27,6 @@ class Predicted(BaseModel):
     """The rows again, with what the model says of each."""
 
     csv: str
-
-
-class JobOfModel(BaseModel):
-    """A model is trained as a job: look at /jobs/{job}, whose result names the model."""
-
-    job: str
 
 
 class Method(BaseModel):
@@ -61,20 +54,22 @@ class Curve(BaseModel):
     points: list[dict[str, float]]
 
 
-class LearntLine(BaseModel):
+class LearntLine(Line):
     """One model, without what it learnt."""
 
-    id: str
-    title: str
     method: str
     table: str
     features: list[str]
     target: str
-    purpose: str
     project: str
     algorithm: str
     cost: dict[str, str]
-    created: datetime
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """As it is kept."""
+        columns = row.details["columns"]
+        return super().of(row, features=[name for name, _ in columns["features"]], target=columns["target"], **more)
 
 
 class Learnt(LearntLine):
@@ -83,27 +78,7 @@ class Learnt(LearntLine):
     model: str
     card: dict[str, Any]
 
-
-class LearntPage(BaseModel):
-    """Some models, the newest first. `next`: what to give as `after` for the following ones."""
-
-    models: list[LearntLine]
-    next: str | None
-
-
-def line_of(row: StoredRelease) -> LearntLine:
-    """One model in a list."""
-    return LearntLine(**_line(row))
-
-
-def learnt(row: StoredRelease) -> Learnt:
-    """One model, as it is answered."""
-    return Learnt(**_line(row), model=row.body.decode(), card=json.loads(row.details["card"]))
-
-
-def _line(row: StoredRelease) -> dict[str, Any]:
-    told, columns = row.details, row.details["columns"]
-    features = [name for name, _ in columns["features"]]
-    names = ("id", "title", "purpose", "algorithm", "created")
-    of_model = {"method": told["method"], "table": told["table"], "features": features, "target": columns["target"]}
-    return {name: getattr(row, name) for name in names} | of_model | {"project": row.asked_in, "cost": dict(row.cost)}
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what it learnt."""
+        return super().of(row, model=row.body.decode(), card=json.loads(row.details["card"]), **more)
