@@ -184,6 +184,17 @@ def order_api(
     return router
 
 
+def submit_form(
+    hub: Hub, caller: Caller, work: OrderedWork[Any, Any], form: Form, order: Any, told: Any, path: str, *, job: str = ""
+) -> str:
+    """The id of the job that carries out what a page ordered; a form that is sent twice, with the same `told`, makes one."""
+    key = form.text("key", most=60)
+    if not key:
+        raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
+    request = canonical(told, {type(order): work.stored}).encode()
+    return submit_order(hub, caller, work, f"form {key}", request, order, job=job)
+
+
 def order_pages(
     work: OrderedWork[Any, Any],
     request: type[Any],
@@ -236,11 +247,8 @@ def order_pages(
         """Order it; a form that is sent twice orders once."""
         values = typed(form)
         try:
-            wanted, key = wanted_in(form), form.text("key", most=60)
-            if not key:
-                raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
-            told = canonical(wanted, {work.stored.kind: work.stored}).encode()
-            job = submit_order(hub, caller, work, f"form {key}", told, wanted)
+            wanted = wanted_in(form)
+            job = submit_form(hub, caller, work, form, wanted, wanted, path)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return go(asked, f"/jobs/{job}")

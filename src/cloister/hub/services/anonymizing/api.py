@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter
+from pydantic import BaseModel
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
@@ -14,11 +15,28 @@ from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.anonymizing.order import Anonymizing, Releasing
 from cloister.hub.services.anonymizing.reading import seen_trial
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
-from cloister.hub.services.anonymizing.shapes import Anonymized, AnonymizedLine, Tried, tried_of
-from cloister.hub.services.anonymizing.tables import TABLE
+from cloister.hub.services.anonymizing.tables import TABLE, Anonymized, AnonymizedLine
 from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.web.routing import Number
 from cloister.hub.work.ordering import order_api
+
+
+class Tried(BaseModel):
+    """What a trial found: exact, for the owner's eyes."""
+
+    id: str
+    table: str
+    version: int
+    """Of the data set, of which the numbers are."""
+    newest: int
+    """The version that the data set has now: a release reads that one."""
+    before: dict[str, Any]
+    """How easily people are found in the rows as they are."""
+    points: list[dict[str, Any]]
+    """For each k, what would be published; and other levels for the k that was asked for."""
+    trees: dict[str, Any]
+    refused: dict[str, Any] | None
+    """Why nothing meets what was asked for, and what would do."""
 
 
 def api() -> APIRouter:
@@ -39,7 +57,9 @@ def api() -> APIRouter:
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
         """What was found, for its owner."""
         with hub.database.reading() as db:
-            return tried_of(*seen_trial(hub, db, caller, number))
+            row, found = seen_trial(hub, db, caller, number)
+        told = {name: each for name, each in found.items() if name in Tried.model_fields}
+        return Tried(id=row.id, table=str(row.order["table"]), **told)
 
     names, nouns = ("tables", "table", "download"), ("anonymised tables", "an anonymised table")
     forms = ("csv", "parquet")

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.reading import attachment
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
-from cloister.hub.services.anonymizing.order import ORDER, Anonymizing, Releasing
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
-from cloister.hub.services.anonymizing.releasing import ANONYMISING, RELEASE
+from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.showing import chosen, order_page, order_typed, trial_page
 from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import request_language
 from cloister.hub.web.routing import TICKED, Number
-from cloister.hub.work.orders import submit_order
-from cloister.stored import canonical
-
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
+from cloister.hub.work.ordering import submit_form
 
 _OWNER = [needs(ACTION)]
 
@@ -72,7 +66,7 @@ def pages() -> APIRouter:
             with hub.database.reading() as db:
                 table = open_for_anonymising(hub, db, caller, form.text("table", most=63))
             order = order_typed(form, list(table.columns))
-            job = _submitted(hub, caller, form, order)
+            job = submit_form(hub, caller, ANONYMISING, form, order, (False, order), "/anonymise", job=TRY.kind)
         except CloisterError as error:
             return order_page(request, hub, caller, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
@@ -99,19 +93,10 @@ def pages() -> APIRouter:
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, form.text("trial", most=32))
         try:
-            job = _submitted(hub, caller, form, chosen(form, order_of(row, found), found["points"]))
+            order = chosen(form, order_of(row, found), found["points"])
+            job = submit_form(hub, caller, ANONYMISING, form, order, (True, order), "/anonymise")
         except CloisterError as error:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
     return router
-
-
-def _submitted(hub: Hub, caller: Caller, form: Form, order: Anonymizing) -> str:
-    """The id of the job; a form that is sent twice makes one."""
-    key = form.text("key", most=60)
-    if not key:
-        raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
-    release = isinstance(order, Releasing)
-    request, job = canonical((release, order), {type(order): ORDER}).encode(), (RELEASE if release else TRY).kind
-    return submit_order(hub, caller, ANONYMISING, f"form {key}", request, order, job=job)

@@ -30,7 +30,7 @@ from cloister.hub.work.held import decided, steadily
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import present
 from cloister.hub.work.refusals import note_refusal
-from cloister.hub.work.submitting import telling
+from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -209,6 +209,30 @@ LONG = 600.0
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}
 
 
+def ask_once(
+    hub: Hub,
+    caller: Caller,
+    key: str,
+    request: bytes,
+    asking: Callable[[Beside | None], Sequence[Answered]],
+    told: Callable[[Sequence[Answered]], bytes],
+    *,
+    later: Callable[[], QuestionRequest | None] = lambda: None,
+    **how: Any,
+) -> tuple[int, bytes]:
+    """What `told` says of the answers, once under a key: it is stored in the transaction that keeps them. With a question for
+    `later`, the job that will answer it."""
+
+    def work(claim: Claim) -> tuple[int, bytes]:
+        wish = later()
+        if wish is not None:
+            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
+        kept = asking((lambda db, kept: claim.store(db, 201, told(kept))) if key else None)
+        return 201, told(kept)
+
+    return once(hub, caller, key, request, work, **how)
+
+
 def ask_later(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
     return submit(db, hub, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
@@ -223,19 +247,14 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
 
     tell = telling(progress, _STAGES, free=("preparing the tables", "reserving the cost"))
 
-    def work(claim: Claim) -> tuple[int, bytes]:
-        def beside(db: Db, kept: list[Answered]) -> None:
-            claim.store(db, 201, _told(kept[0].id))
-
-        answered = ask(hub, caller, wish, progress=tell, beside=beside)  # type: ignore[arg-type]
-        return 201, _told(answered.id)
-
-    _, told = once(
+    key, request = f"{OWN_KEYS}job {progress.job}", json.dumps(dict(payload), sort_keys=True).encode()
+    _, told = ask_once(
         hub,
         caller,
-        f"{OWN_KEYS}job {progress.job}",
-        json.dumps(dict(payload), sort_keys=True).encode(),
-        work,
+        key,
+        request,
+        lambda beside: [ask(hub, caller, wish, progress=tell, beside=beside)],
+        told_by_id,
         alone=True,
         own=True,
     )
@@ -243,8 +262,9 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     return {"release": number, "href": page_of(number, wish.confidence)}
 
 
-def _told(number: str) -> bytes:
-    return json.dumps({"release": number}).encode()
+def told_by_id(kept: Sequence[Answered]) -> bytes:
+    """Of an answer, where it is kept."""
+    return json.dumps({"release": kept[0].id}).encode()
 
 
 QUESTION = JobType(kind="question", title="Query", run=_run)

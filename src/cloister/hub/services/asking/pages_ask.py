@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
@@ -27,7 +26,7 @@ from cloister.hub.problems import problem_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.services.access import named_algorithm
-from cloister.hub.services.asking.answering import LONG, Answered, ask, ask_later
+from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
 from cloister.hub.services.asking.answers import CONFIDENCES
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.charts import retold
@@ -40,10 +39,8 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED
-from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.offers import Offer, offers
 from cloister.hub.work.ordering import open_projects
-from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
 from cloister.session.questions.spend import amount_of
@@ -151,18 +148,17 @@ def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
 def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:
     """Where the answer is, or will be."""
 
-    def work(claim: Claim) -> tuple[int, bytes]:
-        if _long(hub, caller, wish):
-            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
-
-        def beside(db: Db, kept: Sequence[Answered]) -> None:
-            claim.store(db, 201, _release_told(kept[0]))
-
-        return 201, _release_told(ask(hub, caller, wish, beside=beside))
-
     if not key:
         raise InvalidParameter("The query is invalid", why="its form has no key", instead="load the page again: /ask")
-    status, body = once(hub, caller, f"form {key}", canonical(wish, {QuestionRequest: WISH}).encode(), work)
+    status, body = ask_once(
+        hub,
+        caller,
+        f"form {key}",
+        canonical(wish, {QuestionRequest: WISH}).encode(),
+        lambda beside: [ask(hub, caller, wish, beside=beside)],
+        told_by_id,
+        later=lambda: wish if _long(hub, caller, wish) else None,
+    )
     told = json.loads(body)
     return f"/jobs/{told['job']}" if status == 202 else page_of(told["release"], wish.confidence)
 
@@ -173,10 +169,6 @@ def _long(hub: Hub, caller: Caller, wish: QuestionRequest) -> bool:
         return not wish.pilot and explain(hub, caller, wish).time_limit > LONG
     except CloisterError:
         return False
-
-
-def _release_told(answered: Answered) -> bytes:
-    return json.dumps({"release": answered.id}).encode()
 
 
 def _told(hub: Hub, caller: Caller, form: Form, language: Language) -> dict[str, Any]:

@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any, Self
 
 from cloister.hub.policy.methods import offered
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.shapes import Line
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES
-from cloister.hub.services.learning.shapes import Learnt
 from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+
+CARD = (
+    N_("Charges by statistic"),
+    N_("Results"),
+    N_("Declared bounds"),
+    N_("Parameters"),
+    N_("data set"),
+    N_("date"),
+    N_("guarantee"),
+    N_("target"),
+)
+"""Sections and lines of a card: they are written below the hub, and told in the reader's language where they are shown."""
+
+
+class LearntLine(Line):
+    """One model, without what it learnt."""
+
+    method: str
+    table: str
+    features: list[str]
+    target: str
+    project: str
+    algorithm: str
+    cost: dict[str, str]
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """As it is kept."""
+        columns = row.details["columns"]
+        return super().of(row, features=[name for name, _ in columns["features"]], target=columns["target"], **more)
+
+
+class Learnt(LearntLine):
+    """One model: `model` is its portable text, which `cloister.learn.load` reads, and `card` its card."""
+
+    model: str
+    card: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what it learnt."""
+        return super().of(row, model=row.body.decode(), card=json.loads(row.details["card"]), **more)
 
 
 def _shown(view: View) -> dict[str, Any]:
