@@ -25,8 +25,9 @@ from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
 from cloister.hub.services.trail import act_of, question_details
+from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working
-from cloister.hub.work.held import decided, steadily
+from cloister.hub.work.held import steadily
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import present
 from cloister.hub.work.refusals import note_refusal
