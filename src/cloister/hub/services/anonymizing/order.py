@@ -11,10 +11,9 @@ from pydantic import Field
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
-from cloister.hub.labels import check_purpose
+from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.services.anonymizing.modelling import check_models, check_number, models_of
 from cloister.hub.services.catalogue import plain_word
-from cloister.printable import is_text
 from cloister.privacy.rational import exact
 from cloister.stored import Stored
 
@@ -106,12 +105,7 @@ class Anonymizing:
         check_models(self, self.columns("sensitive"), self.hierarchies)
         if any(len(text) > _LONGEST for text in self.hierarchies.values()):
             raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
-        if self.title and not is_text(self.title):
-            raise InvalidParameter(
-                "The title is invalid",
-                why="it must be a line of at most 200 characters",
-                instead="Patients, 5-anonymous",
-            )
+        check_title(self.title)
         check_purpose(self.purpose)
         if self.name and not plain_word(self.name):
             raise InvalidParameter(

@@ -19,7 +19,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
-from cloister.hub.services.asking.keeping import Keeping, Kept, group_commit, keep
+from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
@@ -122,7 +122,7 @@ def _way(
 
     paid: dict[str, str] = {}
     try:
-        with group_commit(hub):
+        with rush_of(hub).one():
             with working(hub, caller):
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
