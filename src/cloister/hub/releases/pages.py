@@ -23,12 +23,12 @@ from cloister.hub.releases.api import Form
 from cloister.hub.releases.kinds import View, Which, kind_of
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.access import facts_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, After, Confidence, Number
 from cloister.hub.web.speaking import voiced
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

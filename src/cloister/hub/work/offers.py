@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object, actions
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.access import algorithms_of, check_together, context_of, facts_of
+from cloister.hub.services.access import algorithms_of
 from cloister.hub.services.catalogue import live_of
 from cloister.hub.work.authorise import sight
+from cloister.hub.work.checking import check_together, context_of
+from cloister.hub.work.facts import facts_of
 from cloister.tables import PrivateTable, PublicTable
 
 if TYPE_CHECKING:

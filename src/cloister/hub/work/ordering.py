@@ -23,7 +23,6 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
-from cloister.hub.services.access import facts_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
@@ -31,6 +30,7 @@ from cloister.hub.web.render import render
 from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
+from cloister.hub.work.facts import facts_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.session.questions.spend import amount_of

@@ -11,11 +11,11 @@ from sqlalchemy import select
 from cloister.errors import MissingDependency
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import data_set_object, facts_of
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.catalogue import live_of, owned
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
+from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable

@@ -18,12 +18,13 @@ from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
+from cloister.hub.service import JobType
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
+from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.services.trail import act_of, question_details
 from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working

@@ -21,12 +21,13 @@ from cloister.errors import AccessDenied
 from cloister.hub.guard import check_action
 from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
 from cloister.hub.problems import Missing, Unauthenticated
-from cloister.hub.services.access import facts_of, named_algorithm
-from cloister.hub.services.accounts import caller_of_token
+from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest
+from cloister.hub.work.callers import caller_of_token
+from cloister.hub.work.facts import facts_of
 from cloister.hub.work.offers import offers
 from cloister.session import Release
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.access import Facts
+    from cloister.hub.work.facts import Facts
 
 _LOG = logging.getLogger("cloister.hub.pg")
 _PART = "pg front"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.service import Card, JobType, Link, Service
+from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
 from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
-    "JobType",
     "Stopped",
     "Superseded",
     "Timing",
