@@ -16,7 +16,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, Which
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
 from cloister.hub.releases.shapes import Line, ReleaseLine, Releases, Renamed, Shares, Sharing, share_line
-from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 
@@ -168,10 +168,7 @@ def _sharing(router: APIRouter) -> None:
         _one(wanted)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.share")
-            if wanted.project:
-                share_with_project(db, hub, caller, row, wanted.project)
-            else:
-                share_with_person(db, hub, caller, row, wanted.email)
+            share_release(db, hub, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
     @router.post(

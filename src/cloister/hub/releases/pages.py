@@ -22,7 +22,7 @@ from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.kinds import View, Which, kind_of
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
-from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
@@ -159,10 +159,7 @@ def _of_any(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.share")
-                if project:
-                    share_with_project(db, hub, caller, row, project)
-                else:
-                    share_with_person(db, hub, caller, row, email)
+                share_release(db, hub, caller, row, email=email, project=project)
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         said = _("The person with this address here sees it now. Send them the link.")
