@@ -22,13 +22,13 @@ from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.kinds import View, Which, kind_of
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
-from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.access import facts_of
+from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, After, Confidence, Number
 from cloister.hub.web.speaking import voiced
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -94,6 +94,22 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
             return RedirectResponse(f"{found.path}/{number}", 303)
         return release_page(request, hub, caller, number, kind, confidence=confidence, joint=joint)
 
+    if kind.path == "/releases":
+        return
+
+    @router.get(f"{kind.path}/{{number}}/{{file}}", dependencies=[needs("release.download")])
+    def file(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        number: Number,
+        file: Form,
+        form: Annotated[str, Query(max_length=20)] = "",
+    ) -> Response:
+        """One of its files, under an older address of it; `download` is the one that is named, or the first."""
+        wanted = file if file != "download" else form or next(iter(kind.files), "")
+        return file_of(hub, caller, number, wanted, kind=kind.name, language=request_language(request))
+
 
 def release_page(
     request: Request,
@@ -143,10 +159,7 @@ def _of_any(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.share")
-                if project:
-                    share_with_project(db, hub, caller, row, project)
-                else:
-                    share_with_person(db, hub, caller, row, email)
+                share_release(db, hub, caller, row, email=email, project=project)
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         said = _("The person with this address here sees it now. Send them the link.")

@@ -18,7 +18,7 @@ from cloister.hub.releases.reading import read_release, releases_of, seen_releas
 from cloister.hub.services.trail import write_alone
 from cloister.hub.web.languages import language_of
 from cloister.hub.work.concurrency import working
-from cloister.hub.work.offers import Offer
+from cloister.hub.work.offer import Offer
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:

@@ -23,12 +23,13 @@ from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer, P
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.releases.reading import read_release
 from cloister.hub.releases.tables import answer_in, table_in, tables_of
-from cloister.hub.services.access import facts_of, named_algorithm
-from cloister.hub.services.accounts import caller_of_token
+from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest
+from cloister.hub.work.callers import caller_of_token
+from cloister.hub.work.facts import facts_of
 from cloister.hub.work.offers import offers
 from cloister.session import Release
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.access import Facts
+    from cloister.hub.work.facts import Facts
 
 _LOG = logging.getLogger("cloister.hub.pg")
 _PART = "pg front"

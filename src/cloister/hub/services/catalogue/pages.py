@@ -34,7 +34,7 @@ def routes(router: APIRouter) -> None:
     def catalogue(
         request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False
     ) -> Response:
-        from cloister.hub.releases.tables import tables_of  # which uses the catalogue
+        from cloister.hub.releases.tables import tables_of
 
         with hub.database.reading() as db:
             entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=_PAGE)
