@@ -81,12 +81,17 @@ _NOTED = Stored(_Noted, "Noted", "what", "population", "who", "cost", "after", "
 """As a job keeps it, with its cost as the ledger writes one."""
 
 
+def _read(entry: Mapping[str, Any]) -> _Noted:
+    told = {name: entry[name] for name in _NOTED.attributes}  # a job adds which attempt noted it
+    return _NOTED.made({**told, "cost": decode(entry["cost"])})
+
+
 class Charges:
     """The charges of one job, those of its earlier attempts included."""
 
     def __init__(self, hub: Hub, progress: Progress) -> None:
         self._hub, self._progress = hub, progress
-        self._noted = [_NOTED.made({**each, "cost": decode(each["cost"])}) for each in progress.notes]
+        self._noted = [_read(each) for each in progress.notes]
         self._earlier = self._made()
         self._answered: set[int | str] = set()
         self._runs = 0
