@@ -9,6 +9,7 @@
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
+    related.py    two tables of one population: persons, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from cloister.synth.fitting import fit_frame as fit_frame
     from cloister.synth.model import SyntheticModel as SyntheticModel
     from cloister.synth.model import load as load
+    from cloister.synth.related import RelatedModel as RelatedModel
+    from cloister.synth.related import fit_related as fit_related
 
-_lazily = Lazily(__name__, {".fitting": "fit fit_frame", ".model": "SyntheticModel load"})
+_lazily = Lazily(__name__, {".fitting": "fit fit_frame", ".model": "SyntheticModel load", ".related": "RelatedModel fit_related"})
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, sqrt
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,15 @@ def questions_for(
     return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
 
 
+class Part(NamedTuple):
+    """What is measured of one table, or of one relation."""
+
+    table: str | Relation
+    states: Sequence[States]
+    method: Fixed
+    about: About = ()
+
+
 def measure(
     session: Measurer,
     table: str | Relation,
@@ -109,13 +118,26 @@ def measure(
     purpose: str,
 ) -> tuple[Marginals, Origin]:
     """Measure the tables of a method under one charge; what was bought before costs nothing again."""
-    wanted, questions, shares = questions_for(table, states, method, about)
+    [found], origin = measure_all(session, [Part(table, states, method, about)], spend, purpose=purpose)
+    return found, origin
+
+
+def measure_all(session: Measurer, parts: Sequence[Part], spend: Spending, *, purpose: str) -> tuple[list[Marginals], Origin]:
+    """Measure several tables or relations under one charge, of which each takes the same part."""
+    asked = [questions_for(*part) for part in parts]
+    questions = [question for _, some, _ in asked for question in some]
+    shares = asked[0][2]
+    if len(parts) > 1:
+        shares = [each / len(parts) for _, some, own in asked for each in own or [Fraction(1, len(some))] * len(some)]
     releases = session.measure_all(questions, spend, purpose=purpose, shares=shares)
-    sizes = tuple(each.number for each in states)
-    tables = {kept: _noisy(release, [sizes[place] for place in kept]) for kept, release in zip(wanted, releases, strict=True)}
+    found, left = [], iter(releases)
+    for (_, states, method, _), (wanted, _, _) in zip(parts, asked, strict=True):
+        sizes = tuple(each.number for each in states)
+        tables = {kept: _noisy(next(left), [sizes[place] for place in kept]) for kept in wanted}
+        found.append(Marginals(sizes=sizes, tables=tables, whole=method == "histogram"))
     first, marked = releases[0].provenance, any(release.marked for release in releases)
     origin = {"cost": releases[0].spent_by[first.population], "charges": first.charges, "marked": marked}
-    return Marginals(sizes=sizes, tables=tables, whole=method == "histogram"), {"population": first.population, **origin}
+    return found, {"population": first.population, **origin}
 
 
 def _noisy(release: Release, shape: Sequence[int]) -> Noisy:

@@ -25,7 +25,7 @@ from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import Rules
-from cloister.synth.states import Pieces, States
+from cloister.synth.states import Integers, Pieces, States
 from cloister.synth.workload import Adaptive, Method
 from cloister.tables import Binned, Strided
 from cloister.tables.declaring.plain import domain_of
@@ -100,15 +100,20 @@ class SyntheticModel:
         random
             Where the draws come from; they protect nothing.
         """
+        codes = self.codes(n, given or {}, default_random() if random is None else random)
+        return Frame({each.name: each.series(column) for each, column in zip(self.columns, codes, strict=True)})
+
+    def codes(self, n: int | None, given: Mapping[str, Any], random: Random) -> list[Integers]:
+        """The same rows as codes of the declared columns."""
         states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
-        for name in given or {}:
+        for name in given:
             if name not in places:
                 raise unknown_column(name, self.table, list(places))
-        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
+        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given).items()}
         mixture, share = conditioned(self.mixture, states, allowed)
         if share <= 0:
             raise InvalidParameter(
-                f"given={dict(given or {})!r} is invalid", why="no row of the model meets it", instead="a wider condition"
+                f"given={dict(given)!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
         wanted = self._rows(self._share(share, mixture, allowed)) if n is None else n
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
@@ -116,13 +121,12 @@ class SyntheticModel:
         if wanted > _MOST_ROWS:
             why = f"at most {_MOST_ROWS:,} rows are drawn at once"
             raise InvalidParameter(f"n={wanted:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
-        source = default_random() if random is None else random
         if self.rules:
-            codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), source)
+            codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), random)
         else:
             pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
-            codes = drawn(mixture, states, pieces, int(wanted), source)
-        return Frame({each.name: each.series(column) for each, column in zip(states, codes, strict=True)})
+            codes = drawn(mixture, states, pieces, int(wanted), random)
+        return codes
 
     def _share(self, share: float, mixture: Mixture, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules: as drawn, or by the mixture."""
