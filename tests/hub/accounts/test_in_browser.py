@@ -20,6 +20,7 @@ from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvide
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock
 from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, log_in, served, visit  # noqa: F401
+from tests.tiers import some_by_day
 
 
 class Now(Clock):
@@ -49,7 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path, provider: I
     made.close()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == 360)
 def test_every_page_is_accessible(world: World, visit: Callable[..., Guarded], width: int) -> None:  # noqa: F811
     with world.hub.database.begin() as db:
         root = caller_for(world.hub, db, world.find("root@example.org").id)

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -432,10 +434,25 @@ def _file(path: Path) -> Source:
     )
 
 
+@cache
+def _database(process: int) -> Any:
+    """A database in memory in which frames are described, opened once by each process: to open one takes sixteen times as long
+    as to describe a frame, and a child that was forked has none of its threads. A frame is seen by its own cursor alone, until
+    that closes.
+    """
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1})
+
+
 def _described(source: Source, what: str) -> dict[str, Kind]:
     import duckdb
 
-    with without_progress_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+    if isinstance(source, FrameSource):
+        opened = _database(os.getpid()).cursor()
+    else:  # of a file nothing is kept
+        opened = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
+    with without_progress_bar(opened) as connection:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
         raise _unreadable(what)
