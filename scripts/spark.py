@@ -31,6 +31,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.session.timeZone": "Europe/Amsterdam",
+    "spark.driver.extraJavaOptions": JAVA,
 }
 _SECONDS = 120
 
