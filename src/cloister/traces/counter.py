@@ -9,7 +9,7 @@ tree nodes) and nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from cloister.noise.matrix import sum_of_laplace
 from cloister.noise.mechanism import source
 from cloister.privacy.guarantee import ZCDP, PureDP
 from cloister.privacy.rational import Exact, exact, exact_positive, text_of
-from cloister.traces.levels import Level, Protection
+from cloister.traces.levels import Level, Protection, WindowLevel
 from cloister.traces.square_root import Bins, square_root_matrix
 from cloister.traces.tree import BinaryTree, TreeReader
 
@@ -90,14 +90,13 @@ class Counter:
         self.grid = exact_positive(grid, "grid")
         self._low, self._high = _bounds_in(bounds, self.grid)
         reach = max(abs(self._low), abs(self._high)) * self.protection.readings
-        self._random = source(random)
+        self.random = source(random)
         self._mechanism: _Gaussian | _Laplace = (
             _Laplace(self.guarantee, steps, reach)
             if isinstance(self.guarantee, PureDP)
             else _Gaussian(self.guarantee, steps, reach)
         )
-        self.taken = 0
-        self.total = 0.0
+        self.taken, self.published, self.total = 0, 0, 0.0
 
     @property
     def person(self) -> PureDP | ZCDP | None:
@@ -132,9 +131,9 @@ class Counter:
                 instead="a new Counter(…) under a charge of its own",
             )
         units = self._units(value)
-        published = self._mechanism.publish(self.taken, units, self._random)
+        self.published = self._mechanism.publish(self.taken, units, self.random)
         self.taken += 1
-        self.total = float(self.grid) * self._mechanism.read(self.taken, published)
+        self.total = float(self.grid) * self._mechanism.read(self.taken, self.published)
         return self.total
 
     def margin(self, confidence: Exact = "0.95") -> float:
@@ -152,6 +151,47 @@ class Counter:
         """
         wanted = confidence_level(confidence)
         return float(self.grid) * self._mechanism.margin(self.taken, wanted) if self.taken else 0.0
+
+    def state(self) -> dict[str, Any]:
+        """All that the next step needs, declarations included, as plain JSON. It holds exact sums: keep it as you keep the data.
+
+        >>> counter = Counter(rho=1, steps=8)
+        >>> _ = counter.step(1)
+        >>> Counter.from_state(counter.state()).total == counter.total
+        True
+        """
+        level = self.protection.level
+        return {
+            "epsilon": text_of(self.guarantee.epsilon) if isinstance(self.guarantee, PureDP) else None,
+            "rho": text_of(self.guarantee.rho) if isinstance(self.guarantee, ZCDP) else None,
+            "steps": self.protection.steps,
+            "bounds": [text_of(self._low * self.grid), text_of(self._high * self.grid)],
+            "most": self.protection.most,
+            "level": level if isinstance(level, str) else level.steps,
+            "grid": text_of(self.grid),
+            "taken": self.taken,
+            "published": self.published,
+            "total": self.total,
+            "sums": self._mechanism.state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], *, random: Random | None = None) -> Counter:
+        """The counter that a state is of. Two that go on from one state publish two noisy numbers of one exact one: keep one."""
+        level = state["level"]
+        counter = cls(
+            epsilon=state["epsilon"],
+            rho=state["rho"],
+            steps=state["steps"],
+            bounds=tuple(state["bounds"]),
+            most=state["most"],
+            level=WindowLevel(level) if isinstance(level, int) else level,
+            grid=state["grid"],
+            random=random,
+        )
+        counter.taken, counter.published, counter.total = state["taken"], state["published"], state["total"]
+        counter._mechanism.restore(state["sums"])
+        return counter
 
     def __str__(self) -> str:
         return f"Counter: {self.taken} of {self.protection.steps} steps; {self.protection.sentence(self.guarantee)}"
@@ -205,6 +245,12 @@ class _Gaussian:
         self.sum += found
         return self.sum
 
+    def state(self) -> list[Any]:
+        return [self.exact.sums.tolist(), self.found.sums.tolist(), self.sum]
+
+    def restore(self, state: list[Any]) -> None:
+        self.exact.sums[:], self.found.sums[:], self.sum = state
+
     def margin(self, taken: int, confidence: float) -> float:
         spread = math.sqrt(self.matrix.energy_bound(taken) * self.noise.variance) / float(self.matrix.weights[0])
         return spread * sum_of_laplace(math.inf, confidence)
@@ -224,6 +270,12 @@ class _Laplace:
 
     def read(self, taken: int, published: int) -> float:
         return float(self.reader.read(taken, published))
+
+    def state(self) -> list[Any]:
+        return [self.tree.sums, self.reader.nodes]
+
+    def restore(self, state: list[Any]) -> None:
+        self.tree.sums, self.reader.nodes = map(list, state)
 
     def margin(self, taken: int, confidence: float) -> float:
         terms = taken.bit_count()
