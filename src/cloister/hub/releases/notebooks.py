@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 
 def notebook(cells: Sequence[tuple[str, str]]) -> bytes:
@@ -13,7 +14,7 @@ def notebook(cells: Sequence[tuple[str, str]]) -> bytes:
     >>> told["nbformat"], [each["cell_type"] for each in told["cells"]], told["cells"][1]["outputs"]
     (4, ['markdown', 'code'], [])
     """
-    told = [
+    told: list[dict[str, Any]] = [
         {"cell_type": kind, "id": f"cell-{place}", "metadata": {}, "source": source.splitlines(keepends=True)}
         | ({"execution_count": None, "outputs": []} if kind == "code" else {})
         for place, (kind, source) in enumerate(cells)
