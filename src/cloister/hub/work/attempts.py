@@ -86,7 +86,7 @@ class Charges:
 
     def __init__(self, hub: Hub, progress: Progress) -> None:
         self._hub, self._progress = hub, progress
-        self._noted = [_NOTED.made({**each, "cost": decode(each["cost"])}) for each in progress.notes]
+        self._noted = [_read(each) for each in progress.notes]
         self._earlier = self._made()
         self._answered: set[int | str] = set()
         self._runs = 0
@@ -201,6 +201,11 @@ class AttemptSession(Delegate):
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._begun()
+
+
+def _read(entry: Mapping[str, Any]) -> _Noted:
+    """A note as an attempt before this one has left it; the queue writes more beside it."""
+    return _NOTED.made({name: entry[name] for name in _NOTED.attributes} | {"cost": decode(entry["cost"])})
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:
