@@ -54,7 +54,7 @@ BELOW = (
     ),
     *(
         f"tables/**/{each}.py"
-        for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts", "workspace")
+        for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")
     ),
     *(
         f"tables/**/{each}.py"

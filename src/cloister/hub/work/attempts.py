@@ -81,11 +81,6 @@ _NOTED = Stored(_Noted, "Noted", "what", "population", "who", "cost", "after", "
 """As a job keeps it, with its cost as the ledger writes one."""
 
 
-def _read(entry: Mapping[str, Any]) -> _Noted:
-    told = {name: entry[name] for name in _NOTED.attributes}  # a job adds which attempt noted it
-    return _NOTED.made({**told, "cost": decode(entry["cost"])})
-
-
 class Charges:
     """The charges of one job, those of its earlier attempts included."""
 
@@ -206,6 +201,11 @@ class AttemptSession(Delegate):
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._begun()
+
+
+def _read(entry: Mapping[str, Any]) -> _Noted:
+    """A note as an attempt before this one has left it; the queue writes more beside it."""
+    return _NOTED.made({name: entry[name] for name in _NOTED.attributes} | {"cost": decode(entry["cost"])})
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:
