@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Object
-from cloister.hub.releases.kinds import TableAnswer, View, kind_of
+from cloister.hub.releases.kinds import AsTable, TableAnswer, View, kind_of
 from cloister.hub.releases.reading import read_release, releases_of, seen_release
 from cloister.hub.services.trail import write_alone
 from cloister.hub.web.languages import language_of
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.offer import Offer
-from cloister.tables import PrivateTable
+from cloister.tables import Domain, PrivateTable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 ASKED = "release.answer"
 """The action of the entries about such queries."""
 _MOST = 50
+_MOST_KNOWN = 1_000
+_COLUMNS: dict[str, Mapping[str, Domain]] = {}
+"""By the id of a release."""
 _LONGEST = 40
 _NAMED = re.compile(r"[a-z][a-z0-9_]*_[0-9a-f]{8}")
 
@@ -55,8 +59,18 @@ def tables_of(hub: Hub, db: Db, caller: Caller, *, search: str = "") -> list[Tab
         if kind.as_table is not None:
             for row in releases_of(hub, db, caller, kind=kind.name, search=search, limit=_MOST):
                 which = Object(kind="release", id=row.id, name=name_in_queries(row), owner=row.person)
-                columns = kind.as_table.columns(row)
+                columns = _columns_of(kind.as_table, row)
                 found.append(TableOffer(which=which, table=PrivateTable({name: [] for name in columns}, columns), row=row))
+    return found
+
+
+def _columns_of(as_table: AsTable, row: StoredRelease) -> Mapping[str, Domain]:
+    """The declared columns of a release, which never change: they are read once, since every page that lists tables needs them."""
+    found = _COLUMNS.get(row.id)
+    if found is None:
+        if len(_COLUMNS) >= _MOST_KNOWN:
+            _COLUMNS.clear()
+        found = _COLUMNS[row.id] = as_table.columns(row)
     return found
 
 
