@@ -65,7 +65,7 @@ def tables_of(hub: Hub, db: Db, caller: Caller, *, search: str = "") -> list[Tab
 
 
 def _columns_of(as_table: AsTable, row: StoredRelease) -> Mapping[str, Domain]:
-    """The declared columns of a release, which never change: they are read once, since every page that lists tables needs them."""
+    """The declared columns of a release, which never change: read once, since every page that lists tables needs them."""
     found = _COLUMNS.get(row.id)
     if found is None:
         if len(_COLUMNS) >= _MOST_KNOWN:
