@@ -9,6 +9,7 @@
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
+    gaussians.py  microaggregation: a noisy Gaussian for each public group
     related.py    two tables of one population: persons, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
@@ -28,12 +29,22 @@ from cloister.lazily import Lazily
 if TYPE_CHECKING:
     from cloister.synth.fitting import fit as fit
     from cloister.synth.fitting import fit_frame as fit_frame
+    from cloister.synth.gaussians import GaussianModel as GaussianModel
+    from cloister.synth.gaussians import fit_gaussians as fit_gaussians
     from cloister.synth.model import SyntheticModel as SyntheticModel
     from cloister.synth.model import load as load
     from cloister.synth.related import RelatedModel as RelatedModel
     from cloister.synth.related import fit_related as fit_related
 
-_lazily = Lazily(__name__, {".fitting": "fit fit_frame", ".model": "SyntheticModel load", ".related": "RelatedModel fit_related"})
+_lazily = Lazily(
+    __name__,
+    {
+        ".fitting": "fit fit_frame",
+        ".gaussians": "GaussianModel fit_gaussians",
+        ".model": "SyntheticModel load",
+        ".related": "RelatedModel fit_related",
+    },
+)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -25,10 +25,8 @@ from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import Rules
-from cloister.synth.states import Integers, Pieces, States
+from cloister.synth.states import Integers, Pieces, States, states_from
 from cloister.synth.workload import Adaptive, Method
-from cloister.tables import Binned, Strided
-from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
@@ -228,7 +226,7 @@ class SyntheticModel:
             "format": _WITH_RULES if self.rules else _FORMAT,
             "kind": "synthetic model",
             **{name: getattr(self, name) for name in ("table", "method", "why", "rows", "rows_error", "population", "marked")},
-            "columns": [{"name": each.name, "declared": each.domain.describe(), "bins": _bins(each)} for each in self.columns],
+            "columns": [each.plain() for each in self.columns],
             "weights": _listed(self.mixture.weights),
             "probabilities": [_listed(column) for column in self.mixture.columns],
             "cost": guarantee_to_plain(self.cost),
@@ -284,7 +282,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(document["format"] in (_FORMAT, _WITH_RULES), known)
     _need(document["format"] == _WITH_RULES or not document.get("rules"), f"format {_FORMAT} has no rules")
     _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
-    columns, listed = tuple(_column(each) for each in document["columns"]), document["probabilities"]
+    columns, listed = tuple(states_from(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
     belong = (
         bool(columns)
@@ -354,23 +352,6 @@ def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
         "largest": table.largest,
         **({"round": table.round} if chosen else {}),
     }
-
-
-def _bins(states: States) -> Any:
-    match states.bins:
-        case Strided():
-            return {"stride": states.bins.stride}
-        case Binned():
-            return {"edges": [str(edge) for edge in states.bins.edges]}
-    return None
-
-
-def _column(told: Mapping[str, Any]) -> States:
-    name, bins = str(told["name"]), told["bins"]
-    domain = domain_of(name, told["declared"], table="the model")
-    if bins is None:
-        return States(name, domain)
-    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
 
 
 def _listed(values: Any) -> Any:

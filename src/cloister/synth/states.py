@@ -19,6 +19,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.session import Series, unknown_column
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
+from cloister.tables.declaring.plain import domain_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -163,6 +164,15 @@ class States:
             values[codes == domain.null_code] = None
         return Series(kind, values)  # type: ignore[arg-type]
 
+    def plain(self) -> dict[str, Any]:
+        """As a model's file has it."""
+        bins: dict[str, Any] | None = None
+        if isinstance(self.bins, Strided):
+            bins = {"stride": self.bins.stride}
+        elif self.bins is not None:
+            bins = {"edges": [str(edge) for edge in self.bins.edges]}
+        return {"name": self.name, "declared": self.domain.describe(), "bins": bins}
+
     def given(self, wanted: Any) -> Pieces:
         """The codes that a condition allows: a value, a list of them, a pair (low, high) of numbers or days; None is missing."""
         domain, runs, missing = self.domain, [], False
@@ -218,6 +228,15 @@ class States:
             found.append((len(self.starts) - 1, self.domain.null_code, self.domain.null_code))
         state, lows, highs = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return Pieces(state, lows, highs)
+
+
+def states_from(told: Mapping[str, Any]) -> States:
+    """The column that `plain` told of."""
+    name, bins = str(told["name"]), told["bins"]
+    domain = domain_of(name, told["declared"], table="the model")
+    if bins is None:
+        return States(name, domain)
+    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
 
 
 def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | None, *, table: str) -> list[States]:
