@@ -1,9 +1,9 @@
 """Microaggregation by Gaussians on three small tables of the literature: what a support vector machine makes of drawn rows.
 
 Columns are scaled to [−1, 1], which is declared. Scenario 2: 80 % of the rows are measured, a machine is trained on drawn rows,
-and judged on the other 20 %, which are real. Scenario 1: 30 % are measured, a machine is trained on the other 70 %, which are
-real, and judged on drawn rows. Each against the share of the more frequent class. Quoted beside: the published form (clusters found by
-looking at the rows, so not private), rerun with the same splits: .47/.58, .44/.17 and .40/.30 at ε = 0.1 in scenarios 1/2.
+and judged on the other 20 %, which are real. Scenario 1: 30 % are measured, a machine is trained on the other 70 %, which
+are real, and judged on drawn rows. Each against the share of the more frequent class. Quoted beside: the published form (clusters
+found by looking at the rows, so not private), rerun with the same splits: .47/.58, .44/.17 and .40/.30 at ε = 0.1 in 1/2.
 """
 
 from __future__ import annotations
