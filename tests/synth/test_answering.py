@@ -291,6 +291,19 @@ def test_means_of_few_rows_are_covered_whether_or_not_the_noise_hides_them() -> 
     assert inside >= 0.95 * runs - 4.9 * (runs * 0.95 * 0.05) ** 0.5
 
 
+@pytest.mark.parametrize(("scale", "share"), [("0.4", 10), ("0.3", 2), ("1", 500)])
+def test_means_are_covered_though_noise_is_whole(scale: str, share: int) -> None:
+    """Where noise is small, its law is far from the continuous one: half a step is added, as to counts."""
+    codes, random, runs = people(2 * share), Random.deterministic(29), 150
+    codes[:, 1], codes[:, 2] = 0, np.arange(len(codes)) < share
+    text, inside = "SELECT AVG(ward) AS a FROM people", 0
+    truth = made_up(codes).answer(text)["a"][0]
+    for _ in range(runs):
+        answer = made_up(codes, DiscreteLaplace(scale=scale), random).answer(text)
+        inside += answer.low()["a"][0] - 1e-9 <= truth <= answer.high()["a"][0] + 1e-9
+    assert inside >= 0.95 * runs - 4.9 * (runs * 0.95 * 0.05) ** 0.5
+
+
 def _sure_of_bins(model: SyntheticModel, states: list[int]) -> np.ndarray:
     """Whether the bounds of cells of three columns, of which one is in bins of its own, hold the counts of the rows."""
     question = Question(table="people", by=("sex", cl.Binned("born", DAYS), "ward"), statistics=(Count(),))  # fmt: skip

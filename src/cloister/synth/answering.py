@@ -364,10 +364,11 @@ def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats,
         square=evidence.variance * (off**2 @ sizes),
         fourth=evidence.fourth * (off**4 @ sizes),
         largest=evidence.largest * (off**2).max(axis=1),
-        step=np.zeros(number),
+        step=np.abs(off).max(axis=1) / 2 if evidence.variance > 0 else np.zeros(number),
         level=evidence.level,
     )
-    z2 = noise.deviations(confidence) ** 2 * evidence.variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z2 = np.nan_to_num(noise.width(confidence) ** 2 / noise.square) * evidence.variance
     vff, vfc, vcc = (f * f) @ sizes, (f * c) @ sizes, (c * c) @ sizes
     a, b, rest = under**2 - z2 * vcc, top * under - z2 * vfc, top**2 - z2 * vff
     bounded, root = (under > 0) & (a > 0), np.sqrt(np.maximum(b**2 - a * rest, 0.0))
