@@ -89,7 +89,7 @@ def test_noise_follows_the_rows_of_a_person() -> None:
     with Door(tables(*rows(100)), budget=cl.PureDP("0.2"), random=Random.deterministic(3)) as door:
         model = fit_related(door, "patients", "visits", spend="0.2")
     scales = []
-    for part in (model.persons.measured, model.events.measured):
+    for part in (model.people.measured, model.events.measured):
         assert part is not None
         scales.append(max(each.variance / 2 for each in part.tables.values()) ** 0.5 / len(part.tables))
     assert scales[1] / scales[0] == pytest.approx(MOST, rel=0.01)
@@ -117,7 +117,7 @@ def test_both_answer_and_survive_the_file(fitted: Any, tmp_path: Path) -> None:
     assert str(back) == str(model)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"persons": {}, "events": {}, "unit": "who"}', '{"persons": 1}'])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"people": {}, "events": {}, "unit": "who"}', '{"people": 1}'])
 def test_any_other_file_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(text, encoding="utf-8")
@@ -128,7 +128,7 @@ def test_any_other_file_is_refused(text: str, tmp_path: Path) -> None:
 def test_parts_that_do_not_belong_together_are_refused(fitted: Any) -> None:
     model, _ = fitted
     with pytest.raises(cl.InvalidParameter, match="belong together"):
-        RelatedModel.of(model.events, model.persons, "who")
+        RelatedModel.of(model.events, model.people, "who")
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -150,8 +150,8 @@ def test_tables_of_nobody_and_of_somebody_who_never_came(n: int) -> None:
 @pytest.mark.parametrize(
     ("how", "error", "why"),
     [
-        ({"persons": "visits", "events": "patients"}, cl.InvalidParameter, "may have 4 rows"),
-        ({"persons": "rows"}, cl.InvalidParameter, "whose row a row is"),
+        ({"people": "visits", "events": "patients"}, cl.InvalidParameter, "may have 4 rows"),
+        ({"people": "rows"}, cl.InvalidParameter, "whose row a row is"),
         ({"events": "rows"}, cl.InvalidParameter, "whose row a row is"),
         ({"rows": 0}, cl.InvalidParameter, "rows=0"),
         ({"columns": {"visits": ["height"]}}, cl.UnknownColumn, "height"),
@@ -169,5 +169,5 @@ def test_what_is_not_two_tables_of_one_population_is_refused(how: dict[str, Any]
     held["others"] = cl.PrivateTable(other, VISITS, unit="who", max_rows=2, population="others")
     with Door(held, budget={"patients": cl.PureDP(5), "others": cl.PureDP(5)}) as door:
         with pytest.raises(error, match=why):
-            fit_related(door, **{"persons": "patients", "events": "visits", "spend": 1, **how})
+            fit_related(door, **{"people": "patients", "events": "visits", "spend": 1, **how})
         assert door.ledger.charges("patients") == []

@@ -10,7 +10,7 @@
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
     gaussians.py  microaggregation: a noisy Gaussian for each public group
-    related.py    two tables of one population: persons, and what each of them has several of
+    related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model

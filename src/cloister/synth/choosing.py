@@ -108,7 +108,9 @@ class Choosing:
 
     def margins(self, spend: Guarantee, declaration: PrivateTable) -> tuple[int, int | None]:
         """Margins of error to expect of a count of one column and of two, at 95 %, of the noise alone: of AIM those of its first
-        rounds, since later ones have no more; of two columns none where no pair can be measured."""
+        rounds, since later ones have no more; of two columns none where no pair can be measured. Not of MWEM and PrivBayes."""
+        if self.method not in ("mst", "aim"):
+            raise InvalidParameter(f"method={self.method!r} is invalid", why="its margins are not known before", instead='"aim"')
         purse, number = self.purse(spend, declaration), len(self.states)
         edges = _edges(tuple(each.number for each in self.states))
         if self.method == "aim":

@@ -1,11 +1,11 @@
-"""Two tables of one population: persons, and what each of them has several of, such as patients and their visits.
+"""Two tables of one population: people, and what each of them has several of, such as patients and their visits.
 
-*Measured*, under one charge: pairs of columns of persons, with how many rows each has in the other table; and pairs of columns of
+*Measured*, under one charge: pairs of columns of people, with how many rows each has in the other table; and pairs of columns of
 those rows, each beside the columns of its person. Guarantee: that of `measuring.py`. A person is one row of the first relation
 and at most m rows of the second (`max_rows` of the other table, or fewer where `rows=` caps them), since both are joins inside
 one unit (`tables/relations`), so each table of counts has its sensitivity, 1 or m, and its noise follows.
 
-*Drawn*: persons with their number first, then so many rows for each, given the columns of the person. In a mixture of products
+*Drawn*: people with their number first, then so many rows for each, given the columns of the person. In a mixture of products
 the component of a row has P(k | x) ∝ w_k Π_c p_kc(x_c) given some of its columns, and the others are independent within it. So
 every key is a person's, and the number of rows is what the person says. Rows of one person are independent given the person's
 columns: what they have in common beyond these (the same ward each time) is lost.
@@ -33,18 +33,18 @@ from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relatio
 
 KIND = "related synthetic models"
 _AT_ONCE = 5_000
-"""Persons whose rows are drawn together."""
+"""People whose rows are drawn together."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RelatedModel:
-    """What `cl.synth.fit_related` gives: persons, and their rows in another table.
+    """What `cl.synth.fit_related` gives: people, and their rows in another table.
 
-    Each of the two is a synthetic model of its own: `persons.answer` knows `number_of_visits` beside the columns of a person,
+    Each of the two is a synthetic model of its own: `people.answer` knows `number_of_visits` beside the columns of a person,
     `events.answer` the columns of a visit beside those of its person.
     """
 
-    persons: SyntheticModel
+    people: SyntheticModel
     events: SyntheticModel
     unit: str
     """The column that names a person, in both tables of `sample`."""
@@ -52,14 +52,14 @@ class RelatedModel:
     @property
     def cost(self) -> Guarantee:
         """What was spent on both: all that ever will be."""
-        return self.persons.cost
+        return self.people.cost
 
     def sample(self, n: int | None = None, *, random: Random | None = None) -> dict[str, Frame]:
-        """So many persons with their rows in both tables, joined by a made-up key; None: as many as there are, by the noisy
+        """So many people with their rows in both tables, joined by a made-up key; None: as many as there are, by the noisy
         count."""
         random = default_random() if random is None else random
-        codes = self.persons.codes(n, {}, random)
-        number, own = self.persons.columns[-1], list(self.persons.columns[:-1])
+        codes = self.people.codes(n, {}, random)
+        number, own = self.people.columns[-1], list(self.people.columns[:-1])
         times = np.where(codes[-1] == number.domain.null_code, 0, codes[-1])  # missing: no row there
         keys = np.arange(len(times))
         placed = [each.placed(column) for each, column in zip(own, codes, strict=False)]
@@ -68,7 +68,7 @@ class RelatedModel:
         named |= {each.name: each.series(column) for each, column in zip(own, codes, strict=False)}
         held = {self.unit: Series("integer", np.repeat(keys, times))}
         held |= {each.name: each.series(column) for each, column in zip(self.events.columns[len(own) :], rows, strict=True)}
-        return {self.persons.table: Frame(named), self.events.table: Frame(held)}
+        return {self.people.table: Frame(named), self.events.table: Frame(held)}
 
     def save(self, path: str | Path) -> None:
         """Write both models as one JSON file; `RelatedModel.load` reads it."""
@@ -76,7 +76,7 @@ class RelatedModel:
 
     def to_json(self) -> str:
         """Both models as JSON: plain numbers and texts, nothing that runs."""
-        parts = {"persons": json.loads(self.persons.to_json()), "events": json.loads(self.events.to_json())}
+        parts = {"people": json.loads(self.people.to_json()), "events": json.loads(self.events.to_json())}
         return json.dumps({"format": 1, "kind": KIND, "unit": self.unit, **parts}, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -84,26 +84,26 @@ class RelatedModel:
         """The models of a file that `save` wrote. Only what this library knows is made: no code runs."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-            persons, events = (SyntheticModel.from_json(json.dumps(document[name])) for name in ("persons", "events"))
-            return cls.of(persons, events, unit=str(document["unit"]))
+            people, events = (SyntheticModel.from_json(json.dumps(document[name])) for name in ("people", "events"))
+            return cls.of(people, events, unit=str(document["unit"]))
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             raise _refused(f"{str(path)!r} is no file of related models") from None
 
     @classmethod
-    def of(cls, persons: SyntheticModel, events: SyntheticModel, unit: str) -> RelatedModel:
+    def of(cls, people: SyntheticModel, events: SyntheticModel, unit: str) -> RelatedModel:
         """Two models of which the second begins with the columns of the first, but for its number of rows."""
-        shared = [each.name for each in persons.columns[:-1]]
+        shared = [each.name for each in people.columns[:-1]]
         if not shared or [each.name for each in events.columns[: len(shared)]] != shared or len(events.columns) <= len(shared):
             raise _refused("its two parts don't belong together")
-        return cls(persons=persons, events=events, unit=unit)
+        return cls(people=people, events=events, unit=unit)
 
     def __repr__(self) -> str:
-        return f"{self.persons}\n{self.events}\njoined by {self.unit!r}, for one charge"
+        return f"{self.people}\n{self.events}\njoined by {self.unit!r}, for one charge"
 
 
 def fit_related(
     session: Measurer,
-    persons: str,
+    people: str,
     events: str,
     *,
     spend: Spending,
@@ -112,18 +112,18 @@ def fit_related(
     purpose: str = "synthetic tables",
     progress: Callable[[str], None] = lambda _: None,
 ) -> RelatedModel:
-    """A synthetic model of persons and of another table with several rows of each, for one charge.
+    """A synthetic model of people and of another table with several rows of each, for one charge.
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more; the rest is post-processing of that release.
 
     Parameters
     ----------
-    persons
+    people
         A table with a unit and one row of each (`unit=`, `max_rows=1`).
     events
         A table of the same population with the same unit, and at most `max_rows` rows of each.
     columns
-        By table, names or `cl.Binned(name, edges)`; None: all that are declared, but the one that names persons.
+        By table, names or `cl.Binned(name, edges)`; None: all that are declared, but the one that names people.
     rows
         At most so many rows of each person: fewer than `max_rows` leave rows out, and need less noise.
 
@@ -143,28 +143,28 @@ def fit_related(
     >>> len(made["patients"]), set(made["visits"]["who"].tolist()) <= set(range(100))
     (100, True)
     """
-    tables = [_declared(session, name) for name in (persons, events)]
-    left, right = (_relation(name, table) for name, table in zip((persons, events), tables, strict=True))
+    tables = [_declared(session, name) for name in (people, events)]
+    left, right = (_relation(name, table) for name, table in zip((people, events), tables, strict=True))
     if tables[0].max_rows != 1:
-        why = f"each person may have {tables[0].max_rows} rows in {persons!r}"
-        raise InvalidParameter(f"persons={persons!r} is invalid", why=why, instead="a table with max_rows=1")
+        why = f"each person may have {tables[0].max_rows} rows in {people!r}"
+        raise InvalidParameter(f"people={people!r} is invalid", why=why, instead="a table with max_rows=1")
     if rows is not None:
         right = Capped(source=right, rows=rows)
     number = f"number_of_{events}"
     counted = PerUnit(source=right, aggregates=(UnitAggregate(name=number, kind="count"),))
     units = {table.unit for table in tables}
     chosen = [list((columns or {}).get(name) or [each for each in table.columns if each not in units])
-              for name, table in zip((persons, events), tables, strict=True)]  # fmt: skip
+              for name, table in zip((people, events), tables, strict=True)]  # fmt: skip
     parts: list[Part] = []
     for relation, names in (
         (UnitJoined(left=left, right=counted, outer=True), [*chosen[0], number]),
         (UnitJoined(left=left, right=right), [*chosen[0], *chosen[1]]),
     ):
-        parts.append(Part(relation, states_of(relation.columns, names, table=persons if number in names else events), "pairs"))
+        parts.append(Part(relation, states_of(relation.columns, names, table=people if number in names else events), "pairs"))
     progress("measuring")
     found, origin = measure_all(session, parts, spend, purpose=purpose)
     models = []
-    for name, part, marginals in zip((persons, events), parts, found, strict=True):
+    for name, part, marginals in zip((people, events), parts, found, strict=True):
         count, error = marginals.rows()
         models.append(
             SyntheticModel(

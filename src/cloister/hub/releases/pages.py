@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
@@ -103,7 +103,7 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
         hub: HubDep,
         caller: CallerDep,
         number: Number,
-        file: Form,
+        file: Annotated[str, Path(max_length=100)],
         form: Annotated[str, Query(max_length=20)] = "",
     ) -> Response:
         """One of its files, under an older address of it; `download` is the one that is named, or the first."""

@@ -26,6 +26,7 @@ from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.services.trail import act_of, question_details
+from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.held import steadily
@@ -208,7 +209,12 @@ def _refused(hub: Hub, caller: Caller, wish: QuestionRequest, error: Exception, 
 
 LONG = 600.0
 """Seconds: a page waits for an answer whose limit of time, by its plan, is at most this; longer ones become jobs."""
-_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}
+_STAGES = {
+    N_("preparing the tables"): 0.1,
+    N_("reserving the cost"): 0.2,
+    N_("asking the engine"): 0.3,
+    N_("settling the charge"): 0.9,
+}
 
 
 def ask_once(
