@@ -11,9 +11,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import select
+
+from cloister.errors import CloisterError
 from cloister.hub.policy import Object
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AsTable, TableAnswer, View, kind_of
 from cloister.hub.releases.reading import read_release, releases_of, seen_release
 from cloister.hub.services.trail import write_alone
@@ -23,11 +27,11 @@ from cloister.hub.work.offer import Offer
 from cloister.tables import Domain, PrivateTable
 
 if TYPE_CHECKING:
+    from sqlalchemy import Row
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.releases import StoredRelease
 
 ASKED = "release.answer"
 """The action of the entries about such queries."""
@@ -46,7 +50,7 @@ class TableOffer(Offer):
     row: StoredRelease
 
 
-def name_in_queries(row: StoredRelease) -> str:
+def name_in_queries(row: StoredRelease | Row[tuple[str, str, Any]]) -> str:
     """What a release is called in SQL, where its kind is a table."""
     made_of = str(row.details.get("table", ""))[:_LONGEST].rstrip("_")
     return f"{made_of}_{row.kind}_{hashlib.sha256(row.id.encode()).hexdigest()[:8]}"
@@ -58,10 +62,16 @@ def tables_of(hub: Hub, db: Db, caller: Caller, *, search: str = "") -> list[Tab
     for kind in hub.kinds.values():
         if kind.as_table is not None:
             for row in releases_of(hub, db, caller, kind=kind.name, search=search, limit=_MOST):
-                which = Object(kind="release", id=row.id, name=name_in_queries(row), owner=row.person)
-                columns = _columns_of(kind.as_table, row)
-                found.append(TableOffer(which=which, table=PrivateTable({name: [] for name in columns}, columns), row=row))
+                found.append(_offer(row, hub))
     return found
+
+
+def _offer(row: StoredRelease, hub: Hub) -> TableOffer:
+    as_table = kind_of(hub, row).as_table
+    assert as_table is not None
+    which = Object(kind="release", id=row.id, name=name_in_queries(row), owner=row.person)
+    columns = _columns_of(as_table, row)
+    return TableOffer(which=which, table=PrivateTable({name: [] for name in columns}, columns), row=row)
 
 
 def _columns_of(as_table: AsTable, row: StoredRelease) -> Mapping[str, Domain]:
@@ -77,8 +87,17 @@ def _columns_of(as_table: AsTable, row: StoredRelease) -> Mapping[str, Domain]:
 def table_in(hub: Hub, db: Db, caller: Caller, sql: str) -> TableOffer | None:
     """The release whose name stands in a query; None where none does."""
     words = set(_NAMED.findall(sql.casefold()))
-    named = tables_of(hub, db, caller) if words else []
-    return next((each for each in named if each.which.name in words), None)
+    if not words:
+        return None
+    kinds = [kind.name for kind in hub.kinds.values() if kind.as_table is not None]
+    about = (StoredRelease.id, StoredRelease.kind, StoredRelease.details)
+    for row in db.execute(select(*about).where(StoredRelease.kind.in_(kinds))):
+        if name_in_queries(row) in words:
+            try:
+                return _offer(seen_release(hub, db, caller, row.id, kind=row.kind), hub)
+            except CloisterError:  # not theirs to see: as if it were not there
+                continue
+    return None
 
 
 def answer_in(
