@@ -147,8 +147,8 @@ class Counter:
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of the running sum after the steps so far; of the noise alone, not of clamping.
 
-        For ρ the variance is that of `SquareRoot.energy_bound`; for ε it is exact, and the quantile that of a sum of equal
-        Laplace numbers.
+        For ρ the variance is that of `SquareRoot.energy_bound`, which is fitted beyond 2²⁰ steps; for ε it is exact, and the
+        quantile that of a sum of equal discrete Laplace numbers, or of continuous ones and half a unit where these are wide.
 
         >>> counter = Counter(epsilon=1, steps=1023)
         >>> counter.margin()
