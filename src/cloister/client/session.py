@@ -226,11 +226,15 @@ class RemoteSession(RemoteBalance):
         result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
-    def synthetic(self, address: str) -> SyntheticModel:
-        """The model of a synthetic table that the hub keeps, by its address or its id: it draws rows and answers queries here."""
-        from cloister.synth import SyntheticModel
+    def synthetic(self, address: str, *others: str) -> SyntheticModel:
+        """The model of a synthetic table that the hub keeps, by its address or its id: it draws rows and answers queries here.
+        Several, of data sets about different people, are pooled into one (`cl.synth.pooled`).
+        """
+        from cloister.synth import SyntheticModel, pooled
 
-        return SyntheticModel.from_json(self._transport.file(f"/releases/{_number(address)}").decode())
+        files = [self._transport.file(f"/releases/{_number(each)}") for each in (address, *others)]
+        models = [SyntheticModel.from_json(each.decode()) for each in files]
+        return pooled(models) if others else models[0]
 
     def answer(self, sql: str, *, confidence: float = 0.95) -> dict[str, list[Any]]:
         """What a synthetic table of the hub answers, by its name in queries: at no cost. Each statistic `n` is followed by its

@@ -10,6 +10,7 @@
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
     gaussians.py  microaggregation: a noisy Gaussian for each public group
+    pooling.py    models of several populations as one
     related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from cloister.synth.gaussians import fit_gaussians as fit_gaussians
     from cloister.synth.model import SyntheticModel as SyntheticModel
     from cloister.synth.model import load as load
+    from cloister.synth.pooling import PooledModel as PooledModel
+    from cloister.synth.pooling import pooled as pooled
     from cloister.synth.related import RelatedModel as RelatedModel
     from cloister.synth.related import fit_related as fit_related
 
@@ -42,6 +45,7 @@ _lazily = Lazily(
         ".fitting": "fit fit_frame",
         ".gaussians": "GaussianModel fit_gaussians",
         ".model": "SyntheticModel load",
+        ".pooling": "PooledModel pooled",
         ".related": "RelatedModel fit_related",
     },
 )

@@ -305,7 +305,7 @@ class _Weighed:
         nothing = np.zeros(reading.number, dtype=bool), np.zeros(reading.number)
         if found is None or len(reading.places) != 3 or self.asked.confidence != _CLAIMED or found.signal() < LEAST_SIGNAL:
             return nothing
-        if found.rounds:  # refits to redrawn noise would choose other tables
+        if found.rounds or model.method == "pooled":  # refits would choose other tables; of pools none were tried
             return nothing
         if model.ruled.touch([model.columns[place].name for place in reading.places]):  # refits know no rules
             return nothing

@@ -61,7 +61,7 @@ def _by_component(
     mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random, *, mixed: bool = False
 ) -> tuple[list[Integers], Integers]:
     """The codes of `n` rows, component by component unless they are mixed, and the components in order."""
-    sizes = _systematic(mixture.weights[None, :], np.array([n]), random)[0]
+    sizes = systematic(mixture.weights[None, :], np.array([n]), random)[0]
     order, found = _order(n, random) if mixed else slice(None), []
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
         chosen = _shuffled(column, sizes, random)[order]
@@ -73,7 +73,7 @@ def _shuffled(column: Floats, sizes: Integers, random: Random) -> npt.NDArray[np
     """The state of each row in one column: in each component as many rows of each as there should be, in random order."""
     used = np.flatnonzero(sizes)
     number = column.shape[1]
-    counts = _systematic(column[used], sizes[used], random)
+    counts = systematic(column[used], sizes[used], random)
     chosen = np.repeat(np.tile(np.arange(number, dtype=np.uint32), len(used)), counts.ravel())
     mask = np.uint32((1 << (number - 1).bit_length()) - 1)
     keys = _halves(len(chosen), random) & ~mask  # random bits above the state: a sort shuffles, and moves no indices
@@ -130,7 +130,7 @@ def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Ma
     return float(rules.settled(codes, block, given, random)[1].mean())
 
 
-def _systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
+def systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
     """In each row of shares how often each is drawn: its expected number, rounded up or down at random, in all `totals`."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:] * totals[:, None] + uniform(len(totals), random)[:, None]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cloister.synth.comparing import Comparison
     from cloister.synth.report import Report
 
+POOLED = "pooled synthetic model"
+"""What a file of `pooling.py` says that it is."""
 _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
@@ -57,7 +59,7 @@ class SyntheticModel:
     """
 
     table: str
-    method: Method
+    method: Method | Literal["pooled"]
     why: str
     """Why this method, where it was chosen."""
     columns: tuple[States, ...]
@@ -108,26 +110,29 @@ class SyntheticModel:
             if name not in places:
                 raise unknown_column(name, self.table, list(places))
         allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given).items()}
-        mixture, share = conditioned(self.mixture, states, allowed)
-        if share <= 0:
+        if conditioned(self.mixture, states, allowed)[1] <= 0:
             raise InvalidParameter(
                 f"given={dict(given)!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
-        wanted = self._rows(self._share(share, mixture, allowed)) if n is None else n
+        wanted = self._rows(self.met(allowed)) if n is None else n
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
         if wanted > _MOST_ROWS:
             why = f"at most {_MOST_ROWS:,} rows are drawn at once"
             raise InvalidParameter(f"n={wanted:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
-        if self.rules:
-            codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), random)
-        else:
-            pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
-            codes = drawn(mixture, states, pieces, int(wanted), random)
-        return codes
+        return self.draw(int(wanted), allowed, random)
 
-    def _share(self, share: float, mixture: Mixture, allowed: Mapping[int, Pieces]) -> float:
+    def draw(self, n: int, allowed: Mapping[int, Pieces], random: Random) -> list[Integers]:
+        """The codes of so many rows that meet conditions on columns, by their places, and obey the rules."""
+        states = list(self.columns)
+        mixture, _ = conditioned(self.mixture, states, allowed)
+        if self.rules:
+            return drawn_under(self.ruled, mixture, states, allowed, n, random)
+        return drawn(mixture, states, [allowed.get(place, each.pieces) for place, each in enumerate(states)], n, random)
+
+    def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules: as drawn, or by the mixture."""
+        mixture, share = conditioned(self.mixture, list(self.columns), allowed)
         if not (self.rules and allowed and self.acceptance):
             return share
         some = drawn_under(self.ruled, self.mixture, list(self.columns), {}, _PILOT, Random.derived(_SEED))
@@ -240,8 +245,11 @@ class SyntheticModel:
     @classmethod
     def from_json(cls, text: str) -> SyntheticModel:
         """The model of a text that `to_json` gave. Only what this library knows is made: no code runs."""
+        from cloister.synth.pooling import read_pooled
+
         try:
-            return _read(json.loads(text))
+            document = json.loads(text)
+            return read_pooled(document) if document["kind"] == POOLED else _read(document)
         except CloisterError:
             raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):

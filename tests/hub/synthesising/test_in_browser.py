@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cloister.hub.services.accounts.sessions import cookie_name
-from tests.hub.house import Clock, House
+from tests.hub.house import Clock, House, Visitor
 from tests.hub.synthesising.conftest import MAY, Stage
+from tests.hub.synthesising.test_comparing import compared
 from tests.hub.web.browser import accessible, browser, serve, visit
 
 __all__ = ["browser", "serve", "visit"]
@@ -29,12 +30,12 @@ def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tup
     house.close()
 
 
-def opened(served: tuple[Stage, str, str], visit: Any, path: str, **how: Any) -> Page:
-    """A page, as Ana sees it."""
+def opened(served: tuple[Stage, str, str], visit: Any, path: str, *, who: Visitor | None = None, **how: Any) -> Page:
+    """A page, as Ana sees it, or somebody else."""
     stage, address, _ = served
     guarded = visit(address, **how)
     name = cookie_name(stage.hub.settings)
-    guarded.context.add_cookies([{"name": name, "value": stage.ana.client.cookies[name], "url": address}])
+    guarded.context.add_cookies([{"name": name, "value": (who or stage.ana).client.cookies[name], "url": address}])
     page: Page = guarded.page(path)
     return page
 
@@ -54,3 +55,14 @@ def test_a_query_from_the_table_to_its_answer(served: tuple[Stage, str, str], vi
 def test_pages_are_accessible(served: tuple[Stage, str, str], visit: Any, width: int) -> None:
     for path in (f"/synthetic/{served[2]}", "/synthetic", "/synthesise?about=people", "/datasets", "/ask"):
         accessible(opened(served, visit, path, width=width))
+
+
+def test_the_owner_compares_on_any_width(served: tuple[Stage, str, str], visit: Any) -> None:
+    stage = served[0]
+    number = stage.made(stage.owner, spend="0.25")
+    where = compared(stage, number)
+    for width in WIDTHS:
+        page = opened(served, visit, f"/synthetic/{number}", width=width, who=stage.owner)
+        expect(page.get_by_role("button", name="Compare")).to_be_visible()
+        accessible(page)
+        accessible(opened(served, visit, where, width=width, who=stage.owner))

@@ -107,6 +107,23 @@ def test_the_api_and_the_client_answer(stage: Stage):
     assert stage.spent == "ε = 1"
 
 
+def test_tables_of_two_populations_are_pooled_in_the_client(stage: Stage):
+    members = stage.house.sample_data_set("members", owner=stage.owner)
+    stage.house.grant(members, stage.ana, by=stage.owner, actions=MAY)
+    numbers = [stage.made(spend="1"), stage.made(spend="0.5", table="members")]
+    again = stage.made(spend="0.25", table="members", columns=["sex"])
+    with served(stage.hub) as address, cl.connect(address, token=stage.ana.token) as session:
+        both = session.synthetic(*numbers)
+        assert isinstance(both, cl.synth.PooledModel)
+        assert both.costs == {"people": cl.PureDP(1), "members": cl.PureDP("0.5")}
+        told = both.answer("SELECT COUNT(*) AS n FROM pooled")
+        assert told.kind()["n"].tolist() == ["measured"]
+        assert told.low()["n"][0] <= 600 <= told.high()["n"][0]
+        with pytest.raises(cl.InvalidParameter, match="'members', and a person who is in both"):
+            session.synthetic(numbers[1], again)
+    assert stage.spent == "ε = 1"
+
+
 def test_whoever_sees_the_release_asks_it_and_nobody_else(stage: Stage):
     number = stage.made()
     name, bea = named(stage, number), stage.house.person("analyst", email="bea@example.org")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -72,6 +72,23 @@ class AsTable:
     """By the name that it has in the query, the query, and its dialect."""
 
 
+class Compared(Protocol):
+    """What a comparison says, in parts."""
+
+    def parts(self) -> Sequence[Any]:
+        """Each with its `text`; the first is its mark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstRows:
+    """How a release is compared with the rows that it was made of, for their owner alone (`comparing.py`)."""
+
+    action: str
+    """What its maker was allowed, and its owner must be still."""
+    compare: Callable[[StoredRelease, Mapping[str, list[Any]]], Compared]
+    """With the values of its columns."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReleaseKind:
     """A kind of release. Texts are English msgids."""
@@ -106,6 +123,8 @@ class ReleaseKind:
     """By the name of the form in its address."""
     as_table: AsTable | None = None
     """How SQL is asked of one; None: it is no table."""
+    against_rows: AgainstRows | None = None
+    """How its data set's owner compares one with the rows; None: not at all."""
 
 
 def kind_of(hub: Hub, row: StoredRelease) -> ReleaseKind:

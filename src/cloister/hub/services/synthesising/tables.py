@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.releases.kinds import AsTable, File, FileKind, ReleaseKind, TableAnswer, View
+from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View
 from cloister.hub.releases.notebooks import notebook
 from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
@@ -138,6 +138,7 @@ SYNTHETIC = ReleaseKind(
     template="synthesising/table.html",
     shown=_shown,
     told=_json,
+    against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: _read(row.body).compare(rows)),
     as_table=AsTable(columns=lambda row: {each.name: each.domain for each in _read(row.body).columns}, answer=_answer),
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
