@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random, default_random
@@ -78,6 +77,8 @@ class GaussianModel:
 
     def sample(self, n: int | None = None, *, random: Random | None = None) -> Frame:
         """So many rows, without missing values; None: as many as there are, by the noisy counts."""
+        from scipy.special import ndtri
+
         random = default_random() if random is None else random
         wanted = max(round(self.counts[:, 0].sum()), 1) if n is None else n
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 0 <= wanted <= 20_000_000:

@@ -298,7 +298,7 @@ def _whole_margin(scale: float, terms: int, confidence: float) -> int:
     """The least m with P(|S| ≤ m) ≥ confidence, for the sum of so many discrete Laplace numbers, by their exact law.
 
     >>> _whole_margin(1 / math.log(2), 1, 0.9), _whole_margin(1 / math.log(2), 2, 0.9)
-    (3, 4)
+    (3, 5)
     """
     one = np.exp(-np.abs(np.arange(-math.ceil(45 * scale), math.ceil(45 * scale) + 1)) / scale)
     law = np.ones(1)
