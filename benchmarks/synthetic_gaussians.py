@@ -45,7 +45,7 @@ def main() -> None:
         print(f"{name}: the more frequent class {often:.3f}; scenarios 1 and 2 at {told}", flush=True)
         for place, scenario in enumerate(("judged on drawn rows", "trained on drawn rows")):
             detail = f"{found[PROMISED][place]:.3f} against {often:.3f}, the more frequent class; {RUNS} splits"
-            report(f"Gaussians, {name}, ε = {PROMISED}, {scenario}: accuracy", found[PROMISED][place] / often, 1, detail)
+            report(f"Gaussians, {name}, ε = {PROMISED}, {scenario}: accuracy", float(found[PROMISED][place]) / often, 1, detail)
 
 
 def table(path: Path) -> tuple[Floats, npt.NDArray[np.int64]]:
