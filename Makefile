@@ -48,7 +48,8 @@ check: lint  ## a minute and a half before every commit: lint, types, floors, an
 
 test: lint  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
 	@rm -rf $(CLOISTER_SECONDS)
-	@$(BIN)/python -m pytest -p scripts.test_budget -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -p scripts.test_budget -n $(JOBS) --dist loadgroup --no-loadscope-reorder --disable-warnings \
+	  -m "not slow" $(ARGS)
 
 budget:  ## where the time of the last `make test` went, folder by folder, and what each may use
 	@$(BIN)/python -m scripts.test_budget $(CLOISTER_SECONDS) $(ARGS)

@@ -24,7 +24,7 @@ from cloister.synth.answer import Answer, Statistic
 from cloister.synth.cutting import cut, scope_of, truth
 from cloister.synth.measuring import Floats
 from cloister.synth.mixture import Mixture
-from cloister.synth.released import Evidence, Functional, Reading, Truths, bounds, cells_of, functional, projected, read
+from cloister.synth.released import Evidence, Reading, Truths, bounds, cells_of, functional, projected, read
 from cloister.synth.states import Integers
 from cloister.synth.typical import LEAST_SIGNAL, MANY, half_widths, refits
 from cloister.tables import And, Integer, PrivateTable, Real
@@ -130,7 +130,7 @@ class _Asked:
             cost=self.model.cost,
             population=self.model.population,
             marked=self.model.marked,
-            notes=tuple(notes),
+            notes=(*notes, *self.model.said),
         )
 
     def _total(self, one: _Weighed, *, count: bool) -> Statistic:
@@ -358,15 +358,9 @@ def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats,
     top, under = f @ counts, c @ counts
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(under > 0, top / under, np.nan)
-    off = np.abs(f - np.nan_to_num(ratio)[:, None] * c)
-    noise = Functional(
-        value=top,
-        square=evidence.variance * (off**2 @ sizes),
-        fourth=evidence.fourth * (off**4 @ sizes),
-        largest=evidence.largest * (off**2).max(axis=1),
-        step=np.abs(off).max(axis=1) / 2 if evidence.variance > 0 else np.zeros(number),
-        level=evidence.level,
-    )
+    off = f - np.nan_to_num(ratio)[:, None] * c
+    groups, cells = np.nonzero(off)
+    noise = functional(evidence, cells, groups, off[groups, cells], number)
     with np.errstate(divide="ignore", invalid="ignore"):
         z2 = np.nan_to_num(noise.width(confidence) ** 2 / noise.square) * evidence.variance
     vff, vfc, vcc = (f * f) @ sizes, (f * c) @ sizes, (c * c) @ sizes

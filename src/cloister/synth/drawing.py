@@ -27,9 +27,20 @@ from cloister.synth.states import Pieces, States, uniform
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_MOST_ROWS = 20_000_000
 _AT_ONCE, _RULED = 250_000, 500_000
 _PILOT = 10_000
 _SEED = b"rows that show how many obey the rules"
+
+
+def checked_number(n: object) -> int:
+    """A number of rows to draw; anything else is refused, and more than are drawn at once."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
+    if n > _MOST_ROWS:
+        why = f"at most {_MOST_ROWS:,} rows are drawn at once"
+        raise InvalidParameter(f"n={n:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
+    return int(n)
 
 
 def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Pieces]) -> tuple[Mixture, float]:

@@ -14,7 +14,7 @@ from cloister.session.door import Door
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import measure, worst_noise
+from cloister.synth.measuring import Marginals, Origin, declared_rows, measure, worst_noise
 from cloister.synth.mixture import fitted
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
@@ -72,14 +72,11 @@ def fit(
     progress
         Told what is being done.
     """
-    declaration = session.declared(table)
-    if not isinstance(declaration, PrivateTable):
-        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
+    declaration, declared = declared_rows(session, table)
     if method not in ("auto", *get_args(Method)):
         raise InvalidParameter(
             f"method={method!r} is invalid", why=f"known are auto, {', '.join(get_args(Method))}", instead='method="pairs"'
         )
-    declared = {name: domain for name, domain in declaration.columns.items() if name != declaration.unit}
     states = states_of(declared, columns, table=table)
     wanted = about_of(session, table, [each.name for each in states], about)
     blind = {
@@ -99,20 +96,35 @@ def fit(
     progress("measuring")
     act: Any = choose if adaptive else measure
     found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
+    return modelled(table, chosen, ruled, found, origin, why=why, unmapped=unmapped, progress=progress)
+
+
+def modelled(
+    table: str,
+    method: Method,
+    ruled: Rules,
+    found: Marginals,
+    origin: Origin,
+    *,
+    why: str = "",
+    unmapped: tuple[str, ...] = (),
+    progress: Callable[[str], None],
+) -> SyntheticModel:
+    """What is published of measured tables: a mixture is fitted to them."""
     count, error = found.rows()
     mixture = fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
         table=table,
-        method=chosen,
+        method=method,
         why=why,
-        columns=tuple(states),
+        columns=ruled.states,
         mixture=mixture,
         rows=count,
         rows_error=error,
         measured=found,
         rules=ruled.texts,
         unmapped=unmapped,
-        acceptance=accepted(mixture, states, ruled, {}),
+        acceptance=accepted(mixture, ruled.states, ruled, {}),
         **origin,
     )
 

@@ -35,9 +35,10 @@ from cloister.session import Frame, Measurer
 from cloister.session.questions.question import Count, Covariance, Mean, Question, Statistic, Variance
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
-from cloister.synth.measuring import Floats
+from cloister.synth.drawing import checked_number
+from cloister.synth.measuring import Floats, declared_rows
 from cloister.synth.states import States, states_from, states_of, uniform
-from cloister.tables import Binned, Integer, PrivateTable, Real
+from cloister.tables import Binned, Integer, Real
 
 _MEANS = Fraction(4, 5)
 _MOST_GROUPS, _MOST_COLUMNS = 1_000, 50
@@ -56,7 +57,7 @@ class GaussianModel:
     by: tuple[States, ...]
     columns: tuple[States, ...]
     counts: Floats
-    """The noisy number of rows of each group, and the deviation of that noise."""
+    """The noisy number of rows of each group, and its 95 % margin in deviations of normal noise."""
     means: Floats
     covariance: Floats
     cost: Guarantee
@@ -80,12 +81,8 @@ class GaussianModel:
         from scipy.special import ndtri
 
         random = default_random() if random is None else random
-        wanted = max(round(self.counts[:, 0].sum()), 1) if n is None else n
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 0 <= wanted <= 20_000_000:
-            raise InvalidParameter(
-                f"n={n!r} is invalid", why="it is a number of rows up to 20,000,000", instead="model.sample(1000)"
-            )
-        group = np.searchsorted(np.cumsum(self.weights), uniform(int(wanted), random) * (1 - 1e-12), side="right")
+        wanted = checked_number(max(round(self.counts[:, 0].sum()), 1) if n is None else n)
+        group = np.searchsorted(np.cumsum(self.weights), uniform(wanted, random) * (1 - 1e-12), side="right")
         group = np.minimum(group, len(self.weights) - 1)
         roots, axes = np.linalg.eigh(self.covariance)
         widths = uniform(len(group) * len(roots), random).reshape(len(group), len(roots))
@@ -182,10 +179,7 @@ def fit_gaussians(
     >>> model.sample(50).column_names, model.silent
     (['ill', 'weight'], 0)
     """
-    declared = session.declared(table)
-    if not isinstance(declared, PrivateTable):
-        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
-    known = {name: domain for name, domain in declared.columns.items() if name != declared.unit}
+    _, known = declared_rows(session, table)
     groups = tuple(states_of(known, by, table=table))
     taken = {each.name for each in groups}
     chosen = [name for name, domain in known.items() if name not in taken and isinstance(domain, Integer | Real)]

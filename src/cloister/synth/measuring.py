@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteLaplace
 from cloister.privacy import Guarantee
 from cloister.session import Count, Measurer, Question, Release
@@ -35,7 +36,7 @@ from cloister.session.releases.uncertainty import variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
 from cloister.synth.workload import About, Fixed, parts_for
-from cloister.tables import Relation
+from cloister.tables import Domain, PrivateTable, Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Origin: TypeAlias = Mapping[str, Any]
@@ -96,6 +97,14 @@ def questions_for(
     wanted = list(parts)
     questions = [Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),)) for kept in wanted]
     return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
+
+
+def declared_rows(session: Measurer, table: str) -> tuple[PrivateTable, dict[str, Domain]]:
+    """The declaration of a private table, and its columns but the one that says whose row a row is."""
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable):
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
+    return declaration, {name: domain for name, domain in declaration.columns.items() if name != declaration.unit}
 
 
 class Part(NamedTuple):

@@ -21,7 +21,7 @@ from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question, unknown_column
 from cloister.session.workloads.marginals import Marginal
-from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
+from cloister.synth.drawing import accepted, checked_number, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import Rules
@@ -38,7 +38,6 @@ POOLED = "pooled synthetic model"
 _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
-_MOST_ROWS = 20_000_000
 _MOST_COMPONENTS = 100_000
 _MOST_NOISE = 1e100  # moments of a law that a spend could have bought
 _PILOT, _ENOUGH = 20_000, 50
@@ -83,6 +82,11 @@ class SyntheticModel:
     acceptance: float = 1.0
     """Which share of the rows drawn from the mixture can be made to obey the rules; the others are thrown away."""
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What stands beside every answer and in the report."""
+        return ()
+
     @cached_property
     def ruled(self) -> Rules:
         """The rules as conditions on the columns."""
@@ -109,18 +113,12 @@ class SyntheticModel:
         for name in given:
             if name not in places:
                 raise unknown_column(name, self.table, list(places))
-        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given).items()}
+        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in given.items()}
         if conditioned(self.mixture, states, allowed)[1] <= 0:
             raise InvalidParameter(
                 f"given={dict(given)!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
-        wanted = self._rows(self.met(allowed)) if n is None else n
-        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
-            raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
-        if wanted > _MOST_ROWS:
-            why = f"at most {_MOST_ROWS:,} rows are drawn at once"
-            raise InvalidParameter(f"n={wanted:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
-        return self.draw(int(wanted), allowed, random)
+        return self.draw(checked_number(self._rows(self.met(allowed)) if n is None else n), allowed, random)
 
     def draw(self, n: int, allowed: Mapping[int, Pieces], random: Random) -> list[Integers]:
         """The codes of so many rows that meet conditions on columns, by their places, and obey the rules."""

@@ -16,26 +16,21 @@ sum of their costs. Models of one population are refused: the same people may be
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.noise import Random
 from cloister.privacy import Guarantee, parallel
-from cloister.session import Question
 from cloister.synth.drawing import systematic
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.model import POOLED, SyntheticModel
 from cloister.synth.states import Integers, Pieces, States
-
-if TYPE_CHECKING:
-    from cloister.synth.answer import Answer
-    from cloister.synth.report import Report
 
 _EXAMPLE = 'cl.synth.pooled({"north": model, "south": model})'
 
@@ -53,10 +48,10 @@ class PooledModel(SyntheticModel):
         return {name: part.cost for name, part in self.parts.items()}
 
     @property
-    def paid(self) -> str:
-        """The costs in words."""
+    def said(self) -> tuple[str, ...]:
+        """What each population paid."""
         each = ", ".join(f"{cost} of {name!r}" for name, cost in self.costs.items())
-        return f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several"
+        return (f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several",)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules."""
@@ -72,22 +67,6 @@ class PooledModel(SyntheticModel):
         codes = [part.draw(number, allowed, random) for part, number in zip(parts, numbers, strict=True) if number or not n]
         order = random.permutation(n)
         return [np.concatenate(column)[order] for column in zip(*codes, strict=True)]
-
-    def answer(
-        self,
-        question: str | Question,
-        *,
-        confidence: float = 0.95,
-        dialect: str | None = None,
-        progress: Callable[[str], None] = lambda _: None,
-    ) -> Answer:
-        """Counts, sums and means of all populations together, as `SyntheticModel.answer` gives them; nothing is *typical*."""
-        found = super().answer(question, confidence=confidence, dialect=dialect, progress=progress)
-        return replace(found, notes=(*found.notes, self.paid))
-
-    def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
-        """What was measured of every part, with its margins, and what each population paid."""
-        return replace(super().report(progress=progress), why=f"{self.why}; {self.paid}")
 
     def to_json(self) -> str:
         """The parts as JSON: plain numbers and texts, nothing that runs."""

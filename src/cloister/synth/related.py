@@ -25,9 +25,11 @@ from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.session import Frame, Measurer, Series
 from cloister.session.questions.spend import Spending
+from cloister.synth.fitting import modelled
 from cloister.synth.measuring import Floats, Part, measure_all
-from cloister.synth.mixture import Mixture, fitted
+from cloister.synth.mixture import Mixture
 from cloister.synth.model import SyntheticModel
+from cloister.synth.rules import Rules
 from cloister.synth.states import Integers, States, states_of, uniform
 from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
 
@@ -58,14 +60,14 @@ class RelatedModel:
         """So many people with their rows in both tables, joined by a made-up key; None: as many as there are, by the noisy
         count."""
         random = default_random() if random is None else random
-        codes = self.people.codes(n, {}, random)
-        number, own = self.people.columns[-1], list(self.people.columns[:-1])
-        times = np.where(codes[-1] == number.domain.null_code, 0, codes[-1])  # missing: no row there
+        *codes, times = self.people.codes(n, {}, random)
+        *own, number = self.people.columns
+        times = np.where(times == number.domain.null_code, 0, times)  # missing: no row there
         keys = np.arange(len(times))
-        placed = [each.placed(column) for each, column in zip(own, codes, strict=False)]
+        placed = [each.placed(column) for each, column in zip(own, codes, strict=True)]
         rows = _rows_given(self.events.mixture, placed, times, self.events.columns, random)
         named = {self.unit: Series("integer", keys)}
-        named |= {each.name: each.series(column) for each, column in zip(own, codes, strict=False)}
+        named |= {each.name: each.series(column) for each, column in zip(own, codes, strict=True)}
         held = {self.unit: Series("integer", np.repeat(keys, times))}
         held |= {each.name: each.series(column) for each, column in zip(self.events.columns[len(own) :], rows, strict=True)}
         return {self.people.table: Frame(named), self.events.table: Frame(held)}
@@ -84,6 +86,8 @@ class RelatedModel:
         """The models of a file that `save` wrote. Only what this library knows is made: no code runs."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document["kind"] != KIND:
+                raise ValueError
             people, events = (SyntheticModel.from_json(json.dumps(document[name])) for name in ("people", "events"))
             return cls.of(people, events, unit=str(document["unit"]))
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
@@ -144,42 +148,30 @@ def fit_related(
     (100, True)
     """
     tables = [_declared(session, name) for name in (people, events)]
-    left, right = (_relation(name, table) for name, table in zip((people, events), tables, strict=True))
     if tables[0].max_rows != 1:
         why = f"each person may have {tables[0].max_rows} rows in {people!r}"
         raise InvalidParameter(f"people={people!r} is invalid", why=why, instead="a table with max_rows=1")
-    if rows is not None:
-        right = Capped(source=right, rows=rows)
+    left, right = Base(name=people, table=tables[0]), Base(name=events, table=tables[1])
+    several: Relation = right if rows is None else Capped(source=right, rows=rows)
     number = f"number_of_{events}"
-    counted = PerUnit(source=right, aggregates=(UnitAggregate(name=number, kind="count"),))
-    units = {table.unit for table in tables}
-    chosen = [list((columns or {}).get(name) or [each for each in table.columns if each not in units])
-              for name, table in zip((people, events), tables, strict=True)]  # fmt: skip
-    parts: list[Part] = []
-    for relation, names in (
-        (UnitJoined(left=left, right=counted, outer=True), [*chosen[0], number]),
-        (UnitJoined(left=left, right=right), [*chosen[0], *chosen[1]]),
-    ):
-        parts.append(Part(relation, states_of(relation.columns, names, table=people if number in names else events), "pairs"))
+    counted = PerUnit(source=several, aggregates=(UnitAggregate(name=number, kind="count"),))
+    units, given = {table.unit for table in tables}, columns or {}
+    own, other = (
+        list(given.get(name) or [each for each in table.columns if each not in units])
+        for name, table in zip((people, events), tables, strict=True)
+    )
+    persons, rows_of = UnitJoined(left=left, right=counted, outer=True), UnitJoined(left=left, right=several)
+    parts = [
+        Part(persons, states_of(persons.columns, [*own, number], table=people), "pairs"),
+        Part(rows_of, states_of(rows_of.columns, [*own, *other], table=events), "pairs"),
+    ]
     progress("measuring")
     found, origin = measure_all(session, parts, spend, purpose=purpose)
-    models = []
-    for name, part, marginals in zip((people, events), parts, found, strict=True):
-        count, error = marginals.rows()
-        models.append(
-            SyntheticModel(
-                table=name,
-                method=part.method,
-                why="",
-                columns=tuple(part.states),
-                mixture=fitted(marginals, progress=progress),
-                rows=count,
-                rows_error=error,
-                measured=marginals,
-                **origin,
-            )
-        )
-    return RelatedModel.of(models[0], models[1], unit=str(tables[0].unit))
+    one, each_row = (
+        modelled(name, part.method, Rules((), tuple(part.states)), marginals, origin, progress=progress)
+        for name, part, marginals in zip((people, events), parts, found, strict=True)
+    )
+    return RelatedModel.of(one, each_row, unit=str(tables[0].unit))
 
 
 def _refused(why: str) -> InvalidParameter:
@@ -195,10 +187,6 @@ def _declared(session: Measurer, name: str) -> PrivateTable:
         why="no column of it says whose row a row is",
         instead='cl.PrivateTable(…, unit="patient", max_rows=…)',
     )
-
-
-def _relation(name: str, table: PrivateTable) -> Relation:
-    return Base(name=name, table=table)
 
 
 def _rows_given(

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,25 @@ from cloister.ledger import Ledger
 LEARNT = (GaussianNB, LogisticRegression)
 """Read before the forks."""
 STAGES = ("before the charge", "after the charge", "after settling", "before it is kept", "after it was kept")
+
+
+@contextmanager
+def started() -> Iterator[subprocess.Popen[str]]:
+    """What starts the workers that are killed."""
+    words = [sys.executable, "-m", "tests.hub.learning.dying"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def kill_one(workers: subprocess.Popen[str], settings: Settings, stage: str) -> None:
+    """A worker takes a job of that hub, and is killed at that stage."""
+    assert workers.stdin is not None
+    assert workers.stdout is not None
+    workers.stdin.write(json.dumps([str(settings.data), settings.database, stage]) + "\n")
+    workers.stdin.flush()
+    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
 
 
 def dies(*_: Any, **__: Any) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +18,7 @@ from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.house import House
 from tests.hub.learning.conftest import MAY, ORDER
-from tests.hub.learning.dying import STAGES
+from tests.hub.learning.dying import STAGES, kill_one, started
 from tests.hub.trail.conftest import new_schema, postgres_server
 
 __all__ = ["postgres_server"]
@@ -54,21 +51,8 @@ def order(house: House, method: str) -> str:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[subprocess.Popen[str]]:
-    """What starts the workers that are killed."""
-    words = [sys.executable, "-m", "tests.hub.learning.dying"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with started() as process:
         yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def killed(workers: subprocess.Popen[str], house: House, stage: str) -> None:
-    """A worker takes the job, and is killed at that stage."""
-    assert workers.stdin is not None
-    assert workers.stdout is not None
-    workers.stdin.write(json.dumps([str(house.settings.data), house.settings.database, stage]) + "\n")
-    workers.stdin.flush()
-    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
 
 
 @pytest.mark.timeout(600)
@@ -94,7 +78,7 @@ def test_it_is_learnt_once_more_under_its_own_charge(
     workers: subprocess.Popen[str], place: House, method: str, stage: str
 ) -> None:
     hub, job = place.hub, order(place, method)
-    killed(workers, place, stage)
+    kill_one(workers, place.settings, stage)
     before = hub.ledger.charges("people")
     assert [each.state for each in before] == {"before the charge": [], "after the charge": ["reserved"]}.get(stage, ["settled"])
     assert Workers(hub, 0, Timing(lost=0)).run_one() is (stage != STAGES[4])
@@ -124,10 +108,10 @@ def test_it_is_learnt_once_more_under_its_own_charge(
 @pytest.mark.parametrize(("place", "method"), [("sqlite", SUMS), ("sqlite", ROWS)], indirect=["place"])
 def test_what_is_killed_twice_is_lost_and_its_charge_stands(workers: subprocess.Popen[str], place: House, method: str) -> None:
     hub, job = place.hub, order(place, method)
-    killed(workers, place, "after the charge")
+    kill_one(workers, place.settings, "after the charge")
     with hub.database.begin() as db:
         db.get_one(Job, job).beat = None  # silent for long
-    killed(workers, place, "after the charge")
+    kill_one(workers, place.settings, "after the charge")
     assert not Workers(hub, 0, Timing(lost=0)).run_one()
     with hub.database.reading() as db:
         row = db.get_one(Job, job)

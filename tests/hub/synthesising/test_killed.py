@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +16,7 @@ from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.house import House
-from tests.hub.learning.dying import STAGES
+from tests.hub.learning.dying import STAGES, kill_one, started
 from tests.hub.synthesising.conftest import MAY, ORDER
 
 
@@ -33,12 +30,8 @@ def place(tmp_path: Path) -> Iterator[House]:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[subprocess.Popen[str]]:
-    """What starts the workers that are killed: it reads the modules once."""
-    words = [sys.executable, "-m", "tests.hub.learning.dying"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with started() as process:
         yield process
-        assert process.stdin is not None
-        process.stdin.close()
 
 
 @pytest.mark.timeout(600)
@@ -48,11 +41,7 @@ def test_it_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str
     people = place.sample_data_set("people", owner=owner, budget=PureDP("0.25"))
     place.grant(people, ana, by=owner, actions=MAY, share={"epsilon": "0.25"})
     job = place.client().post("/api/v1/synthetic-tables", json=ORDER, headers=ana.bearer).json()["job"]
-    assert workers.stdin is not None
-    assert workers.stdout is not None
-    workers.stdin.write(json.dumps([str(place.settings.data), "", stage]) + "\n")
-    workers.stdin.flush()
-    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
+    kill_one(workers, place.settings, stage)
 
     hub = place.hub
     before = hub.ledger.charges("people")

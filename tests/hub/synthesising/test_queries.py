@@ -141,10 +141,12 @@ def test_whoever_sees_the_release_asks_it_and_nobody_else(stage: Stage):
     assert stage.post("/releases/answer", {"sql": by_sex(name)}, bea).status_code == 404
 
 
-def test_one_that_is_listed_no_more_is_asked_by_its_name(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+def test_one_that_is_listed_no_more_is_asked_by_its_name(stage: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch):
     """Pages list the newest ones alone."""
     monkeypatch.setattr("cloister.hub.releases.tables._MOST", 1)
-    old, new = stage.made(spend="0.5"), stage.made(spend="0.4")
+    old = stage.made(spend="0.5")
+    clock.move(seconds=1)  # or two of one moment
+    new = stage.made(spend="0.4")
     listed = stage.ana.client.get("/datasets").text
     assert (named(stage, old) in listed, named(stage, new) in listed) == (False, True)
     assert stage.post("/releases/answer", {"sql": by_sex(named(stage, old))}).status_code == 200

@@ -80,7 +80,9 @@ class _Comparing(OrderedWork[Comparing, ReadyTable[Comparing]]):
         seen_release(hub, db, caller, order.release, kind=self.release.name)
         terms = Terms(action=self.against.action, purpose=order.purpose)
         how |= {"table": order.table, "columns": order.columns, "terms": terms, "words": self.words, "spend": Fraction(1)}
-        found: ReadyTable[Comparing] = ready_table(*given, **how, charge=lambda *_: zero_of(spend_of(1, _[2]).whole()))
+        found: ReadyTable[Comparing] = ready_table(
+            *given, **how, charge=lambda _, __, budget: zero_of(spend_of(1, budget).whole())
+        )
         if found.which.owner != caller.id:
             raise AccessDenied(self.words.denied, why="it reads the rows, which only the owner of the data set may", instead="")
         return found

@@ -115,7 +115,7 @@ def answer_in(
         found = table_in(hub, db, caller, sql)
         if found is None:
             return None
-        row = (read_release if program else seen_release)(hub, db, caller, found.row.id, kind=found.row.kind)
+        row = read_release(hub, db, caller, found.row.id, kind=found.row.kind) if program else found.row
     as_table = kind_of(hub, row).as_table
     assert as_table is not None
     view = View(hub=hub, caller=caller, row=row, language=language_of("en"), confidence=confidence)
