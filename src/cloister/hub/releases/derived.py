@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
 from cloister.hub.policy import Decision, Object, Policy, Source
@@ -77,7 +78,8 @@ def newest_open(
             "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
         )
     newest = (StoredRelease.created.desc(), StoredRelease.id.desc())
-    ordered = select(StoredRelease).where(wanted).order_by(*newest).limit(limit)
+    listed = select(StoredRelease).options(defer(StoredRelease.body))  # which may be long
+    ordered = listed.where(wanted).order_by(*newest).limit(limit)
     found: list[StoredRelease] = []
     while True:
         rows = list(db.scalars(ordered if last is None else ordered.where(_older(last))))
