@@ -274,6 +274,21 @@ def test_margins_of_what_is_measured_hold_as_often_as_they_say(noise: Any, runs:
     assert np.mean(np.concatenate(inside["sure"])) >= 0.95
 
 
+@pytest.mark.parametrize(("number", "scale"), [(5, 60), (30, 30), (60, 20), (100, 10)])
+def test_bounds_that_are_told_hold_where_noise_hides_the_rows(number: int, scale: int) -> None:
+    """If those were told that noise moved far enough to say something, half of them would be wrong."""
+    codes, random = people(20_000)[:: 20_000 // number], Random.deterministic(31)
+    text = "SELECT COUNT(*) AS n, SUM(ward) AS s FROM people WHERE NOT (sex = 'M' AND ward < 5 AND born < '2000-01-05')"
+    truth, right, told = made_up(codes).answer(text).table.to_pydict(), 0, 0
+    for _ in range(60):
+        answer = made_up(codes, DiscreteLaplace(scale=scale), random).answer(text)
+        for name, (value,) in truth.items():
+            if answer.kind()[name][0] == "sure":
+                told, right = told + 1, right + bool(answer.low()[name][0] <= value <= answer.high()[name][0])
+    assert right >= 0.8 * told, (right, told)  # of 120 at 95 %: false by chance below 1e-6
+    assert (told > 0) == (number == 100)
+
+
 def test_means_of_few_rows_are_covered_whether_or_not_the_noise_hides_them() -> None:
     """Forty rows under noise of as many: some intervals are the whole column, and all hold as often as they say."""
     codes, random = people(2_000), Random.deterministic(23)

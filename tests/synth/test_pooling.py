@@ -121,6 +121,10 @@ def test_each_person_pays_what_their_own_population_paid(both: PooledModel) -> N
     assert "of 'south'" in str(both)
     assert [str(each).partition(": ")[0] for each in both.charges] == ["north", "south"]
     assert both.marked
+    named = {name: replace(part, population="people") for name, part in both.parts.items()}
+    alike = cl.synth.pooled(named).answer("SELECT COUNT(*) AS n FROM frame")
+    assert any("call their population 'people'" in note for note in alike.notes)
+    assert not any("call their population" in note for note in told.notes)
 
 
 def test_nothing_typical_is_said_of_a_pool(both: PooledModel, north: SyntheticModel) -> None:

@@ -155,9 +155,13 @@ def test_tables_of_nobody_and_of_somebody_who_never_came(n: int) -> None:
         ({"events": "rows"}, cl.InvalidParameter, "whose row a row is"),
         ({"rows": 0}, cl.InvalidParameter, "rows=0"),
         ({"columns": {"visits": ["height"]}}, cl.UnknownColumn, "height"),
+        ({"columns": {"visit": ["ward"]}}, cl.InvalidParameter, "the tables are patients and visits"),
+        ({"columns": {"patients": ["who", "sex"]}}, cl.InvalidParameter, "keys are made up"),
+        ({"columns": {"visits": ["who"]}}, cl.InvalidParameter, "keys are made up"),
+        ({"people": "keys"}, cl.InvalidParameter, "no column beside"),
         ({"events": "nothing"}, cl.UnknownTable, "nothing"),
         ({"events": "others"}, cl.CloisterError, "population"),
-        ({"events": "patients"}, cl.CloisterError, "sex"),
+        ({"events": "patients"}, cl.InvalidParameter, "the table of people"),
     ],
     ids=str,
 )
@@ -165,6 +169,9 @@ def test_what_is_not_two_tables_of_one_population_is_refused(how: dict[str, Any]
     people, visits = rows(50)
     held = tables(people, visits)
     held["rows"] = cl.PrivateTable({"sex": people["sex"]}, {"sex": PATIENTS["sex"]}, population="patients", row_is_person=True)
+    held["keys"] = cl.PrivateTable(
+        {"who": people["who"]}, {"who": cl.Integer(0, 99)}, unit="who", max_rows=1, population="patients"
+    )
     other = {name: column[::-1].copy() for name, column in rows(60)[1].items()}
     held["others"] = cl.PrivateTable(other, VISITS, unit="who", max_rows=2, population="others")
     with Door(held, budget={"patients": cl.PureDP(5), "others": cl.PureDP(5)}) as door:

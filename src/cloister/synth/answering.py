@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _MOST_COMBINATIONS = 1_000_000
 _AT_ONCE = 4_000_000
 _CLAIMED = 0.95
+_SEEN = 5
+"""How many deviations of a cell's noise all rows must be for bounds that follow from several cells to be told."""
 
 
 def answered(
@@ -286,7 +288,11 @@ class _Weighed:
         return self.exact, sums.value, sums.width(confidence)
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats, Truths]:
-        """Sure bounds, and whether they say more than the number of rows does."""
+        """Sure bounds, and whether they are told: where they say more than the number of rows does.
+
+        If noise hides the rows, it also decides where they say more, and those told would be the ones that it moved too far. So
+        none are told unless there are several times as many rows as the noise of a cell is wide.
+        """
         found, reading = self.asked.model.measured, self.reading
         assert found is not None
         whole = bool((self.low == self.high).all() and np.isin(self.low, (0.0, 1.0)).all())
@@ -297,7 +303,8 @@ class _Weighed:
             functional(everybody, *projected(reading, (), each, largest=up), reading.number).value
             for each, up in ((self.low, False), (self.high, True))
         )
-        return least, most, (least > fewest) | (most < largest)
+        seen = found.signal() >= _SEEN
+        return least, most, seen & ((least > fewest) | (most < largest))
 
     def typical(self, value: Floats) -> tuple[Truths, Floats]:
         """For which counts a typical interval is claimed, and its half-width."""

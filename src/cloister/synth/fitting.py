@@ -16,7 +16,7 @@ from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
 from cloister.synth.measuring import Marginals, Origin, declared_rows, measure, worst_noise
 from cloister.synth.mixture import fitted
-from cloister.synth.model import SyntheticModel
+from cloister.synth.model import FRAME, SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
 from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
@@ -155,7 +155,7 @@ def fit_frame(
     """
     given = [frame]
     del frame  # no frame of a refusal may hold the rows
-    table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population="frame")
+    table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
     with Door({"frame": table}, budget=budget, random=random) as door:
         return fit(

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cloister.synth.report import Report
 
 POOLED = "pooled synthetic model"
+FRAME = "frame"
+"""The population of rows that were given without a session."""
 """What a file of `pooling.py` says that it is."""
 _FORMAT = 1
 _WITH_RULES = 2

@@ -29,7 +29,7 @@ from cloister.privacy import Guarantee, parallel
 from cloister.synth.drawing import systematic
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
-from cloister.synth.model import POOLED, SyntheticModel
+from cloister.synth.model import FRAME, POOLED, SyntheticModel
 from cloister.synth.states import Integers, Pieces, States
 
 _EXAMPLE = 'cl.synth.pooled({"north": model, "south": model})'
@@ -51,7 +51,11 @@ class PooledModel(SyntheticModel):
     def said(self) -> tuple[str, ...]:
         """What each population paid."""
         each = ", ".join(f"{cost} of {name!r}" for name, cost in self.costs.items())
-        return (f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several",)
+        said = f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several"
+        alike = sorted({part.population for part in self.parts.values()} - {FRAME})
+        if len(alike) < sum(part.population != FRAME for part in self.parts.values()):
+            return (said, f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up")
+        return (said,)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules."""

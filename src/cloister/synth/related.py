@@ -14,7 +14,7 @@ columns: what they have in common beyond these (the same ward each time) is lost
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,6 +147,8 @@ def fit_related(
     >>> len(made["patients"]), set(made["visits"]["who"].tolist()) <= set(range(100))
     (100, True)
     """
+    if people == events:
+        raise InvalidParameter(f"events={events!r} is invalid", why="it is the table of people", instead="another table")
     tables = [_declared(session, name) for name in (people, events)]
     if tables[0].max_rows != 1:
         why = f"each person may have {tables[0].max_rows} rows in {people!r}"
@@ -155,11 +157,7 @@ def fit_related(
     several: Relation = right if rows is None else Capped(source=right, rows=rows)
     number = f"number_of_{events}"
     counted = PerUnit(source=several, aggregates=(UnitAggregate(name=number, kind="count"),))
-    units, given = {table.unit for table in tables}, columns or {}
-    own, other = (
-        list(given.get(name) or [each for each in table.columns if each not in units])
-        for name, table in zip((people, events), tables, strict=True)
-    )
+    own, other = _chosen_columns(columns or {}, dict(zip((people, events), tables, strict=True)))
     persons, rows_of = UnitJoined(left=left, right=counted, outer=True), UnitJoined(left=left, right=several)
     parts = [
         Part(persons, states_of(persons.columns, [*own, number], table=people), "pairs"),
@@ -176,6 +174,25 @@ def fit_related(
 
 def _refused(why: str) -> InvalidParameter:
     return InvalidParameter("The models are invalid", why=why, instead="RelatedModel.load(path) of a file that save(path) wrote")
+
+
+def _chosen_columns(
+    columns: Mapping[str, Sequence[str | Binned]], tables: Mapping[str, PrivateTable]
+) -> Iterator[list[str | Binned]]:
+    """Those of each table, or all that are declared: at least one of each, and none that says whose row a row is."""
+    units, asked = {table.unit for table in tables.values()}, f'columns={{"{min(tables)}": […]}}'
+    for name in columns:
+        if name not in tables:
+            why = f"the tables are {' and '.join(tables)}"
+            raise InvalidParameter(f"columns= is invalid for {name!r}", why=why, instead=asked)
+    for name, table in tables.items():
+        chosen = list(columns.get(name) or [each for each in table.columns if each not in units])
+        if units & {each if isinstance(each, str) else each.name for each in chosen}:
+            raise InvalidParameter(f"The columns of {name!r} are invalid", why="keys are made up, not drawn", instead=asked)
+        if not chosen:
+            why = "it has no column beside the one that says whose row a row is"
+            raise InvalidParameter(f"The table {name!r} is invalid", why=why, instead="a table with another column")
+        yield chosen
 
 
 def _declared(session: Measurer, name: str) -> PrivateTable:

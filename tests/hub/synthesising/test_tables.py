@@ -64,7 +64,7 @@ def test_the_whole_way_over_the_api(stage: Stage):
 
 
 def test_the_error_bars_are_the_margin_that_was_said_beforehand(stage: Stage):
-    """A count that was measured is off by the margin at most, in 95 of 100; by four times as much, never here."""
+    """A count that was measured is off by the margin at most, in 95 of 100; by five times as much, never here: less than 1e-6."""
     errors = stage.post("/synthetic-tables/price", {**ORDER, "columns": ["sex"], "spend": "1"}).json()["errors"]
     number = stage.made(columns=["sex"], spend="1")
     page = stage.ana.client.get(f"/synthetic/{number}").text
@@ -74,7 +74,7 @@ def test_the_error_bars_are_the_margin_that_was_said_beforehand(stage: Stage):
     assert errors[1]["two"] is None
     measured = [int(each) for each in re.findall(r'<th scope="row">[FM]</th><td class="n">(\d+)', page)]
     assert len(measured) == 2
-    assert all(abs(count - true) <= 4 * float(margin[1]) for count, true in zip(measured, (200, 100), strict=True))
+    assert all(abs(count - true) <= 5 * float(margin[1]) for count, true in zip(measured, (200, 100), strict=True))
 
 
 def test_the_public_report_is_a_file(stage: Stage):

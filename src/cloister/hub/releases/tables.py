@@ -40,7 +40,7 @@ _MOST_KNOWN = 1_000
 _COLUMNS: dict[str, Mapping[str, Domain]] = {}
 """By the id of a release."""
 _LONGEST = 40
-_NAMED = re.compile(r"[a-z][a-z0-9_]*_[0-9a-f]{8}")
+_NAMED = re.compile(r"(?<![a-z0-9_])[a-z][a-z0-9_]*_[0-9a-f]{8}")  # begun once a word: time grows with the text alone
 
 
 @dataclass(frozen=True, kw_only=True)
