@@ -3,6 +3,7 @@
     levels.py       event, window and user level, and what follows for a person
     counter.py      running sums of a stream
     stored.py       the same, kept in a ledger: charged to a population, resumed after a crash
+    window_stream.py  tables of counts at every step, with one ε for w steps in a row; policies.py: budget over time
     square_root.py  the factorisation behind them for ρ: whole numbers, a few kilobytes; tree.py: the binary tree for ε
 
 Lives here: what depends on the order of things in time or on where they are. May not live here: an engine, a table's
@@ -18,9 +19,30 @@ from cloister.lazily import Lazily
 if TYPE_CHECKING:
     from cloister.traces.counter import Counter as Counter
     from cloister.traces.levels import WindowLevel as WindowLevel
+    from cloister.traces.policies import Absorption as Absorption
+    from cloister.traces.policies import Adaptive as Adaptive
+    from cloister.traces.policies import Distribution as Distribution
+    from cloister.traces.policies import Policy as Policy
+    from cloister.traces.policies import Sampled as Sampled
+    from cloister.traces.policies import Shares as Shares
+    from cloister.traces.policies import Uniform as Uniform
     from cloister.traces.stored import StoredCounter as StoredCounter
+    from cloister.traces.window_stream import Estimator as Estimator
+    from cloister.traces.window_stream import GroupMean as GroupMean
+    from cloister.traces.window_stream import LastRelease as LastRelease
+    from cloister.traces.window_stream import LocalLevel as LocalLevel
+    from cloister.traces.window_stream import WindowStream as WindowStream
 
-_lazily = Lazily(__name__, {".counter": "Counter", ".levels": "WindowLevel", ".stored": "StoredCounter"})
+_lazily = Lazily(
+    __name__,
+    {
+        ".counter": "Counter",
+        ".levels": "WindowLevel",
+        ".policies": "Absorption Adaptive Distribution Policy Sampled Shares Uniform",
+        ".stored": "StoredCounter",
+        ".window_stream": "Estimator GroupMean LastRelease LocalLevel WindowStream",
+    },
+)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get
