@@ -122,6 +122,8 @@ def test_a_rate_adds_up_with_its_own_kind_alone_and_no_ledger_takes_it() -> None
     rate = GeoIndistinguishability("0.01")
     assert rate + rate == rate * 2 == GeoIndistinguishability("0.02")
     assert rate <= rate * 2
+    with pytest.raises(InvalidParameter):
+        rate * Fraction(1, 2)  # type: ignore[operator]
     assert rate.within(1000) == PureDP(10)
     for wrong in (lambda: rate + PureDP(1), lambda: PureDP(1) + rate):
         with pytest.raises(NotConvertible, match="until a diameter is declared"):

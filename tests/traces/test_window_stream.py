@@ -72,6 +72,16 @@ def test_a_policy_that_asks_for_too_much_is_refused_before_its_step_is_read() ->
     assert stream.taken == 1
 
 
+@pytest.mark.parametrize("share", [-1, Fraction(-1, 9), float("nan"), "a lot"])
+def test_a_policy_that_asks_for_less_than_nothing_is_refused(share: Any) -> None:
+    class Odd(Uniform):
+        def shares(self, step: int, remaining: Fraction) -> Shares:
+            return Shares(look=share, publish=Fraction(1, 2))
+
+    with pytest.raises(InvalidParameter):
+        WindowStream(epsilon=1, window=2, steps=9, policy=Odd()).step(1)
+
+
 def test_distribution_halves_what_is_left_of_the_window() -> None:
     policy = Distribution()
     policy.begin(Fraction(1), 3, 1)

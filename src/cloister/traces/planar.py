@@ -28,6 +28,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.noise import DiscreteLaplace, Random
 from cloister.noise._checks import level as confidence_level
+from cloister.noise._checks import whole
 from cloister.noise.enclosure import Enclosure, exp_below, lies_below
 from cloister.noise.mechanism import set_fields, source
 from cloister.noise.random import check_count
@@ -68,7 +69,7 @@ class GeoIndistinguishability:
     __radd__ = __add__
 
     def __mul__(self, times: int) -> GeoIndistinguishability:
-        return GeoIndistinguishability(self.epsilon * exact_nonnegative(times, "times"))
+        return GeoIndistinguishability(self.epsilon * whole(times, "times", least=0))
 
     def __le__(self, other: GeoIndistinguishability) -> bool:
         return self.epsilon <= other.epsilon if isinstance(other, GeoIndistinguishability) else NotImplemented

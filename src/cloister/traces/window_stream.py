@@ -19,7 +19,7 @@ from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.mechanism import integer_array, source
 from cloister.privacy.filters import SlidingFilter
 from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_positive
+from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Adaptive, Policy, Values
 
@@ -176,19 +176,20 @@ class WindowStream:
                 why=f"the stream was declared for {self.taken} steps, and all of them are released",
                 instead="a new WindowStream(…) under a charge of its own",
             )
-        exact = integer_array([totals] if isinstance(totals, int) else totals).astype(object)
-        if exact.shape != (self.cells,):
+        table = integer_array([totals] if isinstance(totals, int) else totals).astype(object)
+        if table.shape != (self.cells,):
             raise InvalidParameter(
                 "The totals of a step are invalid", why=f"there must be one for each of the {self.cells} cells", instead="[3, 5]"
             )
-        look, publish = self.policy.shares(self.taken, self._filter.remaining.epsilon)
+        asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
+        look, publish = exact_nonnegative(asked.look, "look"), exact_nonnegative(asked.publish, "publish")
         self._filter.after(PureDP(look + publish))  # refused here, before anything private is read
-        chosen = publish > 0 and (not look or self._changed(exact, look, publish))
+        chosen = publish > 0 and (not look or self._changed(table, look, publish))
         self._filter = self._filter.after(PureDP(look + publish if chosen else look))
         values, variance = None, 0.0
         if chosen:
             noise = DiscreteLaplace(scale=self.reach / publish, sensitivity=self.reach)
-            self._last = np.asarray(noise.release(exact, random=self._random)).astype(object)
+            self._last = np.asarray(noise.release(table, random=self._random)).astype(object)
             values, variance = self._last.astype(np.float64), noise.variance
             self._publish_share = publish
             self.policy.published(self.taken, publish, values)
