@@ -95,6 +95,7 @@ def test_the_horizon_ends_and_refunds_nothing() -> None:
         {"rho": 1, "bounds": (0, 0)},
         {"rho": 1, "bounds": ("0.5", 1)},
         {"rho": 1, "bounds": (0, 2**40)},
+        {"rho": 1, "steps": 2**40},
         {"rho": 1, "level": "person"},
         {"rho": 1, "most": 0},
         {"rho": 1, "random": np.random.default_rng()},
@@ -123,6 +124,8 @@ def test_what_is_declared_wrongly_is_refused(wrong: dict[str, Any]) -> None:
         (np.array([True, False]), 1),
         (iter([1, 1]), 2),
         (np.float32(2), 2),
+        (np.bool_(True), 1),
+        ([10**400, -(10**400), 1], 1),
     ],
 )
 def test_whatever_is_read_counts_as_defined(value: Any, counted: int) -> None:
@@ -265,3 +268,20 @@ def test_margins_cover_as_often_as_they_say(kind: dict[str, Any], confidence: fl
         inside = int((np.abs(wrong) <= counter.margin(confidence)).sum())
         assert binom.cdf(inside, runs, confidence) > 1e-7, (taken, inside / runs)
         assert inside / runs < confidence + 0.02
+
+
+@pytest.mark.parametrize("epsilon", [2, 3, 8, 20])
+@pytest.mark.parametrize("taken", [1, 3, 7])
+def test_margins_hold_where_noise_is_small_and_whole(epsilon: int, taken: int) -> None:
+    """By the exact law of the sum of so many discrete Laplace numbers."""
+    counter = Counter(epsilon=epsilon, steps=7)
+    counter.taken = taken
+    chance = np.exp(-np.abs(np.arange(-400, 401)) * epsilon / 3)
+    law = np.ones(1)
+    for _ in range(taken.bit_count()):
+        law = np.convolve(law, chance / chance.sum())
+    reach = np.abs(np.arange(len(law)) - len(law) // 2)
+    for confidence in (0.9, 0.95, 0.99):
+        margin = counter.margin(confidence)
+        assert law[reach <= margin].sum() >= confidence
+        assert margin == 0 or law[reach <= margin - 1].sum() < confidence

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,24 @@ def test_after_a_backup_was_restored_the_counter_is_closed_and_a_new_one_is_char
         before = ledger.spent("visitors")
         StoredCounter.open(ledger, "visitors", "second door", who="ada", rho="0.1", steps=2**20, most=2).step(1)
         assert ledger.spent("visitors") == ZCDP("0.4") + before
+
+
+def test_a_process_that_was_there_before_a_backup_was_restored_goes_no_further(ledger_path: Path) -> None:
+    """The other one published a second step that the backup does not know: none may leave again with other noise."""
+    with Ledger(ledger_path, key=KEY) as stale, closing(sqlite3.connect(ledger_path.with_name("backup.db"))) as backup:
+        counter = StoredCounter.resume(stale, "visitors", "door")
+        counter.step(1)
+        with closing(sqlite3.connect(ledger_path)) as live:
+            live.backup(backup)
+        with Ledger(ledger_path, key=KEY) as ledger:
+            StoredCounter.resume(ledger, "visitors", "door").step(1)
+        with closing(sqlite3.connect(ledger_path)) as live:
+            backup.backup(live)
+        with Ledger(ledger_path, key=KEY) as ledger:
+            assert ledger.frozen is not None
+            ledger.restore(ledger.frozen.losses, who="owner", why="the disk failed")
+        with pytest.raises(LedgerError, match="restored from a backup since"):
+            counter.step(1)
 
 
 @pytest.mark.parametrize("change", ["content", "step"])

@@ -64,6 +64,8 @@ def add_step(book: Book, opening: int, step: int, release: bytes, state: bytes) 
             why="another process released it, or the ledger is not the one that was opened",
             instead="resume from the ledger, in one process at a time",
         )
+    if book.store.execute(_RESTORED, (row[0], _RESTORED_LINE)).fetchone() is not None:  # earlier steps looked at the lines before
+        raise _restored(f"Step {step}")
     opened = book.payload(opening)
     (population,) = opened["costs"]
     cost = {population: zero_of(book.population(population).budget)}
@@ -84,11 +86,7 @@ def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
             f"{what!r} was not found", why=f"this ledger has none of that name for {population!r}", instead="open it first"
         )
     if store.execute(_RESTORED, (opening, _RESTORED_LINE)).fetchone() is not None:
-        raise LedgerError(
-            f"{what!r} goes no further",
-            why="the ledger was restored from a backup since, and steps that it does not know of may have left",
-            instead="open a new one under another name; it is charged again",
-        )
+        raise _restored(repr(what))
     last, step, state = row[0], row[1], blob(row[2])
     line = reading.sealed(store, key, last)
     told = f"step {step}, state {hashlib.sha256(state).hexdigest()}"
@@ -99,6 +97,14 @@ def last_step(store: Store, key: bytes, population: str, what: str) -> LastStep:
             instead="ledger.verify(), and the last backup",
         )
     return LastStep(opening, step, state)
+
+
+def _restored(what: str) -> LedgerError:
+    return LedgerError(
+        f"{what} goes no further",
+        why="the ledger was restored from a backup since, and steps that it does not know of may have left",
+        instead="open a new one under another name; it is charged again",
+    )
 
 
 def opening_purpose(words: str) -> str:

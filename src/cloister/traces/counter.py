@@ -30,6 +30,10 @@ Readings: TypeAlias = "float | Iterable[float] | None"
 """What came in a step: one number, many, or None."""
 
 _WIDEST = 2**31
+_LONGEST = 2**32
+"""Steps of a counter; beyond some 2⁴⁰ sums of bins would pass 64 bits."""
+_COARSE = 25
+"""Below which variance of one number the law of sums of them is worked out, and not that of continuous ones."""
 
 
 class Counter:
@@ -86,6 +90,10 @@ class Counter:
         random: Random | None = None,
     ) -> None:
         self.protection = Protection.of(level, most=most, steps=steps)
+        if steps > _LONGEST:
+            raise InvalidParameter(
+                f"steps={steps:,} is invalid", why=f"at most {_LONGEST:,} steps are counted", instead=f"steps={_LONGEST}"
+            )
         self.guarantee = _promised(epsilon, rho)
         self.grid = exact_positive(grid, "grid")
         self._low, self._high = _bounds_in(bounds, self.grid)
@@ -139,8 +147,8 @@ class Counter:
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of the running sum after the steps so far; of the noise alone, not of clamping.
 
-        For ρ the variance is that of `SquareRoot.energy_bound`; for ε it is exact, and the quantile that of a sum of equal
-        Laplace numbers.
+        For ρ the variance is that of `SquareRoot.energy_bound`, which is fitted beyond 2²⁰ steps; for ε it is exact, and the
+        quantile that of a sum of equal discrete Laplace numbers, or of continuous ones and half a unit where these are wide.
 
         >>> counter = Counter(epsilon=1, steps=1023)
         >>> counter.margin()
@@ -203,9 +211,10 @@ class Counter:
         if isinstance(value, np.ndarray):
             array = value
         else:
-            array = np.array([value] if isinstance(value, int | float | np.number) else list(value), dtype=object)
+            array = np.array([value] if isinstance(value, int | float | np.number | np.bool_) else list(value), dtype=object)
         if array.dtype.kind == "O":
-            array = np.array([math.nan if item is None else item for item in array.ravel().tolist()], dtype=_kind_of(array))
+            items = [math.nan if item is None else _clamped(item) for item in array.ravel().tolist()]
+            array = np.array(items, dtype=_kind_of(items))
         if array.dtype.kind == "b":
             array = array.astype(np.int64)
         if array.dtype.kind in "iu" and self.grid == 1:
@@ -279,7 +288,25 @@ class _Laplace:
 
     def margin(self, taken: int, confidence: float) -> float:
         terms = taken.bit_count()
-        return math.sqrt(terms * self.noise.variance) * sum_of_laplace(terms, confidence)
+        if self.noise.variance < _COARSE:
+            return float(_whole_margin(float(self.noise.scale), terms, confidence))
+        # half a unit: the noise is whole, and the law that is taken for it is not
+        return math.sqrt(terms * self.noise.variance) * sum_of_laplace(terms, confidence) + 0.5
+
+
+def _whole_margin(scale: float, terms: int, confidence: float) -> int:
+    """The least m with P(|S| ≤ m) ≥ confidence, for the sum of so many discrete Laplace numbers, by their exact law.
+
+    >>> _whole_margin(1 / math.log(2), 1, 0.9), _whole_margin(1 / math.log(2), 2, 0.9)
+    (3, 5)
+    """
+    one = np.exp(-np.abs(np.arange(-math.ceil(45 * scale), math.ceil(45 * scale) + 1)) / scale)
+    law = np.ones(1)
+    for _ in range(terms):
+        law = np.convolve(law, one / one.sum())
+    middle = len(law) // 2
+    inside = law[middle] + np.cumsum(np.concatenate([[0.0], law[middle + 1 :] + law[:middle][::-1]]))
+    return int(np.searchsorted(inside, min(confidence, inside[-1])))
 
 
 def _promised(epsilon: Exact | None, rho: Exact | None) -> PureDP | ZCDP:
@@ -310,9 +337,13 @@ def _bounds_in(bounds: tuple[Exact, Exact], grid: Fraction) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _kind_of(array: Any) -> type[np.float64] | type[np.int64] | type[object]:
-    """What Python's own numbers become: whole ones stay whole where 64 bits hold them."""
-    items = array.ravel().tolist()
-    if all(isinstance(item, int | np.integer) and -(2**62) < item < 2**62 for item in items):
+def _clamped(item: Any) -> Any:
+    """A whole number as 64 bits hold it: bounds are far narrower."""
+    return max(-(2**62), min(2**62, int(item))) if isinstance(item, int | np.integer) else item
+
+
+def _kind_of(items: list[Any]) -> type[np.float64] | type[np.int64] | type[object]:
+    """What Python's own numbers become: whole ones stay whole."""
+    if all(isinstance(item, int) for item in items):
         return np.int64
-    return np.float64 if all(item is None or isinstance(item, int | float | np.number) for item in items) else object
+    return np.float64 if all(isinstance(item, int | float | np.number | np.bool_) for item in items) else object
