@@ -72,6 +72,45 @@ def test_a_policy_that_asks_for_too_much_is_refused_before_its_step_is_read() ->
     assert stream.taken == 1
 
 
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
+def test_a_step_that_was_broken_off_is_not_done_again(failure: type[BaseException]) -> None:
+    """Once a step's table has been read, drawing it again would be a second release of one step, and the window would hold one
+    step less than w.
+    """
+
+    class Fails(Uniform):
+        def published(self, step: int, share: Fraction, values: npt.NDArray[np.float64]) -> None:
+            if step == 1:
+                raise failure
+
+    stream = WindowStream(epsilon=1, window=2, steps=9, policy=Fails(), random=Random.deterministic(1))
+    stream.step(1)
+    with pytest.raises(failure):
+        stream.step(1)
+    before = stream._filter
+    with pytest.raises(BudgetExceeded, match="broken off"):
+        stream.step(1)
+    assert stream._filter == before
+
+
+@pytest.mark.parametrize("estimator", [LastRelease, LocalLevel, GroupMean])
+@pytest.mark.parametrize("epsilon", ["1e-60", "1e-6", 10_000, "1e60"])
+def test_a_stream_without_a_change_gives_numbers_at_any_epsilon(estimator: Callable[[int], Any], epsilon: Any) -> None:
+    stream = WindowStream(epsilon=epsilon, window=2, steps=9, cells=2, estimator=estimator(2), random=Random.deterministic(1))
+    for _ in range(6):
+        assert np.isfinite(stream.step([5, 0])).all()
+    assert epsilon not in (10_000, "1e60") or stream.step([5, 0]).tolist() == [5, 0]
+
+
+def test_an_epsilon_too_small_for_its_window_is_refused_before_the_first_step() -> None:
+    with pytest.raises(InvalidParameter):
+        WindowStream(epsilon="1e-100", window=2, steps=9)
+
+
+def test_a_total_may_be_a_whole_number_of_numpy() -> None:
+    assert WindowStream(epsilon=10_000, window=2, steps=9).step(np.int64(5)).tolist() == [5]
+
+
 @pytest.mark.parametrize("share", [-1, Fraction(-1, 9), float("nan"), "a lot"])
 def test_a_policy_that_asks_for_less_than_nothing_is_refused(share: Any) -> None:
     class Odd(Uniform):

@@ -1,8 +1,8 @@
 """Geo-indistinguishability: one place is hidden among the places near it, on the phone itself.
 
 The guarantee is a rate, ε a metre: two places d metres apart are told apart with εd at most (Andrés, Bordenabe,
-Chatzikokolakis & Palamidessi 2013). It is no differential privacy until a diameter is declared, and adds up with its own
-kind alone.
+Chatzikokolakis & Palamidessi 2013), and a little more where places are rounded first. It is no differential privacy until a
+diameter is declared, and adds up with its own kind alone.
 
 Noise is drawn on the whole infinite lattice, P(z) ∝ exp(−ε·step·‖z‖) for z in ℤ², and added to the lattice point nearest to the
 place. Its normaliser is the same wherever the place is. A law that is cut off at the edge of a region and scaled up again has a
@@ -11,8 +11,8 @@ normaliser of its own for every place, and costs up to 2ε; so what lies outside
 Proof that the draws have this law. Coordinates i, j are proposed as independent discrete Laplace numbers of rate λ =
 ε·step·408/577, and kept with probability exp(−(ε·step·√(i² + j²) − λ(|i| + |j|))): the product is proportional to
 exp(−ε·step·√(i² + j²)). The exponent is not negative, since |i| + |j| ≤ √2·√(i² + j²) and 408/577 < 1/√2. The coin is
-decided in floating point where that is certain, and by integer bounds of the irrational exponent where it is not. More than
-three proposals of four are kept. ∎
+decided in floating point where that is certain, and by integer bounds of the irrational exponent where it is not. Three
+proposals of four are kept. ∎
 """
 
 from __future__ import annotations
@@ -40,22 +40,28 @@ Points = npt.NDArray[np.float64]
 _DIAGONAL = Fraction(408, 577)
 _SLACK = 2.0**-44
 _SMALLEST = Fraction(1, 2**30)
+_ROOT_OF_TWO = Fraction("1.41422")
+"""A little above √2."""
+_FINEST, _COARSEST, _FURTHEST = Fraction(1, 1000), 10**6, 1e9
+"""Metres of a step, and of a place: so a place lies within 2⁴⁰ steps."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class GeoIndistinguishability:
-    """ε a metre: P[M(x) ∈ S] ≤ e^(ε·d(x, x′)) · P[M(x′) ∈ S] for all places x, x′ and sets S of reports.
+    """ε a metre: P[M(x) ∈ S] ≤ e^(ε·d(x, x′) + extra) · P[M(x′) ∈ S] for all places x, x′ and sets S of reports. `extra` is what
+    two places cost however near they are, because they may be rounded to two points of a grid.
 
-    >>> GeoIndistinguishability("0.01") + GeoIndistinguishability("0.02")
-    GeoIndistinguishability(epsilon='0.03')
-    >>> GeoIndistinguishability("0.01").within(500)
-    PureDP(epsilon='5')
+    >>> GeoIndistinguishability("0.01") + GeoIndistinguishability("0.02", extra="0.1")
+    GeoIndistinguishability(epsilon='0.03', extra='0.1')
+    >>> GeoIndistinguishability("0.01", extra="0.1").within(500)
+    PureDP(epsilon='5.1')
     """
 
     epsilon: Fraction
+    extra: Fraction
 
-    def __init__(self, epsilon: Exact) -> None:
-        set_fields(self, epsilon=exact_nonnegative(epsilon, "epsilon"))
+    def __init__(self, epsilon: Exact, *, extra: Exact = 0) -> None:
+        set_fields(self, epsilon=exact_nonnegative(epsilon, "epsilon"), extra=exact_nonnegative(extra, "extra"))
 
     def __add__(self, other: GeoIndistinguishability) -> GeoIndistinguishability:
         if not isinstance(other, GeoIndistinguishability):
@@ -64,44 +70,50 @@ class GeoIndistinguishability:
                 why="a rate a metre says nothing of an ε until a diameter is declared",
                 instead=f'GeoIndistinguishability("{text_of(self.epsilon)}").within(diameter)',
             )
-        return GeoIndistinguishability(self.epsilon + other.epsilon)
+        return GeoIndistinguishability(self.epsilon + other.epsilon, extra=self.extra + other.extra)
 
     __radd__ = __add__
 
     def __mul__(self, times: int) -> GeoIndistinguishability:
-        return GeoIndistinguishability(self.epsilon * whole(times, "times", least=0))
+        count = whole(times, "times", least=0)
+        return GeoIndistinguishability(self.epsilon * count, extra=self.extra * count)
 
     def __le__(self, other: GeoIndistinguishability) -> bool:
-        return self.epsilon <= other.epsilon if isinstance(other, GeoIndistinguishability) else NotImplemented
+        if not isinstance(other, GeoIndistinguishability):
+            return NotImplemented
+        return self.epsilon <= other.epsilon and self.extra <= other.extra
 
     def within(self, diameter: Exact) -> PureDP:
         """The ε of local privacy for someone who is known to be in a region of this declared diameter, in metres."""
-        return PureDP(self.epsilon * exact_positive(diameter, "diameter"))
+        return PureDP(self.epsilon * exact_positive(diameter, "diameter") + self.extra)
 
     def __repr__(self) -> str:
-        return f"GeoIndistinguishability(epsilon={text_of(self.epsilon)!r})"
+        extra = f", extra={text_of(self.extra)!r}" if self.extra else ""
+        return f"GeoIndistinguishability(epsilon={text_of(self.epsilon)!r}{extra})"
 
     def __str__(self) -> str:
-        return f"ε = {text_of(self.epsilon)} a metre"
+        return f"ε = {text_of(self.epsilon)} a metre" + (f" and {text_of(self.extra)}" if self.extra else "")
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class PlanarLaplace:
     """Planar Laplace noise on a lattice of `step` metres.
 
-    Guarantee: `guarantee`, ε a metre between lattice points; a place is first moved to the nearest one, by at most step/√2, so
-    two places d metres apart are told apart with ε(d + √2·step) at most. Theorem: Andrés et al. (2013), with a
-    constant normaliser. Proof: P(z | x) ∝ exp(−ε·‖z − x‖) on the whole lattice, so the ratio for x and x′ is at most
-    exp(ε(‖z − x′‖ − ‖z − x‖)) ≤ exp(ε‖x − x′‖); clamping to `box` and `remap` are post-processing.
+    Guarantee: `guarantee`, ε a metre and √2·ε·step (rounded up): ε a metre between lattice points, and a place is first moved
+    to the nearest one, by at most step/√2, so two places d metres apart are told apart with ε(d + √2·step) at most. Theorem:
+    Andrés et al. (2013), with a constant normaliser. Proof: P(z | x) ∝ exp(−ε·‖z − x‖) on the whole lattice, so the ratio for
+    x and x′ is at most exp(ε(‖z − x′‖ − ‖z − x‖)) ≤ exp(ε‖x − x′‖). The nearest lattice point is that of rational arithmetic,
+    so no rounding of floats adds to the √2·step. Clamping to `box` and `remap` are post-processing.
 
-    Error: `mean_error` 2/ε metres on average, and `radius(confidence)`, those of the plane, of which a lattice with small steps
-    differs by less than a step. A report of every place of a day costs as many ε: see `PermanentReports`.
+    Error, of a place within `box`: `mean_error` 2/ε metres on average, that of the plane, of which the lattice differs by less
+    than a step; and `radius(confidence)`, with the lattice in it. A report of every place of a day costs as many ε: see
+    `PermanentReports`.
 
     >>> mechanism = PlanarLaplace(epsilon="0.02", step=1)
     >>> mechanism.release([[350.0, 120.0]], random=Random.deterministic(1)).shape, mechanism.mean_error
     ((1, 2), 100.0)
-    >>> round(mechanism.radius("0.95"))
-    237
+    >>> round(mechanism.radius("0.95")), str(mechanism.guarantee)
+    (240, 'ε = 0.02 a metre and 0.0282844')
     """
 
     epsilon: Fraction
@@ -111,16 +123,18 @@ class PlanarLaplace:
     def __init__(self, epsilon: Exact, *, step: Exact = 1, box: Any = None) -> None:
         """`box` is ((least x, least y), (greatest x, greatest y)) in metres: reports outside are moved to its edge."""
         rate, grid = exact_positive(epsilon, "epsilon"), exact_positive(step, "step")
-        if not _SMALLEST <= rate * grid <= 64:
+        if not _SMALLEST <= rate * grid <= 1 or not _FINEST <= grid <= _COARSEST:
             raise InvalidParameter(
-                "step is invalid", why="ε·step must lie between 2⁻³⁰ and 64", instead="a step of about a hundredth of 1/ε"
+                "step is invalid",
+                why="ε·step must lie between 2⁻³⁰ and 1, and the step between a millimetre and 10⁶ metres",
+                instead="a step of about a hundredth of 1/ε",
             )
         set_fields(self, epsilon=rate, step=grid, box=None if box is None else _box(box))
 
     @property
     def guarantee(self) -> GeoIndistinguishability:
-        """ε a metre, for one report."""
-        return GeoIndistinguishability(self.epsilon)
+        """ε a metre, for one report, and what the rounding to the lattice adds."""
+        return GeoIndistinguishability(self.epsilon, extra=self.epsilon * self.step * _ROOT_OF_TWO)
 
     @property
     def mean_error(self) -> float:
@@ -128,15 +142,23 @@ class PlanarLaplace:
         return float(2 / self.epsilon)
 
     def radius(self, confidence: Exact = "0.95") -> float:
-        """The distance that a report keeps within with this probability: r with 1 − (1 + εr)·e^(−εr) = confidence."""
-        wanted = confidence_level(confidence)
+        """A distance that a report keeps within with this probability at least: u/ε + √2·step with
+        (1 + u)·e^(−u) = (1 − confidence)·e^(−√2·ε·step).
+
+        Proof. In steps, with λ = ε·step: a point of the cell around z is at most 1/√2 further from 0 or nearer to it than z, so
+        a sum of e^(−λ‖z‖) over ‖z‖ > r is at most e^(λ/√2) times the integral of e^(−λ‖x‖) over ‖x‖ > r − 1/√2, and the sum
+        over all z at least e^(−λ/√2) times the whole integral: P(‖z‖ > r) ≤ e^(√2·λ)·(1 + u)·e^(−u) with u = λ(r − 1/√2). The
+        place itself is moved by 1/√2 at most. ∎
+        """
+        lattice = math.sqrt(2) * float(self.step)
+        miss = (1 - confidence_level(confidence)) * math.exp(-lattice * float(self.epsilon))
         low, high = 0.0, 2.0
-        while 1 - (1 + high) * math.exp(-high) < wanted:
+        while (1 + high) * math.exp(-high) > miss:
             high *= 2
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if 1 - (1 + middle) * math.exp(-middle) < wanted else (low, middle)
-        return high / float(self.epsilon)
+            low, high = (middle, high) if (1 + middle) * math.exp(-middle) > miss else (low, middle)
+        return high / float(self.epsilon) + lattice
 
     def sample(self, n: int, *, random: Random | None = None) -> npt.NDArray[np.int64]:
         """`n` draws of the noise alone, in steps.
@@ -158,8 +180,10 @@ class PlanarLaplace:
 
     def release(self, points: Any, *, random: Random | None = None) -> Points:
         """One report for each point, in metres. A place that is reported again needs the report that it had, not a new one."""
-        places = _points(points)
-        exact = np.rint(places / float(self.step)).astype(np.int64)
+        return self._noised(nearest(_points(points), self.step), random)
+
+    def _noised(self, exact: npt.NDArray[np.int64], random: Random | None) -> Points:
+        """A report for each lattice point."""
         reports = (exact + self.sample(len(exact), random=random)) * float(self.step)
         if self.box is not None:
             (left, bottom), (right, top) = self.box
@@ -176,13 +200,14 @@ class PlanarLaplace:
         """
         seen, known = _points(reports), _points(places)
         prior = np.ones(len(known)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if prior.shape != (len(known),) or not (prior >= 0).all() or not prior.sum() > 0:
+        if prior.shape != (len(known),) or not (np.isfinite(prior) & (prior >= 0)).all() or not prior.any():
             raise InvalidParameter(
                 "weights is invalid", why="there must be one for each place, none below 0 and one above", instead="weights=[1, 2]"
             )
+        known, prior = known[prior > 0], prior[prior > 0]
         distance = np.hypot(*(seen[:, None, axis] - known[None, :, axis] for axis in (0, 1)))
-        exponent = -float(self.epsilon) * (distance - distance.min(axis=1, keepdims=True))
-        posterior = prior * np.exp(exponent)
+        logarithm = np.log(prior) - float(self.epsilon) * distance
+        posterior = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
         return np.asarray(posterior @ known / posterior.sum(axis=1, keepdims=True))
 
 
@@ -191,35 +216,43 @@ class PermanentReports:
     """One report for each place, kept for good: who goes home every evening reports one noisy home, not a cloud around it.
 
     A place is a cell of `size` metres, and what is reported is the noisy middle of the cell: so a report tells of the cell
-    alone, and staying within it tells nothing. Guarantee: `guarantee` so far, ε a metre for every distinct place that was
-    reported; it stays with the person and is added to nothing else. Which reports are equal shows which places are.
+    alone, and staying within it tells nothing. Guarantee: `guarantee` so far, for every distinct place that was reported ε a
+    metre and √2·ε(size + step); it stays with the person and is added to nothing else. Proof: the middles of the cells of two
+    places d metres apart are at most d + √2·size apart, since each coordinate is moved by half a cell at most; the rest is
+    `PlanarLaplace`. It compares days on which the same reports are equal: which reports are equal shows which places are.
 
     >>> phone = PermanentReports(PlanarLaplace("0.01"), size=200)
     >>> home = phone.report(1010.0, 730.0)
-    >>> phone.report(1040.0, 700.0) == home, phone.report(5000.0, 5000.0) == home, phone.guarantee
-    (True, False, GeoIndistinguishability(epsilon='0.02'))
+    >>> phone.report(1040.0, 700.0) == home, phone.report(5000.0, 5000.0) == home, phone.guarantee.epsilon
+    (True, False, Fraction(1, 50))
     """
 
     mechanism: PlanarLaplace
-    size: float
+    size: Exact
     kept: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
-    """The memory, by cell. It belongs to the person: it tells where they were."""
+    """The memory, by cell. It belongs to the person: it tells where they were. Store it before a report leaves the phone: a
+    report that is drawn again is one more."""
 
     def __post_init__(self) -> None:
-        exact_positive(self.size, "size")
+        self._size = exact_positive(self.size, "size")
+        if self._size > _COARSEST:
+            raise InvalidParameter("size is invalid", why="a cell is at most 10⁶ metres wide", instead="size=200")
 
     @property
     def guarantee(self) -> GeoIndistinguishability:
         """What all reports so far add up to."""
-        return self.mechanism.guarantee * len(self.kept)
+        one = self.mechanism.guarantee
+        cell = GeoIndistinguishability(0, extra=one.epsilon * self._size * _ROOT_OF_TWO)
+        return (one + cell) * len(self.kept)
 
     def report(self, x: float, y: float, *, random: Random | None = None) -> tuple[float, float]:
         """The report of a place: a new one where it was never reported."""
         ((east, north),) = _points([[x, y]])
-        cell = (math.floor(east / self.size), math.floor(north / self.size))
+        cell = (math.floor(Fraction(float(east)) / self._size), math.floor(Fraction(float(north)) / self._size))
         if cell not in self.kept:
-            middle = [[(cell[0] + 0.5) * self.size, (cell[1] + 0.5) * self.size]]
-            ((found_x, found_y),) = self.mechanism.release(middle, random=random).tolist()
+            half, step = Fraction(1, 2), self.mechanism.step
+            middle = [math.floor((index + half) * self._size / step + half) for index in cell]
+            ((found_x, found_y),) = self.mechanism._noised(np.array([middle], dtype=np.int64), random).tolist()
             self.kept[cell] = (found_x, found_y)
         return self.kept[cell]
 
@@ -260,12 +293,26 @@ def _kept_enclosure(i: int, j: int, rate: Fraction) -> Enclosure:
     return enclose
 
 
+def nearest(places: Points, step: Fraction) -> npt.NDArray[np.int64]:
+    """The lattice point nearest to each place, in steps, by rational arithmetic where floats do not decide it: within 2⁴⁰ steps
+    a quotient is off by less than 2⁻¹².
+
+    >>> nearest(np.array([[0.0, 7.6]]), Fraction(5)).tolist()
+    [[0, 2]]
+    """
+    quotient = places / float(step)
+    found = np.rint(quotient).astype(np.int64)
+    for place in zip(*np.nonzero(np.abs(np.abs(quotient - found) - 0.5) < 2.0**-10), strict=True):
+        found[place] = math.floor(Fraction(float(places[place])) / step + Fraction(1, 2))
+    return found
+
+
 def _points(points: Any) -> Points:
     try:
         found = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
         found = np.empty(0)
-    if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (np.abs(found) > 1e9).any():
+    if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (np.abs(found) > _FURTHEST).any():
         raise InvalidParameter(
             "points is invalid", why="it must be rows of two finite numbers, in metres", instead="[[350.0, 120.0]]"
         )

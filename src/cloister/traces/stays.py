@@ -2,7 +2,8 @@
 
 A sweep from an anchor: from the first point i, the last point j such that all points up to it lie within `distance` of i;
 where t_j − t_i is at least `duration`, the points i … j are a stay, its place is their mean, and the sweep goes on after j;
-else it goes on with i + 1 (Li, Zheng, Xie, Chen, Liu & Ma 2008). There is no limit to the gaps between points.
+else it goes on with i + 1 (Li, Zheng, Xie, Chen, Liu & Ma 2008). There is no limit to the gaps between points. Distances and
+means of latitudes and longitudes are those of points in space, so the date line and the poles are places like any other.
 
 Few points can begin a stay: the first point that is at least `duration` later must lie within `distance`, and so must every
 point between. Both ends of that and three places between are looked at for all points at once; the sweep itself visits what
@@ -55,7 +56,7 @@ def stay_points(
 ) -> StayPoints:
     """The stays of one person, exactly: nothing protects them, so they stay with the owner or inside `session.run`.
 
-    `times` are seconds or numpy's datetime64 in order, `places` rows of latitude and longitude, or of metres with
+    `times` are seconds or numpy's datetime64 or timedelta64 in order, `places` rows of latitude and longitude, or of metres with
     `degrees=False`. `distance` is in metres, `duration` in seconds.
 
     >>> times = range(0, 3600, 60)
@@ -64,7 +65,7 @@ def stay_points(
     >>> len(found), found.points, found.place.tolist()
     (1, 30, [[0.0, 0.0]])
     """
-    clock, where = _checked(times, places, distance, duration)
+    clock, where = _checked(times, places, distance, duration, degrees)
     space, limit = _in_space(where, distance) if degrees else (where, distance)
     limit = limit**2
     later = np.searchsorted(clock, clock + duration)
@@ -84,8 +85,8 @@ def stay_points(
             last.append(end - 1)
             reached = end
     begins, ends = np.array(first, dtype=np.int64), np.array(last, dtype=np.int64)
-    means = np.array([where[a : b + 1].mean(axis=0) for a, b in zip(first, last, strict=True)]).reshape(-1, 2)
-    return StayPoints(begins, ends, means, clock[begins], clock[ends])
+    means = np.array([space[a : b + 1].mean(axis=0) for a, b in zip(first, last, strict=True)]).reshape(-1, space.shape[1])
+    return StayPoints(begins, ends, _on_earth(means) if degrees else means, clock[begins], clock[ends])
 
 
 def _leaves(space: Floats, anchor: int, limit: float) -> int:
@@ -116,11 +117,18 @@ def _in_space(degrees: Floats, distance: float) -> tuple[Floats, float]:
     return space, 2 * EARTH * float(np.sin(min(distance / (2 * EARTH), np.pi / 2)))
 
 
-def _checked(times: Any, places: Any, distance: float, duration: float) -> tuple[Floats, Floats]:
+def _on_earth(space: Floats) -> Floats:
+    """Latitude and longitude of the points of the ground that lie above points in space."""
+    x, y, z = space.T
+    return np.asarray(np.degrees(np.stack([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)], axis=1)))
+
+
+def _checked(times: Any, places: Any, distance: float, duration: float, degrees: bool) -> tuple[Floats, Floats]:
     """Seconds and places as arrays. Messages name what is wrong, never where."""
     clock = np.asarray(times)
-    if clock.dtype.kind == "M":
-        clock = clock.astype("datetime64[ms]").astype(np.int64) / 1000
+    if clock.dtype.kind in "mM":
+        missing = np.isnat(clock)
+        clock = np.where(missing, np.nan, clock.astype(f"{clock.dtype.kind}8[us]").astype(np.int64) / 1e6)
     try:
         seconds, where = clock.astype(np.float64), np.asarray(places, dtype=np.float64)
     except (TypeError, ValueError):
@@ -134,6 +142,12 @@ def _checked(times: Any, places: Any, distance: float, duration: float) -> tuple
     if not np.isfinite(seconds).all() or not np.isfinite(where).all():
         raise InvalidParameter(
             "The points are invalid", why="a time or a place is missing or infinite", instead="the points that have both"
+        )
+    if degrees and (np.abs(where) > (90, 360)).any():
+        raise InvalidParameter(
+            "places is invalid",
+            why="a latitude lies within 90 degrees of 0 and a longitude within 360; it comes second",
+            instead="[[latitude, longitude]], or degrees=False for metres",
         )
     if (np.diff(seconds) < 0).any():
         raise InvalidParameter("times is invalid", why="it must not go backwards", instead="points in the order of time")

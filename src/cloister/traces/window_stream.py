@@ -23,12 +23,15 @@ from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Adaptive, Policy, Values
 
+_SMALLEST = 1e-200
+"""The least variance that estimators see: that of noise which is nearly always 0 is below all floats."""
+
 
 class Estimator(Protocol):
     """Makes the table of a step from what was published: post-processing, which costs nothing."""
 
     def estimate(self, published: Values | None, variance: float) -> Values:
-        """The table of the next step, in which these values were published with noise of this variance, or nothing was."""
+        """The table of the next step, in which these values were published with noise of this variance (above 0), or nothing."""
 
 
 class LastRelease:
@@ -105,8 +108,8 @@ class GroupMean:
         """See `Estimator`."""
         if published is None:
             return self._mean
-        own = 1 / max(variance, 1e-300)
-        spread = np.sqrt(variance + 1 / np.maximum(self._weight, 1e-300))
+        own = 1 / variance
+        spread = np.sqrt(variance + 1 / np.maximum(self._weight, _SMALLEST))
         fresh = (np.abs(published - self._mean) > self._width * spread) | (self._weight == 0)
         weight = np.where(fresh, 0.0, self._weight) + own
         self._mean = np.where(fresh, published, self._mean + (published - self._mean) * own / weight)
@@ -124,7 +127,8 @@ class WindowStream:
     Σ|x − last|, which moves by at most `reach`, with discrete Laplace noise of scale reach/look; what is published is x with
     discrete Laplace noise of scale reach/publish. Whether a step publishes follows from the noisy comparison, so a skip is as
     public as a release; a skipped step is charged `look` alone, which is what it spent. `person` is what follows for a person
-    over `steps` steps, at most one reading a step: ⌈steps/w⌉ε, or less with `most`.
+    over `steps` steps, at most one reading a step: ⌈steps/w⌉ε, or less with `most`. A stream lives in one process, and charges
+    no ledger: whoever opens it answers for `person`, and a process that has ended begins a new one, at a cost of its own.
 
     Error: `margin()` is that of the noise of the last published table; what has changed since is not in it.
 
@@ -154,11 +158,13 @@ class WindowStream:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=f"{name}=1")
         self.reach, self.cells = reach, cells
         self.policy, self.estimator = policy or Adaptive(), estimator or LocalLevel(cells)
+        DiscreteLaplace(scale=reach * window / self.guarantee.epsilon)  # an even share: refused here, where its noise has no law
         self.policy.begin(self.guarantee.epsilon, window, reach)
         self._random = source(random)
         self._filter = SlidingFilter(self.guarantee, window)
         self._last = np.zeros(cells, dtype=object)
         self._publish_share: Fraction | None = None
+        self._broken = False
         self.taken = 0
 
     @property
@@ -169,14 +175,24 @@ class WindowStream:
         return found
 
     def step(self, totals: Sequence[int] | int | npt.NDArray[Any]) -> Values:
-        """The table of the next step, from its exact totals: whole numbers, one for each cell."""
+        """The table of the next step, from its exact totals: whole numbers, one for each cell.
+
+        A step that was broken off after its table had been read ends the stream: done again, it would be a second release of
+        one step.
+        """
+        if self._broken:
+            raise BudgetExceeded(
+                "The step was refused",
+                why="the step before it was broken off after its table had been read",
+                instead="a new WindowStream(…) under a charge of its own",
+            )
         if self.taken == self.protection.steps:
             raise BudgetExceeded(
                 "The step was refused",
                 why=f"the stream was declared for {self.taken} steps, and all of them are released",
                 instead="a new WindowStream(…) under a charge of its own",
             )
-        table = integer_array([totals] if isinstance(totals, int) else totals).astype(object)
+        table = integer_array([totals] if isinstance(totals, int | np.integer) else totals).astype(object)
         if table.shape != (self.cells,):
             raise InvalidParameter(
                 "The totals of a step are invalid", why=f"there must be one for each of the {self.cells} cells", instead="[3, 5]"
@@ -184,17 +200,20 @@ class WindowStream:
         asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
         look, publish = exact_nonnegative(asked.look, "look"), exact_nonnegative(asked.publish, "publish")
         self._filter.after(PureDP(look + publish))  # refused here, before anything private is read
+        self._broken = True
         chosen = publish > 0 and (not look or self._changed(table, look, publish))
         self._filter = self._filter.after(PureDP(look + publish if chosen else look))
         values, variance = None, 0.0
         if chosen:
             noise = DiscreteLaplace(scale=self.reach / publish, sensitivity=self.reach)
             self._last = np.asarray(noise.release(table, random=self._random)).astype(object)
-            values, variance = self._last.astype(np.float64), noise.variance
+            values, variance = self._last.astype(np.float64), max(noise.variance, _SMALLEST)
             self._publish_share = publish
             self.policy.published(self.taken, publish, values)
         self.taken += 1
-        return self.estimator.estimate(values, variance)
+        found = self.estimator.estimate(values, variance)
+        self._broken = False
+        return found
 
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of one cell of the last published table; the noise alone.
