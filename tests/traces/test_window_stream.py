@@ -12,7 +12,7 @@ import pytest
 
 from cloister.attacks import audit
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.noise import Random
+from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import PureDP
 from cloister.traces import (
     Absorption,
@@ -26,6 +26,7 @@ from cloister.traces import (
     Shares,
     Uniform,
     WindowStream,
+    window_stream,
 )
 
 POLICIES: list[Callable[[], Policy]] = [Uniform, Distribution, Absorption, Adaptive, lambda: Sampled(3), lambda: Sampled(7)]
@@ -58,6 +59,28 @@ def test_the_sum_of_every_window_stays_within_epsilon(policy: Callable[[], Polic
         sums = [sum(found[first : first + window]) for first in range(len(found))]
         assert max(sums) <= 1
         assert max(sums) > Fraction(1, 2)  # and it is used
+
+
+@pytest.mark.parametrize("kind", ["calm", "jumps", "wild"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_noise_of_every_draw_is_charged_to_its_step(
+    policy: Callable[[], Policy], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a step is charged is what its noise promises for a difference of `reach`, comparisons included."""
+    promised: list[Fraction] = []
+
+    class Recorded(DiscreteLaplace):
+        def release(self, value: Any, *, random: Random | None = None) -> Any:
+            promised.append(self.guarantee.epsilon)
+            return super().release(value, random=random)
+
+    monkeypatch.setattr(window_stream, "DiscreteLaplace", Recorded)
+    stream = WindowStream(epsilon=1, window=7, steps=60, cells=2, reach=3, policy=policy(), random=Random.deterministic(1))
+    for table in values(kind, 60):
+        promised.clear()
+        stream.step(table)
+        assert stream._filter.recent[-1] >= sum(promised)
+        assert stream._filter.recent[-1] == sum(promised) or len(promised) < 2
 
 
 def test_a_policy_that_asks_for_too_much_is_refused_before_its_step_is_read() -> None:
