@@ -5,6 +5,7 @@
     stored.py       the same, kept in a ledger: charged to a population, resumed after a crash
     window_stream.py  tables of counts at every step, with one ε for w steps in a row; policies.py: budget over time
     planar.py       places at a distance, from the phone: a guarantee a metre, exact noise on a lattice, one report a place
+    journeys.py     synthetic journeys from noisy counts of trips and moves on a public grid
     stays.py        where somebody stayed; filtering.py: what a smoother takes off a noisy trace
     square_root.py  the factorisation behind them for ρ: whole numbers, a few kilobytes; tree.py: the binary tree for ε
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from cloister.traces.counter import Counter as Counter
     from cloister.traces.filtering import FilterAttack as FilterAttack
     from cloister.traces.filtering import filter_attack as filter_attack
+    from cloister.traces.journeys import JourneyModel as JourneyModel
+    from cloister.traces.journeys import fit_journeys as fit_journeys
     from cloister.traces.levels import WindowLevel as WindowLevel
     from cloister.traces.planar import GeoIndistinguishability as GeoIndistinguishability
     from cloister.traces.planar import PermanentReports as PermanentReports
@@ -47,6 +50,7 @@ _lazily = Lazily(
     {
         ".counter": "Counter",
         ".filtering": "FilterAttack filter_attack",
+        ".journeys": "JourneyModel fit_journeys",
         ".levels": "WindowLevel",
         ".planar": "GeoIndistinguishability PermanentReports PlanarLaplace",
         ".policies": "Absorption Adaptive Distribution Policy Sampled Shares Uniform",
