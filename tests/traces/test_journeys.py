@@ -303,13 +303,16 @@ def test_a_number_of_journeys_that_is_none_is_refused(n: Any) -> None:
         ({"zones": True}, InvalidParameter),
         ({"x": "y"}, InvalidParameter),
         ({"x": "side"}, InvalidParameter),
+        ({"x": "wide"}, InvalidParameter),
         ({"x": "who"}, MissingBound),
         ({"x": "height"}, UnknownColumn),
         ({"spend": "1e-30"}, InvalidParameter),
     ],
 )
 def test_what_is_asked_wrongly_is_refused_and_costs_nothing(wrong: dict[str, Any], error: type[Exception]) -> None:
-    sides = cl.PrivateTable({**town(5), "side": town(5)["y"]}, {**COLUMNS, "side": cl.Integer(0, 3)}, unit="who", max_rows=12)
+    more = {"side": cl.Integer(0, 3), "wide": cl.Integer(-(2**60), 2**60)}  # cells of the second would pass 64 bits
+    rows = {**town(5), **dict.fromkeys(more, town(5)["y"])}
+    sides = cl.PrivateTable(rows, {**COLUMNS, **more}, unit="who", max_rows=12)
     with cl.Session({"town": sides}, budget=cl.PureDP(1)) as session:
         with pytest.raises(error):
             fit_journeys(session, "town", **{"spend": 1, "cells": SIDE, "zones": ZONES, **wrong})

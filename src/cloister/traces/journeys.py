@@ -59,7 +59,7 @@ _DIRECTION = np.array([0, 1, 2, 3, -1, 4, 5, 6, 7])
 """Of (dx + 1) + 3·(dy + 1): which of `_AROUND` a move is."""
 _ANYWHERE = 0.01
 """The share of moves that go anywhere, so that every end can be reached."""
-_MOST_CELLS, _MOST_JOURNEYS = 32, 500_000
+_MOST_CELLS, _MOST_JOURNEYS, _MOST_VALUES = 32, 500_000, 2**50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,9 +362,11 @@ def fit_journeys(
                 why="a grid lies over numbers",
                 instead=f'columns={{"{name}": cl.Real(0, 5000)}}',
             )
-        if name != moment and domain.high_code - domain.low_code + 1 < cells:
+        if name != moment and not cells <= domain.high_code - domain.low_code + 1 <= _MOST_VALUES:
             raise InvalidParameter(
-                f"cells={cells!r} is invalid", why=f"the column {name!r} has fewer values than that", instead="fewer cells"
+                f"The column {name!r} is invalid",
+                why="it has fewer values than there are cells, or more than 2⁵⁰",
+                instead="fewer cells, or a coarser step",
             )
     if len({declared.unit, moment, x, y}) < 4:
         raise InvalidParameter("The columns are invalid", why="one is named twice", instead='moment="moment", x="x", y="y"')
