@@ -200,6 +200,18 @@ def test_a_session_is_charged_once_and_what_leaves_says_what_it_cost() -> None:
     assert model.margin() == DiscreteLaplace(scale=8).margin("0.95")
 
 
+@pytest.mark.parametrize(
+    ("budget", "spend"),
+    [(cl.ZCDP(1), cl.ZCDP("0.5")), (cl.ZCDP(1), "0.5"), (cl.ApproxDP(2, "1e-6"), cl.ApproxDP(1, "1e-7"))],
+)
+def test_every_kind_of_budget_pays_for_journeys(budget: Any, spend: Any) -> None:
+    model = fitted(town(300), spend=spend, budget=budget)
+    assert model.cost <= budget
+    assert model.margin() == model.noise["zones"].margin("0.95") > 0
+    assert abs(model.journeys - counted(town(300))["begins"].sum()) < 6 * (SIDE**2 * model.noise["begins"].variance) ** 0.5
+    assert model.sample(20, random=Random.deterministic(1)).num_rows >= 20
+
+
 def walks(model: JourneyModel, n: int) -> list[npt.NDArray[np.int64]]:
     """The cells of each drawn journey."""
     frame = model.sample(n, random=Random.deterministic(4))
