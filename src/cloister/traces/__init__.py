@@ -7,6 +7,7 @@
     planar.py       places at a distance, from the phone: a guarantee a metre, exact noise on a lattice, one report a place
     journeys.py     synthetic journeys from noisy counts of trips and moves on a public grid
     stays.py        where somebody stayed; filtering.py: what a smoother takes off a noisy trace
+    crowd.py        how often a few known places single a journey out, in traces and in what is released of them
     square_root.py  the factorisation behind them for ρ: whole numbers, a few kilobytes; tree.py: the binary tree for ε
 
 Lives here: what depends on the order of things in time or on where they are. May not live here: an engine, a table's
@@ -21,6 +22,8 @@ from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.traces.counter import Counter as Counter
+    from cloister.traces.crowd import Crowd as Crowd
+    from cloister.traces.crowd import unique_in_the_crowd as unique_in_the_crowd
     from cloister.traces.filtering import FilterAttack as FilterAttack
     from cloister.traces.filtering import filter_attack as filter_attack
     from cloister.traces.journeys import JourneyModel as JourneyModel
@@ -49,6 +52,7 @@ _lazily = Lazily(
     __name__,
     {
         ".counter": "Counter",
+        ".crowd": "Crowd unique_in_the_crowd",
         ".filtering": "FilterAttack filter_attack",
         ".journeys": "JourneyModel fit_journeys",
         ".levels": "WindowLevel",
