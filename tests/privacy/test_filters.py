@@ -21,6 +21,7 @@ from cloister.privacy import (
     RenyiCurve,
     RenyiFilter,
     RenyiOdometer,
+    SlidingFilter,
     ZCDPFilter,
     optimal,
     zcdp_of_pure,
@@ -49,6 +50,29 @@ def test_ten_tenths_fill_a_budget_of_one_and_not_a_hair_more() -> None:
     assert len(through) == 10
     assert full.remaining == PureDP(0)
     assert full.admits(PureDP(0))
+
+
+@given(costs, st.integers(1, 7))
+def test_no_window_passes_a_sliding_filter_and_what_left_it_is_free_again(parts: list[Fraction], window: int) -> None:
+    filter_, spent = SlidingFilter(PureDP(1), window), [Fraction(0)] * (window - 1)
+    for part in parts:
+        left = 1 - sum(spent[len(spent) - window + 1 :], Fraction(0))
+        assert filter_.remaining == PureDP(left)
+        assert filter_.admits(PureDP(part)) == (part <= left)
+        if part > left:
+            with pytest.raises(BudgetExceeded):
+                filter_.after(PureDP(part))
+            part = Fraction(0)
+        filter_ = filter_.after(PureDP(part))
+        spent.append(part)
+    assert all(sum(spent[first : first + window]) <= 1 for first in range(len(spent)))
+    assert len(filter_.recent) <= window - 1
+
+
+@pytest.mark.parametrize("window", [0, -1, 2.5, True])
+def test_a_window_is_a_whole_number_of_steps(window: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        SlidingFilter(PureDP(1), window)
 
 
 @given(costs)

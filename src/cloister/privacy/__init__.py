@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from cloister.privacy.filters import PureOdometer as PureOdometer
     from cloister.privacy.filters import RenyiFilter as RenyiFilter
     from cloister.privacy.filters import RenyiOdometer as RenyiOdometer
+    from cloister.privacy.filters import SlidingFilter as SlidingFilter
     from cloister.privacy.filters import ZCDPFilter as ZCDPFilter
     from cloister.privacy.gaussian import delta_of_gaussian as delta_of_gaussian
     from cloister.privacy.gaussian import epsilon_of_gaussian as epsilon_of_gaussian
@@ -101,7 +102,7 @@ _NAMES = Lazily(
             simple_epsilon_of_zcdp zcdp_of_approx zcdp_of_pure zcdp_within""",
         ".events": """Composed DiscreteGaussianRelease DiscreteLaplaceRelease Event GaussianRelease LaplaceRelease Nothing
             NotPrivate Promised RandomizedResponse Repeated Sampled to_dp_accounting""",
-        ".filters": "AdvancedFilter ApproxFilter PureFilter PureOdometer RenyiFilter RenyiOdometer ZCDPFilter",
+        ".filters": "AdvancedFilter ApproxFilter PureFilter PureOdometer RenyiFilter RenyiOdometer SlidingFilter ZCDPFilter",
         ".gaussian": "delta_of_gaussian epsilon_of_gaussian mu_squared_of_gaussian sigma_of_gaussian",
         ".groups": "between_neighbours for_groups to_bounded",
         ".guarantee": "ZCDP ApproxDP Guarantee PureDP zero_of",
@@ -149,6 +150,7 @@ __all__ = [
     "Repeated",
     "Sampled",
     "Sensitivity",
+    "SlidingFilter",
     "ZCDPAccountant",
     "ZCDPFilter",
     "advanced",

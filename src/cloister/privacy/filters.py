@@ -9,6 +9,8 @@ holds at all times at once, so that one may stop whenever one likes what it show
 filter              lets a charge through while                                 theorem
 ==================  ==========================================================  ==================================================
 `PureFilter`        Σε ≤ budget                                                 Rogers, Roth, Ullman & Vadhan (2016)
+`SlidingFilter`     Σε ≤ budget over every w steps in a row                     Kellaris, Papadopoulos, Xiao & Papadias (2014),
+                                                                                Theorem 3, with the filter above
 `ApproxFilter`      Σε and Σδ ≤ budget                                          Rogers, Roth, Ullman & Vadhan (2016)
 `ZCDPFilter`        Σρ ≤ budget; of approximate ρ, Σδ ≤ budget, too             Feldman & Zrnic (2021) at every order; with δ:
                                                                                 Whitehouse, Ramdas, Rogers & Wu (2023)
@@ -62,6 +64,45 @@ class PureFilter:
         """The filter that has let this charge through; raises `BudgetExceeded` where it does not fit."""
         _require(self.admits(cost), cost, self.budget, self.remaining)
         return replace(self, spent=PureDP(self.spent.epsilon + cost.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingFilter:
+    """An ε budget for every w steps in a row of a stream without end, spent adaptively; one charge a step.
+
+    Guarantee. Streams that differ only within w steps in a row are told apart with ε at most. Proof: given what was released
+    before it, a step outside of those w has the same law in both worlds, and the t-th of them is εₜ-private, εₜ being fixed by
+    what was released before. So the loss of all steps is at most the sum of εₜ over those w, on every path, and the filter keeps
+    every such sum within the budget.
+
+    >>> filter = SlidingFilter(PureDP(1), window=3).after(PureDP("0.6")).after(PureDP("0.4"))
+    >>> filter.remaining, filter.after(PureDP(0)).remaining
+    (PureDP(epsilon='0'), PureDP(epsilon='0.6'))
+    """
+
+    budget: PureDP
+    window: int
+    recent: tuple[Fraction, ...] = ()
+    """What the last w − 1 steps were charged, the newest last."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
+            raise InvalidParameter("window is invalid", why="it is a whole number of steps, at least 1", instead="window=24")
+
+    @property
+    def remaining(self) -> PureDP:
+        """What the next step may be charged."""
+        return PureDP(self.budget.epsilon - sum(self.recent, Fraction(0)))
+
+    def admits(self, cost: PureDP) -> bool:
+        """Whether the next step's charge fits."""
+        return isinstance(cost, PureDP) and cost <= self.remaining
+
+    def after(self, cost: PureDP) -> SlidingFilter:
+        """The filter after one more step, at this charge; raises `BudgetExceeded` where it does not fit."""
+        _require(self.admits(cost), cost, self.budget, self.remaining)
+        kept = (*self.recent, cost.epsilon)
+        return replace(self, recent=kept[len(kept) - self.window + 1 :] if len(kept) >= self.window else kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,425 @@
+"""Synthetic journeys: a few noisy counts of how people move on a public grid, and journeys drawn from them.
+
+The rows of a unit of the table, in the order of time, are one journey. On a grid of square cells over the declared bounds it is
+a walk: from the cell of one row to that of the next along the straight line, a king's move at a time. *Measured*, with a share of
+the spend each:
+
+- *trips*: where journeys begin and end, by blocks of cells (zones): one count a journey; besides, in which cell they begin
+  and in which cell they end;
+- *moves*: from each cell to each of the eight around it; a journey of L moves counts ⌊W/L⌋ of W for each of them;
+- *detours*: how many moves a journey has beyond the fewest between its ends, in public bins.
+
+*Drawn*: the ends of a journey, its detour, and a walk of as many moves as these ask for, by the noisy moves, given that it ends
+where it must: the next cell has a probability proportional to that of the move times that of being led to the end from there
+(Gursoy, Liu, Truex, Yu & Wei 2018, AdaTrace, choose it in the same way). All of this is post-processing.
+
+Guarantee: the spend, for one unit of the table added or removed. Theorem: discrete Laplace noise on whole numbers (Ghosh,
+Roughgarden & Sundararajan 2009) or discrete Gaussian noise (Canonne, Kamath & Steinke 2020), and basic composition. Proof: the
+bounds, the grid and the bins are declared. No two units share a text, so a unit's rows are one journey and touch no other: rows
+are put in an order that follows from their values, whatever order the engine reads them in. A journey adds 1 to one count of
+zones, of beginnings, of ends and of detours each, and to the moves numbers whose sum is at most L·⌊W/L⌋ ≤ W; a journey without a
+complete row adds nothing. So the vectors move by at most 1, 1, 1, 1 and W in L1, and in L2 by no more. Each gets its share of ε
+(or ρ) for that; shares add up to the spend. ∎
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter, MissingBound
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, default_random
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_within
+from cloister.privacy.rational import Exact
+from cloister.session import Frame, Measurer, Series, Spending
+from cloister.tables import Date, Domain, Integer, PrivateTable, Real, Text
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_WHOLE = 4096
+"""W: what the moves of one journey count together."""
+_SHARES = {
+    "zones": Fraction(1, 4),
+    "begins": Fraction(1, 8),
+    "ends": Fraction(1, 8),
+    "moves": Fraction(3, 8),
+    "detours": Fraction(1, 8),
+}
+_DETOURS = np.array([0, 1, 2, 3, 5, 9, 17, 33, 65, 129, 257])
+"""Where bins of detours begin; the last is one that no longer detour is drawn than."""
+_AROUND = np.array([(-1, -1), (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1), (1, 1)])
+_DIRECTION = np.array([0, 1, 2, 3, -1, 4, 5, 6, 7])
+"""Of (dx + 1) + 3·(dy + 1): which of `_AROUND` a move is."""
+_ANYWHERE = 0.01
+"""The share of moves that go anywhere, so that every end can be reached."""
+_MOST_CELLS, _MOST_JOURNEYS, _MOST_VALUES = 32, 500_000, 2**50
+
+
+@dataclass(frozen=True, kw_only=True)
+class JourneyCounts:
+    """What is measured of journeys, as a method that needs rows (`cloister.session.RowMethod`). See above for its proof."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.traces.journeys", "JourneyCounts")
+
+    journey: str
+    moment: str
+    x: str
+    y: str
+    cells: int
+    zones: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (self.journey, self.moment, self.x, self.y)
+
+    def describe(self) -> dict[str, Any]:
+        """For the plan's digest."""
+        return {"columns": list(self.columns), "cells": self.cells, "zones": self.zones, "format": 1}
+
+    def sizes(self) -> dict[str, int]:
+        """How many numbers are released of each kind."""
+        cells = self.cells**2
+        return {"zones": self.zones**4, "begins": cells, "ends": cells, "moves": 8 * cells, "detours": len(_DETOURS) - 1}
+
+    def laws(self, guarantee: Guarantee) -> dict[str, DiscreteLaplace | DiscreteGaussian]:
+        """The noise of each kind of number."""
+        if isinstance(guarantee, ApproxDP):
+            guarantee = (
+                zcdp_within(epsilon=guarantee.epsilon, delta=guarantee.delta) if guarantee.delta else PureDP(guarantee.epsilon)
+            )
+        if not isinstance(guarantee, PureDP | ZCDP) or (isinstance(guarantee, ZCDP) and guarantee.delta):
+            raise InvalidParameter(
+                f"{guarantee!r} is invalid", why="journeys are measured under ε, ρ, or ε with δ", instead="spend=1"
+            )
+        reach = {name: _WHOLE if name == "moves" else 1 for name in _SHARES}
+        if isinstance(guarantee, PureDP):
+            return {
+                name: DiscreteLaplace.for_epsilon(share * guarantee.epsilon, sensitivity=reach[name])
+                for name, share in _SHARES.items()
+            }
+        return {
+            name: DiscreteGaussian.for_rho(share * guarantee.rho, sensitivity_squared=reach[name] ** 2)
+            for name, share in _SHARES.items()
+        }
+
+    def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
+        """All that was given, if it can be shared and its noise is below some 2⁴⁰."""
+        if max(law.variance for law in self.laws(spend).values()) > 2.0**80:
+            raise InvalidParameter("spend is invalid", why="so little of it leaves nothing but noise", instead="spend=1")
+        return spend
+
+    def counted(self, rows: Mapping[str, Any], declaration: PrivateTable) -> dict[str, Integers]:
+        """The exact numbers, before noise: private."""
+        names, moments = np.asarray(rows[self.journey]), np.asarray(rows[self.moment], dtype=np.int64)
+        codes = {name: np.asarray(rows[name], dtype=np.int64) for name in (self.x, self.y)}
+        said = np.array([each is not None for each in names], dtype=bool)
+        for name, found in ((self.moment, moments), *codes.items()):
+            said &= found != declaration.column(name).null_code
+        known: dict[str, int] = {}  # not by numpy's texts, of which two that end in different zero bytes are one
+        owner = np.array([known.setdefault(each, len(known)) for each in names[said].tolist()], dtype=np.int64)
+        places = [self._cell(declaration.column(name), found[said]) for name, found in codes.items()]
+        order = np.lexsort((codes[self.y][said], codes[self.x][said], moments[said], owner))
+        return self._walks(owner[order], places[0][order], places[1][order])
+
+    def release(
+        self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
+    ) -> Mapping[str, Any]:
+        """Count within the rows, and let out noisy numbers alone."""
+        exact = self.counted(rows, declaration)
+        return {name: np.asarray(law.release(exact[name], random=random)) for name, law in self.laws(guarantee).items()}
+
+    def _cell(self, domain: Domain, codes: Integers) -> Integers:
+        """Which of the cells along an axis: whole numbers alone."""
+        return (codes - domain.low_code) * self.cells // (domain.high_code - domain.low_code + 1)
+
+    def _walks(self, owner: Integers, across: Integers, up: Integers) -> dict[str, Integers]:
+        """Counts of walks, whose stops are given in order, those of one journey together."""
+        side, sizes = self.cells, self.sizes()
+        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        last = np.append(first[1:], len(owner)) - 1 if len(first) else first
+        begins, ends = (across[stop] + side * up[stop] for stop in (first, last))
+        same = owner[1:] == owner[:-1]
+        walker, start = owner[1:][same], np.stack([across[:-1][same], up[:-1][same]])
+        way = np.stack([across[1:][same], up[1:][same]]) - start
+        length = np.abs(way).max(axis=0, initial=0)
+        leg = np.repeat(np.arange(len(length)), length)
+        done = np.arange(len(leg)) - np.repeat(np.cumsum(length) - length, length)
+        stops = [(2 * way[:, leg] * (done + later) + length[leg]) // np.maximum(2 * length[leg], 1) for later in (0, 1)]
+        move = stops[1] - stops[0]
+        cell = (start[:, leg] + stops[0]).T @ np.array([1, side])
+        moves = np.bincount(walker[leg], minlength=len(first))
+        counted = np.zeros(sizes["moves"], dtype=np.int64)
+        np.add.at(counted, cell * 8 + _DIRECTION[(move[0] + 1) + 3 * (move[1] + 1)], _WHOLE // moves[walker[leg]])
+        detour = moves - np.maximum(np.abs(across[last] - across[first]), np.abs(up[last] - up[first]))
+        bins = np.minimum(np.searchsorted(_DETOURS, detour, side="right") - 1, sizes["detours"] - 1)
+        trips = zone_of(begins, side, self.zones) * self.zones**2 + zone_of(ends, side, self.zones)
+        found = {"zones": trips, "begins": begins, "ends": ends, "detours": bins}
+        return {**{name: np.bincount(values, minlength=sizes[name]) for name, values in found.items()}, "moves": counted}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class JourneyModel:
+    """What `fit_journeys` gives: noisy counts, and journeys drawn from them at no cost.
+
+    >>> import cloister as cl
+    >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 99), "y": cl.Integer(0, 99)}
+    >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
+    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+    ...     model = fit_journeys(session, "people", spend=1, cells=4, zones=2)
+    >>> isinstance(model, JourneyModel), model.trips().shape, model.margin()
+    (True, (4, 4), 12.0)
+    """
+
+    method: JourneyCounts
+    domains: tuple[Domain, Domain]
+    released: Mapping[str, Integers]
+    """The noisy numbers as they left: "zones", "begins", "ends", "moves", "detours"."""
+    cost: Guarantee
+    marked: bool = False
+
+    @cached_property
+    def noise(self) -> dict[str, DiscreteLaplace | DiscreteGaussian]:
+        """The law of the noise of each kind of number."""
+        return self.method.laws(self.cost)
+
+    def margin(self, confidence: Exact = "0.95") -> float:
+        """The half-width of the interval of one count of trips between two zones, in `trips()`."""
+        return float(self.noise["zones"].margin(confidence))
+
+    def trips(self) -> Integers:
+        """The noisy number of journeys from each zone (a row) to each, as it left; zones count from the lower left, in rows."""
+        zones = self.method.zones**2
+        return self.released["zones"].reshape(zones, zones)
+
+    @property
+    def journeys(self) -> float:
+        """How many there are: the sum of the noisy counts with the least noise in it."""
+        sizes = self.method.sizes()
+        least = min((name for name in sizes if name != "moves"), key=lambda name: sizes[name] * self.noise[name].variance)
+        return max(float(self.released[least].sum()), 0.0)
+
+    @cached_property
+    def ends(self) -> Floats:
+        """The probability of each pair of cells to begin and to end in."""
+        side, zones = self.method.cells, self.method.zones
+        trips = above_zero(self.trips().ravel(), self.journeys).reshape(zones**2, zones**2)
+        zone = zone_of(np.arange(side**2), side, zones)
+        within = []
+        for name in ("begins", "ends"):
+            cells = above_zero(self.released[name], self.journeys)
+            inside = np.bincount(zone, cells, zones**2)[zone]
+            share = np.bincount(zone, minlength=zones**2)[zone]
+            within.append(np.where(inside > 0, cells / np.where(inside > 0, inside, 1), 1 / share))
+        found = within[0][:, None] * trips[np.ix_(zone, zone)] * within[1][None, :]
+        total = found.sum()
+        return np.asarray(found / total if total > 0 else np.full_like(found, 1 / found.size))
+
+    @cached_property
+    def moves(self) -> Floats:
+        """The probability of each of the eight moves from each cell; 0 where it would leave the grid."""
+        side = self.method.cells
+        inside = neighbours(side) >= 0
+        noisy = self.released["moves"].reshape(side**2, 8) / _WHOLE
+        kept = np.zeros_like(noisy)
+        kept[inside] = above_zero(noisy[inside], min(max(float(noisy[inside].sum()), 0.0), self.journeys))
+        kept += inside * (_ANYWHERE * max(kept.sum(), 1.0) / max(inside.sum(), 1))
+        return np.asarray(kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300))
+
+    def sample(self, n: int | None = None, *, random: Random | None = None) -> Frame:
+        """So many journeys, a row for each cell that they pass: the number of the journey, its step, and a place within the
+        cell. None: as many as there are, by the noisy counts. Steps have no time, and places within a cell are uniform.
+        """
+        random = default_random() if random is None else random
+        wanted = round(self.journeys) if n is None else n
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or not 0 <= wanted <= _MOST_JOURNEYS:
+            raise InvalidParameter(
+                f"n={n!r} is invalid", why=f"it is a number of journeys up to {_MOST_JOURNEYS:,}", instead="model.sample(1000)"
+            )
+        pairs = drawn(self.ends.ravel(), int(wanted), random)
+        begins, ends = pairs // self.method.cells**2, pairs % self.method.cells**2
+        bins = drawn(above_zero(self.released["detours"], max(self.journeys, 1.0)), int(wanted), random)
+        detours = _DETOURS[bins] + (_uniform(len(bins), random) * (_DETOURS[bins + 1] - _DETOURS[bins])).astype(np.int64)
+        walker, step, cell = self._walked(begins, ends, detours, random)
+        side, columns = self.method.cells, {}
+        for name, domain, place in zip((self.method.x, self.method.y), self.domains, (cell % side, cell // side), strict=True):
+            width = domain.high_code - domain.low_code + 1
+            low, high = (-(-(place + later) * width // side) for later in (0, 1))
+            codes = low + (_uniform(len(place), random) * (high - low)).astype(np.int64)
+            known, which = np.unique(codes + domain.low_code, return_inverse=True)
+            values = np.array([domain.decode(code) for code in known.tolist()])
+            columns[name] = Series("integer" if isinstance(domain, Integer) else "real", values[which] if len(known) else codes)
+        return Frame({"journey": Series("integer", walker), "step": Series("integer", step), **columns})
+
+    def _walked(self, begins: Integers, ends: Integers, detours: Integers, random: Random) -> tuple[Integers, Integers, Integers]:
+        """Each walk as its cells, in order."""
+        side, around = self.method.cells, neighbours(self.method.cells)
+        apart = np.maximum(np.abs(begins % side - ends % side), np.abs(begins // side - ends // side))
+        left = apart + detours
+        left[(left == 1) & (apart == 0)] = 0  # nobody leaves a cell and is back after one move
+        left *= side > 1
+        walkers, steps, cells = [np.arange(len(begins))], [np.zeros(len(begins), dtype=np.int64)], [begins]
+        for end in np.unique(ends[left > 0]).tolist():
+            who = np.flatnonzero((ends == end) & (left > 0))
+            now, todo = begins[who], left[who]
+            led = self._led(end, int(todo.max()))
+            for step in range(1, len(led)):
+                going = todo >= step
+                who, now, todo = who[going], now[going], todo[going]
+                chances = self.moves[now] * np.where(around[now] >= 0, led[(todo - step)[:, None], around[now]], 0.0)
+                sums = chances.cumsum(axis=1)
+                chosen = (sums <= (_uniform(len(now), random) * sums[:, -1])[:, None]).sum(axis=1)
+                now = around[now, np.minimum(chosen, 7)]
+                walkers.append(who)
+                steps.append(np.full(len(who), step))
+                cells.append(now)
+        walker, step_of, cell = np.concatenate(walkers), np.concatenate(steps), np.concatenate(cells)
+        order = np.lexsort((step_of, walker))
+        return walker[order], step_of[order], cell[order]
+
+    def _led(self, end: int, most: int) -> Floats:
+        """For each number of moves up to `most`, and each cell: how probable it is to be at the end after them; to a factor."""
+        around = neighbours(self.method.cells)
+        found = np.zeros((most + 1, self.method.cells**2))
+        found[0, end] = 1.0
+        for moves in range(1, most + 1):
+            found[moves] = (self.moves * np.where(around >= 0, found[moves - 1][around], 0.0)).sum(axis=1)
+            found[moves] /= found[moves].max()
+        return found
+
+    def __repr__(self) -> str:
+        return (
+            f"journeys on {self.method.cells} × {self.method.cells} cells: about {self.journeys:,.0f} of them, "
+            f"trips between {self.method.zones**2} zones ± {self.margin():,.0f}\n"
+            f"  cost: {self.cost}; journeys drawn from it cost nothing more"
+            + ("\n  MARKED: the noise came from a test's generator and protects nobody" if self.marked else "")
+        )
+
+
+def fit_journeys(
+    session: Measurer,
+    table: str,
+    *,
+    spend: Spending,
+    moment: str = "moment",
+    x: str = "x",
+    y: str = "y",
+    cells: int = 12,
+    zones: int = 4,
+    purpose: str = "synthetic journeys",
+) -> JourneyModel:
+    """Noisy counts of the journeys of a table, for one charge, and a model to draw others from.
+
+    A unit's rows are one journey: where persons are the units, all that is known of a person is. Rows beyond `max_rows` of a
+    unit do not count, nor do rows without a moment or a place; a place outside the declared bounds counts as the nearest on them.
+
+    Parameters
+    ----------
+    moment, x, y
+        Columns with declared bounds. `x` and `y` are metres of a plane, or any numbers: cells are squares of their bounds.
+    cells, zones
+        Along a side. `zones` divides `cells`. With few journeys take few: the noise of a count is the same whatever it counts.
+
+    >>> import cloister as cl
+    >>> rows = {"who": [str(n // 3) for n in range(900)], "moment": [0, 1, 2] * 300, "x": [10, 50, 90] * 300, "y": [5] * 900}
+    >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 99), "y": cl.Integer(0, 99)}
+    >>> people = cl.PrivateTable(rows, columns, unit="who", max_rows=3)
+    >>> with cl.Session({"people": people}, budget=cl.PureDP(5), random=Random.deterministic(1)) as session:
+    ...     model = fit_journeys(session, "people", spend=5, cells=4, zones=2)
+    ...     print(session.spent)
+    ε = 5
+    >>> model.sample(10).column_names, abs(model.journeys - 300) < 40
+    (['journey', 'step', 'x', 'y'], True)
+    """
+    declared = session.declared(table)
+    if not isinstance(declared, PrivateTable):
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
+    if declared.unit is None or not isinstance(declared.columns.get(declared.unit), Text):
+        raise MissingBound(
+            f"Journeys of {table!r} were refused",
+            why="a journey is the rows of one unit, and the table declares no unit that is a column of text",
+            instead='cl.PrivateTable(…, columns={"who": cl.Text(), …}, unit="who", max_rows=500)',
+        )
+    for name, value, most in (("cells", cells, _MOST_CELLS), ("zones", zones, cells)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most or cells % value:
+            raise InvalidParameter(
+                f"{name}={value!r} is invalid",
+                why=f"there are up to {_MOST_CELLS} cells along a side, and zones divide them",
+                instead="cells=12, zones=4",
+            )
+    for name in (moment, x, y):
+        domain = declared.column(name)
+        if not isinstance(domain, Integer | Real) and not (name == moment and isinstance(domain, Date)):
+            raise MissingBound(
+                f"The column {name!r} needs bounds",
+                why="a grid lies over numbers",
+                instead=f'columns={{"{name}": cl.Real(0, 5000)}}',
+            )
+        if name != moment and not cells <= domain.high_code - domain.low_code + 1 <= _MOST_VALUES:
+            raise InvalidParameter(
+                f"The column {name!r} is invalid",
+                why="it has fewer values than there are cells, or more than 2⁵⁰",
+                instead="fewer cells, or a coarser step",
+            )
+    if len({declared.unit, moment, x, y}) < 4:
+        raise InvalidParameter("The columns are invalid", why="one is named twice", instead='moment="moment", x="x", y="y"')
+    method = JourneyCounts(journey=declared.unit, moment=moment, x=x, y=y, cells=cells, zones=zones)
+    outcome = session.run(method, table, spend, purpose=purpose)
+    released = {name: np.array(outcome.values[name], dtype=np.int64) for name in method.sizes()}
+    places = declared.column(x), declared.column(y)
+    return JourneyModel(method=method, domains=places, released=released, cost=outcome.cost, marked=outcome.marked)
+
+
+def zone_of(cells: Integers, side: int, zones: int) -> Integers:
+    """The zone of each cell.
+
+    >>> zone_of(np.arange(16), 4, 2).tolist()
+    [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3]
+    """
+    width = side // zones
+    return np.asarray(cells % side // width + zones * (cells // side // width))
+
+
+def neighbours(side: int) -> Integers:
+    """The eight cells around each, −1 beyond the edge.
+
+    >>> neighbours(2)[0].tolist()
+    [-1, -1, -1, -1, 1, -1, 2, 3]
+    """
+    place = np.arange(side**2)
+    x, y = (axis[:, None] + _AROUND[:, way] for way, axis in enumerate((place % side, place // side)))
+    return np.asarray(np.where((x >= 0) & (x < side) & (y >= 0) & (y < side), x + side * y, -1))
+
+
+def above_zero(noisy: npt.NDArray[Any], total: float) -> Floats:
+    """The numbers from 0 on with this sum that are nearest to noisy ones: all are lowered (or raised) by one number, and what is
+    below 0 is set to 0.
+
+    >>> above_zero(np.array([5, -3, 2]), 5.0).tolist()
+    [4.0, 0.0, 1.0]
+    """
+    values = np.asarray(noisy, dtype=np.float64)
+    if total <= 0:
+        return np.zeros_like(values)
+    falling = np.sort(values)[::-1]
+    lowered = (falling.cumsum() - total) / np.arange(1, len(values) + 1)
+    return np.asarray(np.maximum(values - lowered[np.flatnonzero(falling > lowered)[-1]], 0.0))
+
+
+def drawn(weights: Floats, n: int, random: Random) -> Integers:
+    """Places that are drawn in proportion to their weights."""
+    sums = np.cumsum(weights)
+    last = int(np.flatnonzero(weights)[-1])
+    return np.asarray(np.minimum(np.searchsorted(sums, _uniform(n, random) * sums[-1], side="right"), last))
+
+
+def _uniform(n: int, random: Random) -> Floats:
+    """Numbers from 0 to below 1, of 53 bits each."""
+    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)
