@@ -166,7 +166,7 @@ def test_ibis_still_has_all_its_compilers() -> None:
 def test_every_module_of_the_base_can_be_imported_without_any_extra() -> None:
     walked = [info.name for info in pkgutil.walk_packages(cloister.__path__, "cloister.")]
     wholly = (  # extras as a whole
-        *("cloister.hub.", "cloister.learn.", "cloister.mining.coarsened", "cloister.mining.leak"),
+        *("cloister.hub.", "cloister.learn.", "cloister.compress.", "cloister.mining.coarsened", "cloister.mining.leak"),
         "cloister.tables.engines.spark_calls",
     )
     names = [name for name in walked if not name.startswith(wholly)]

@@ -1,0 +1,246 @@
+"""Use against the best attacker: each projection is fitted, attacked and judged on rows that it has not seen.
+
+Rows are split by *person*, where `persons` says whose they are, and by row. By row, an attacker knows other rows of the same
+people; by person, nobody there was ever seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from cloister.compress.attackers import distance, labels_read, linked, rows_rebuilt, use_kept
+from cloister.compress.drawing import random_of
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_ATTACKERS = "nearest neighbour, linear, kernel and network on labels; ridge, kernel ridge and network on rows"
+MARK = f"not differentially private; attackers tried: {_ATTACKERS}"
+
+
+class Point(NamedTuple):
+    """One projection with so many dimensions, averaged over the splits."""
+
+    method: str
+    dimensions: int
+    utility: float
+    """The accuracy of an honest reader of the label of use, averaged over its classes."""
+    secret: float
+    """That of the best attacker of the secret, who knows other rows of the same people."""
+    secret_by: str
+    secret_of_strangers: float | None
+    """With people that no attacker has seen: that of the secret; where the secret is who it is, how often two rows are linked."""
+    utility_of_strangers: float | None
+    rebuilt: float
+    """How far the best attacker's guess of a row is from it."""
+    rebuilt_by: str
+    published: float
+    """The same by the projection's own inverse, as papers print it: it knows nothing of rows, so it flatters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TradeOff:
+    """What projections keep for use, and what attackers make of them."""
+
+    points: tuple[Point, ...]
+    utility_guess: float
+    """The accuracy of guessing."""
+    secret_guess: float
+    mean_row: float
+    """How far rows are from their mean: nothing is learned by whoever is no nearer."""
+    mark: str = MARK
+
+    def data(self) -> list[dict[str, Any]]:
+        """One row a point."""
+        return [each._asdict() for each in self.points]
+
+    def to_json(self) -> str:
+        """As JSON, with the mark."""
+        about = {"mark": self.mark, "utility_guess": self.utility_guess, "secret_guess": self.secret_guess}
+        return json.dumps({**about, "mean_row": self.mean_row, "points": self.data()}, ensure_ascii=False)
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        lines = [f"{'method':<14}{'dims':>5}{'use':>7}{'secret':>8}{'strangers':>11}{'rebuilt':>9}{'published':>11}"]
+        for each in self.points:
+            far = "–" if each.secret_of_strangers is None else f"{each.secret_of_strangers:.3f}"
+            lines.append(
+                f"{each.method:<14}{each.dimensions:>5}{each.utility:>7.3f}{each.secret:>8.3f}{far:>11}"
+                f"{each.rebuilt:>9.2f}{each.published:>11.2f}"
+            )
+        lines.append(f"{'guessing':<19}{self.utility_guess:>7.3f}{self.secret_guess:>8.3f}{'':>11}{self.mean_row:>9.2f}")
+        return "\n".join([*lines, self.mark])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def chart(self) -> alt.LayerChart:
+        """A point a projection and dimension: right is useful, down is safe; dashed: guessing."""
+        import altair as alt
+
+        from cloister.notebook import offline
+
+        title = alt.Title("What projections keep and lose", subtitle=["against the best attacker", "not differentially private"])
+        rows = [{**each, "label": str(each["dimensions"])} for each in self.data()]
+        base = alt.Chart(alt.Data(values=rows)).properties(width=420, height=300, title=title)
+        x = alt.X("utility:Q", scale=alt.Scale(zero=False), title="accuracy of the use")
+        y = alt.Y("secret:Q", scale=alt.Scale(domain=[0, 1]), title="accuracy of the best attacker")
+        colour = alt.Color("method:N", title=None)
+        dashed = alt.Chart(alt.Data(values=[{"guess": self.secret_guess}])).mark_rule(strokeDash=[6, 4]).encode(y="guess:Q")
+        tooltip = ["method:N", "dimensions:Q", "utility:Q", "secret:Q", "secret_by:N", "rebuilt:Q"]
+        return offline(
+            alt.layer(
+                dashed,
+                base.mark_line(opacity=0.4).encode(x=x, y=y, color=colour, order="dimensions:Q"),
+                base.mark_point(filled=True, size=70).encode(x=x, y=y, color=colour, tooltip=tooltip),
+                base.mark_text(dx=9, align="left").encode(x=x, y=y, color=colour, text="label:N"),
+            )
+        )
+
+
+def trade_off(
+    X: npt.ArrayLike,
+    utility: npt.ArrayLike,
+    private: npt.ArrayLike,
+    projections: Mapping[str, Any],
+    *,
+    dimensions: Sequence[int],
+    persons: npt.ArrayLike | None = None,
+    splits: int = 3,
+    test: float = 0.3,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> TradeOff:
+    """Fit each projection with each number of dimensions, and attack it. For public rows, or the owner's own eyes.
+
+    Parameters
+    ----------
+    utility, private
+        The label that is to stay readable, and the one that is not.
+    projections
+        Transformers by name; `n_components` is set.
+    persons
+        Whose row each is; where it is `private` itself, the secret is who somebody is.
+
+    >>> from cloister.compress import DCA, PCA
+    >>> draw = Random.deterministic(1)
+    >>> values = draw.below(1000, 240).reshape(60, 4) / 1000.0
+    >>> use, secret = values[:, 0] > 0.5, values[:, 1] > 0.5
+    >>> found = trade_off(values, use, secret, {"DCA": DCA()}, dimensions=[1], splits=1)
+    >>> found.points[0].utility > 0.7, found.mark[:28]
+    (True, 'not differentially private; ')
+    """
+    rows, use, secret = np.asarray(X, dtype=np.float64), np.asarray(utility), np.asarray(private)
+    people = None if persons is None else np.asarray(persons)
+    _check(rows, {"utility": use, "private": secret, **({} if people is None else {"persons": people})}, splits, test)
+    by_identity = people is not None and np.array_equal(people, secret)
+    random = random_of(random_state)
+    cuts = list(_splits(secret if people is None else people, len(rows), splits, test, random))
+    points, mean_row = [], []
+    for name, made in projections.items():
+        for count in dimensions:
+            progress(f"{name}, {count} dimensions")
+            seen = [_judged(clone(made).set_params(n_components=count), rows, use, secret, cut, random_state) for cut in cuts]
+            far: list[tuple[float, float]] = []
+            if people is not None:
+                apart = _apart(people, splits, test, random_of(random_state))
+                one = clone(made).set_params(n_components=count)
+                far = [_strangers(one, rows, use, secret, cut, by_identity) for cut in apart]
+            points.append(_point(name, count, seen, far))
+    for known, others in cuts:
+        mean_row.append(distance(rows[known].mean(axis=0), rows[others]))
+    return TradeOff(
+        points=tuple(points),
+        utility_guess=1 / len(np.unique(use)),
+        secret_guess=1 / len(np.unique(secret)),
+        mean_row=float(np.mean(mean_row)),
+    )
+
+
+def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int) -> dict[str, Any]:
+    known, others = cut
+    made.fit(rows[known], use[known], secret[known])
+    z, seen = made.transform(rows[known]), made.transform(rows[others])
+    inverse = getattr(made, "inverse_transform", None)
+    return {
+        "utility": use_kept(z, use[known], seen, use[others]),
+        "secret": labels_read(z, secret[known], seen, secret[others], seed),
+        "rebuilt": rows_rebuilt(z, rows[known], seen, rows[others], seed),
+        "published": np.nan if inverse is None else distance(inverse(seen), rows[others]),
+    }
+
+
+def _strangers(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], by_identity: bool) -> tuple[float, float]:
+    known, others = cut
+    made.fit(rows[known], use[known], secret[known])
+    z, seen = made.transform(rows[known]), made.transform(rows[others])
+    found = (linked if by_identity else _read)(z, secret[known], seen, secret[others])
+    return use_kept(z, use[known], seen, use[others]), max(found.values(), default=np.nan)
+
+
+def _read(z: Any, labels: Any, seen: Any, truth: Any) -> dict[str, float]:
+    return labels_read(z, labels, seen, truth, 0)
+
+
+def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[float, float]]) -> Point:
+    best = {}
+    for what, choose in (("secret", max), ("rebuilt", min)):
+        each = {attacker: float(np.mean([one[what][attacker] for one in seen])) for attacker in seen[0][what]}
+        by = choose(each, key=each.__getitem__)
+        best[what] = (each[by], by)
+    return Point(
+        method=name,
+        dimensions=count,
+        utility=float(np.mean([one["utility"] for one in seen])),
+        secret=best["secret"][0],
+        secret_by=best["secret"][1],
+        utility_of_strangers=float(np.mean([each[0] for each in far])) if far else None,
+        secret_of_strangers=float(np.mean([each[1] for each in far])) if far else None,
+        rebuilt=best["rebuilt"][0],
+        rebuilt_by=best["rebuilt"][1],
+        published=float(np.mean([one["published"] for one in seen])),
+    )
+
+
+def _splits(groups: Any, count: int, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:
+    """By row, so that each person or class of the secret has its share on both sides."""
+    for _ in range(splits):
+        others = []
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
+            others.append(members[random.permutation(len(members))[: round(len(members) * test)]])
+        held = np.sort(np.concatenate(others))
+        yield np.setdiff1d(np.arange(count), held), held
+
+
+def _apart(people: Any, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:
+    """By person."""
+    names = np.unique(people)
+    for _ in range(splits):
+        chosen = names[random.permutation(len(names))[: max(round(len(names) * test), 2)]]
+        held = np.isin(people, chosen)
+        yield np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _check(rows: Any, labels: Mapping[str, Any], splits: int, test: float) -> None:
+    if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
+        raise InvalidParameter("X is invalid", why="it is a table of finite numbers with a row or more", instead="X=pixels")
+    for name, each in labels.items():
+        if each.shape != (len(rows),) or len(np.unique(each)) < 2:
+            why = f"it has one label for each of {len(rows)} rows, and two classes or more"
+            raise InvalidParameter(f"{name}= is invalid", why=why, instead=f"{name}=labels")
+    if isinstance(splits, bool) or not isinstance(splits, int) or splits < 1 or not 0 < test < 1:
+        raise InvalidParameter(
+            f"splits={splits!r}, test={test!r} is invalid",
+            why="splits is 1 or more, and test a share of the rows",
+            instead="splits=3, test=0.3",
+        )

@@ -1,0 +1,105 @@
+"""Use against attackers: the numbers are those of models that anybody can train, and hiding by accident counts for nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloister.compress import DCA, PCA, RandomProjection, Rounded, TradeOff, drawn_faces, trade_off
+from cloister.compress.attackers import labels_read, linked, rows_rebuilt, scaled
+from cloister.compress.drawing import normal
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+
+FACES = drawn_faces(12, 6)
+
+
+@pytest.fixture(scope="module")
+def found() -> TradeOff:
+    made = {"PCA": PCA(), "DCA": DCA(), "one bit": Rounded(DCA(), levels=2)}
+    return trade_off(FACES.pixels, FACES.glasses, FACES.person, made, dimensions=[1], persons=FACES.person, splits=1)
+
+
+def test_what_is_aimed_at_stays_and_the_rest_is_lost(found: TradeOff) -> None:
+    pca, dca, bit = found.points
+    assert dca.utility > 0.9 > pca.utility + 0.1
+    assert bit.utility > 0.9
+    assert bit.secret <= 2 / 12 + 1e-9, "one bit tells two people apart, whatever the attacker"
+    assert pca.rebuilt < dca.rebuilt <= found.mean_row * 1.05
+    assert pca.secret_of_strangers is not None
+    assert (found.utility_guess, found.secret_guess) == (0.5, 1 / 12)
+
+
+def test_attackers_do_better_than_the_published_measure(found: TradeOff) -> None:
+    """A projection's own inverse knows nothing of rows: it looks worse than whoever learns."""
+    for point in found.points:
+        assert point.rebuilt < point.published
+
+
+def test_as_text_json_and_picture(found: TradeOff) -> None:
+    told = json.loads(found.to_json())
+    assert told["mark"].startswith("not differentially private; attackers tried: nearest neighbour")
+    assert [each["method"] for each in told["points"]] == ["PCA", "DCA", "one bit"]
+    assert "guessing" in repr(found)
+    assert repr(found).endswith(found.mark)
+    assert "vega-lite" in found.chart().to_dict()["$schema"]
+
+
+def test_directions_that_are_empty_for_known_rows_confuse_no_attacker() -> None:
+    """Scaled by next to nothing they would drown the others: the projection would look safe, and be open."""
+    z = normal(80, Random.deterministic(1)).reshape(80, 1)
+    labels = z[:, 0] > 0
+    known, seen = np.column_stack([z, z * 1e-16]), np.column_stack([z, z * 0 + 3.0])
+    assert max(labels_read(known, labels, seen, labels, 0).values()) > 0.95
+    assert scaled(known, seen)[1].shape == (80, 1)
+    assert scaled(known[:, 1:] * 0, seen[:, 1:])[0].shape == (80, 1)
+    assert min(rows_rebuilt(known, z, seen, z, 0).values()) < 0.2
+
+
+def test_two_rows_of_a_stranger_are_linked_where_they_are_alike() -> None:
+    people = np.repeat(np.arange(20), 3)
+    z = np.repeat(normal(40, Random.deterministic(2)).reshape(20, 2), 3, axis=0) + 1e-6 * normal(
+        120, Random.deterministic(3)
+    ).reshape(60, 2)
+    assert set(linked(z[:30], people[:30], z[30:], people[30:]).values()) == {1.0}
+    assert linked(z[:30], people[:30], z[30:31], people[30:31]) == {}
+
+
+def test_a_secret_that_is_no_identity() -> None:
+    pixels = FACES.pixels[:, ::7]
+    found = trade_off(pixels, FACES.glasses, FACES.person % 2, {"PCA": PCA()}, dimensions=[2], splits=1)
+    assert found.points[0].secret_of_strangers is None
+    told: list[str] = []
+    made = {"random": RandomProjection(random_state=1)}
+    persons = trade_off(
+        pixels, FACES.glasses, FACES.person % 2, made, dimensions=[3], persons=FACES.person, splits=1, progress=told.append
+    )
+    assert persons.points[0].secret_of_strangers is not None
+    assert told == ["random, 3 dimensions"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"X": np.zeros((0, 3))}, "finite numbers"),
+        ({"X": np.full((72, 3), np.nan)}, "finite numbers"),
+        ({"utility": np.zeros(72)}, "two classes or more"),
+        ({"private": np.zeros(3)}, "one label for each of 72 rows"),
+        ({"splits": 0}, "1 or more"),
+        ({"test": 1.0}, "share of the rows"),
+        ({"dimensions": [10_000]}, "from 1 to the 576 columns"),
+    ],
+)
+def test_bad_input(changed: dict[str, Any], why: str) -> None:
+    how: dict[str, Any] = {
+        "X": FACES.pixels,
+        "utility": FACES.glasses,
+        "private": FACES.person,
+        "projections": {"PCA": PCA()},
+        "dimensions": [1],
+    }
+    with pytest.raises(InvalidParameter, match=why):
+        trade_off(**{**how, **changed})

@@ -1,0 +1,107 @@
+"""Scatters bought at the door: one charge, exact without noise, and whatever the rows, directions that are finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloister.compress import DCA, LDA, PCA, RUCA, Scatter
+from cloister.compress.drawing import normal
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.noise import Random
+from cloister.privacy import ZCDP, PureDP
+from cloister.session import Door
+from cloister.tables import Category, Integer, PrivateTable, Real, Text
+
+COLUMNS = {
+    "ill": Category(["no", "yes"]),
+    "sex": Category(["f", "m"]),
+    "age": Integer(0, 100),
+    "weight": Real(0, 200, step=1),
+    "blood": Real(0, 10, step="0.01"),
+    "name": Text(),
+}
+NUMBERS = ["age", "weight", "blood"]
+
+
+def people(count: int) -> dict[str, list[Any]]:
+    ill, sex = np.arange(count) % 2, np.arange(count) // 2 % 2
+    drawn = normal(count * 3, Random.deterministic(2)).reshape(count, 3)
+    age = np.clip(np.rint(50 + 15 * ill + 10 * drawn[:, 0]), 0, 100)
+    weight = np.clip(np.rint(70 + 20 * sex + 5 * ill + 10 * drawn[:, 1]), 0, 200)
+    blood = np.clip(np.round(5 + drawn[:, 2], 2), 0, 10)
+    return {
+        "ill": ["yes" if each else "no" for each in ill],
+        "sex": ["m" if each else "f" for each in sex],
+        "age": age.astype(int).tolist(),
+        "weight": weight.tolist(),
+        "blood": blood.tolist(),
+        "name": ["x"] * count,
+    }
+
+
+def measured(rows: dict[str, list[Any]], spend: Any, *, budget: Any = None, **how: Any) -> tuple[Scatter, Door]:
+    budget = PureDP(spend) if budget is None else budget
+    door = Door({"people": PrivateTable(rows, COLUMNS)}, budget=budget, random=Random.deterministic(3))
+    with door:
+        return Scatter.measure(door, "people", spend=spend, **{"columns": NUMBERS, **how}), door
+
+
+def scaled(rows: dict[str, list[Any]]) -> Any:
+    ends = {"age": 100, "weight": 200, "blood": 10}
+    return np.column_stack([np.array(rows[name], dtype=float) / ends[name] * 2 - 1 for name in NUMBERS])
+
+
+def test_with_hardly_any_noise_they_are_those_of_the_rows() -> None:
+    rows = people(2000)
+    found, door = measured(rows, 1_000_000, utility="ill", private="sex")
+    exact = Scatter.of_rows(scaled(rows), rows["ill"], rows["sex"])
+    for name in ("mean", "total", "utility", "private"):
+        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=1e-3, atol=0.05)
+    assert (found.classes, str(found.cost), str(door.spent)) == (2, "ε = 1000000", "ε = 1000000")
+    for made in (PCA(2), LDA(), DCA(2), RUCA(2)):
+        noisy = made.fit_scatter(found)
+        assert noisy.promise_ == "directions: ε = 1000000; projected rows: none"
+        plain = type(made)(**made.get_params()).fit_scatter(exact)
+        np.testing.assert_allclose(np.abs((noisy.components_ * plain.components_).sum(axis=1)), 1, atol=1e-3)
+        assert noisy.transform(scaled(rows)).shape == (2000, len(noisy.components_))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("budget", [PureDP("0.1"), ZCDP("0.1")])
+def test_noise_alone_gives_directions_that_are_finite(count: int, budget: Any) -> None:
+    found, _ = measured(people(count), "0.1", budget=budget, utility="ill", private="sex")
+    assert np.linalg.eigvalsh(found.total)[0] >= -1e-9
+    for made in (PCA(), DCA(2), RUCA(2)):
+        assert np.isfinite(made.fit_scatter(found).components_).all()
+
+
+def test_one_charge_for_all_of_them() -> None:
+    for labels in ({}, {"utility": "ill"}, {"private": "sex"}, {"utility": "ill", "private": "sex"}):
+        found, door = measured(people(100), "0.5", **labels)
+        assert str(door.spent) == str(found.cost) == "ε = 0.5"
+        assert [found.utility is not None, found.private is not None] == ["utility" in labels, "private" in labels]
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"columns": ["name"]}, "no number with declared bounds"),
+        ({"columns": ["ill"]}, "no number with declared bounds"),
+        ({"columns": []}, "from 1 to 200 columns"),
+        ({"utility": "nobody"}, "nobody"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_it_is_charged(how: dict[str, Any], why: str) -> None:
+    door = Door({"people": PrivateTable(people(10), COLUMNS)}, budget=PureDP(1))
+    with door, pytest.raises(CloisterError, match=why):
+        Scatter.measure(door, "people", spend=1, **{"columns": NUMBERS, **how})
+    assert str(door.spent) == "ε = 0"
+
+
+def test_a_scatter_that_lacks_a_label_is_refused() -> None:
+    found, _ = measured(people(100), 1, utility="ill")
+    with pytest.raises(InvalidParameter, match="none by the label of private"):
+        RUCA().fit_scatter(found)
