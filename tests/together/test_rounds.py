@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as some
 
 import cloister as cl
 from cloister.crypto import SigningKey
-from cloister.together import HubRound, Journal, Round, RoundRefused, SiteRound, secure_sum
+from cloister.together import HubRound, Journal, Roster, Round, RoundRefused, SiteRound, secure_sum
 from cloister.together.messages import MAGIC, bundle, pack, unbundled, unpack
 from cloister.together.rounds import HUB, STEPS
 from tests.together.parties import HUB_KEY, NAMES, Parties, keys_of, roster_of
@@ -304,3 +306,18 @@ def test_the_round_is_named_after_all_that_is_agreed() -> None:
     ]
     assert len({each.id for each in [one, *others]}) == 8
     assert np.unique([len(each.id) for each in others]).tolist() == [64]
+
+
+def test_the_bytes_of_a_round_stay_what_they_are() -> None:
+    """A vector of our own: with other bytes it would be another version of the protocol."""
+    told = json.loads((Path(__file__).parent / "round.json").read_text(encoding="utf-8"))
+    roster = Roster.from_plain(told["roster"])
+    numbers = {name: [int(number) for number in held] for name, held in told["held"].items()}
+    parties = Parties(numbers, roster=roster, plan=bytes.fromhex(told["plan"]), words=told["words"])
+    assert parties.round.id == told["id"]
+    assert [str(number) for number in parties.run({"all shares": "b"}).tolist()] == told["sum"]
+    for recorded, wanted in ((parties.sent, told["hub sends"]), (parties.received, told["sites answer"])):
+        found: dict[str, dict[str, str]] = {}
+        for step, name, data in recorded:
+            found.setdefault(step, {})[name] = hashlib.sha256(data).hexdigest()
+        assert found == wanted

@@ -5,6 +5,9 @@
     rounds.py    the secure sum: a site and the hub in one round; its proof
     shamir.py    secrets in shares
     journal.py   what a party keeps on disk, so that there is one answer to one message
+    accounting.py  what a request can cost a person, worked out by a site itself
+    site.py      one owner's table, with the owner's ledger and policy
+    joint.py     a table at several sites, asked like any other
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
 """
@@ -16,6 +19,9 @@ from typing import TYPE_CHECKING
 from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
+    from cloister.together.accounting import cost_of as cost_of
+    from cloister.together.joint import JointTable as JointTable
+    from cloister.together.joint import SitesMissing as SitesMissing
     from cloister.together.journal import Journal as Journal
     from cloister.together.messages import RoundRefused as RoundRefused
     from cloister.together.roster import Roster as Roster
@@ -25,14 +31,19 @@ if TYPE_CHECKING:
     from cloister.together.rounds import SiteRound as SiteRound
     from cloister.together.rounds import run_round as run_round
     from cloister.together.rounds import secure_sum as secure_sum
+    from cloister.together.site import Asked as Asked
+    from cloister.together.site import Site as Site
 
 _lazily = Lazily(
     __name__,
     {
+        ".accounting": "cost_of",
+        ".joint": "JointTable SitesMissing",
         ".journal": "Journal",
         ".messages": "RoundRefused",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",
+        ".site": "Asked Site",
     },
 )
 

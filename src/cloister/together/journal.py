@@ -8,7 +8,13 @@ a courtesy and no promise, and Python can't wipe its own memory. The folder belo
 from __future__ import annotations
 
 import os
+from collections import deque
 from pathlib import Path
+
+READING = "reading"
+"""What stands where rows were read, until the answer does."""
+_NEWEST = 64
+"""In memory so many rounds are kept; of older ones only that their rows were read, so that none is begun again."""
 
 
 class Journal:
@@ -24,11 +30,17 @@ class Journal:
         self._folder = None if folder is None else Path(folder)
         self._texts: dict[str, bytes] = {}
         self._rounds: dict[str, Journal] = {}
+        self._newest: deque[str] = deque()
 
     def of(self, name: str) -> Journal:
         """The journal of one round."""
         if self._folder is None:
-            return self._rounds.setdefault(name, Journal())
+            if name not in self._rounds:
+                self._rounds[name] = Journal()
+                self._newest.append(name)
+            if len(self._newest) > _NEWEST:
+                self._rounds[self._newest.popleft()]._texts = {READING: b""}
+            return self._rounds[name]
         folder = self._folder / name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Journal(folder)

@@ -43,7 +43,7 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.masking import add, add_mask, decoded, encoded
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
-from cloister.together.journal import Journal
+from cloister.together.journal import READING, Journal
 from cloister.together.messages import Message, RoundRefused, bundle, pack, unbundled, unpack
 from cloister.together.roster import PROTOCOL, Roster
 from cloister.together.shamir import SHARE_BYTES, joined, split
@@ -103,6 +103,7 @@ class SiteRound:
     """One site in one round: each message of the hub is answered by one.
 
     `values` gives the site's numbers, with its share of the noise in them. It is called once, when the masks are agreed on.
+    Before the site shows a key it calls `agree`, which refuses a plan by raising; and `settle` before the masked numbers leave.
     """
 
     def __init__(
@@ -112,11 +113,13 @@ class SiteRound:
         round_: Round,
         values: Callable[[], Any],
         *,
+        agree: Callable[[], object] | None = None,
+        settle: Callable[[], object] | None = None,
         journal: Journal | None = None,
         random: Random | None = None,
     ) -> None:
         self.name, self.round, self.roster = name, round_, round_.roster
-        self._key, self._values = key, values
+        self._key, self._values, self._agree, self._settle = key, values, agree, settle
         self._journal = (journal or Journal()).of(round_.id)
         self._random = random or default_random()
         if self.roster.sites.get(name) != key.public:
@@ -143,7 +146,7 @@ class SiteRound:
                 raise
             raise _refused("a message of the hub has a wrong form", "the message as the protocol has it") from None
         self._journal.put(message.kind, digest + found)
-        for name in {"all shares": ("secrets", "reading"), "signatures": ("held",)}.get(message.kind, ()):
+        for name in {"all shares": ("secrets", READING), "signatures": ("held",)}.get(message.kind, ()):
             self._journal.drop(name)
         return bytes(found)
 
@@ -152,6 +155,8 @@ class SiteRound:
     def _begin(self, message: Message) -> bytes:
         if message.body != self.round.plan:
             raise _refused("the plan is another than the one that was agreed to", "the plan of this round")
+        if self._agree is not None:
+            self._agree()
         channel, mask = AgreementKey.generate(self._random), AgreementKey.generate(self._random)
         seed = self._random.bytes(_SECRET)
         self._journal.put("secrets", channel.secret + mask.secret + seed)
@@ -173,7 +178,7 @@ class SiteRound:
         return self._pack("shares", bundle(sealed), to=others)
 
     def _all_shares(self, message: Message) -> bytes:
-        if self._journal.get("reading") is not None:
+        if self._journal.get(READING) is not None:
             raise _refused("this site was stopped while it read its rows", "a new round, under a new charge")
         keys = _keys_of(self.round, self._kept("keys"))
         members = _in_order(self.roster, message.fields["of"], keys)
@@ -190,7 +195,7 @@ class SiteRound:
             except WrongKey:
                 raise _refused(f"the share of {name!r} can't be opened", "the share as its site sent it") from None
         # from here on rows are read: whatever happens, they are not read again in this round
-        self._journal.put("reading", b"")
+        self._journal.put(READING, b"")
         numbers = encoded(self._values(), words=self.round.words)
         if len(numbers) != self.round.numbers:
             raise _refused(f"this site has {len(numbers)} numbers, and the round {self.round.numbers}", "a plan of that size")
@@ -200,6 +205,8 @@ class SiteRound:
         view = _view(self._kept("keys"), members)
         self._journal.put("held", bundle([view.encode(), *(held[name] for name in members)]))
         self._journal.put("members", canonical_json(members).encode())
+        if self._settle is not None:
+            self._settle()
         return self._pack("masked", numbers.astype("<u8").tobytes(), view=view)
 
     def _survivors(self, message: Message) -> bytes:
