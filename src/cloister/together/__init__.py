@@ -6,6 +6,7 @@
     shamir.py    secrets in shares
     journal.py   what a party keeps on disk, so that there is one answer to one message
     accounting.py  what a request can cost a person, worked out by a site itself
+    reading.py   a request read from its text
     site.py      one owner's table, with the owner's ledger and policy
     joint.py     a table at several sites, asked like any other
 
