@@ -21,11 +21,12 @@ For the blocks that sessions measure the bound is what the hub charges: the part
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
-from math import comb
+from math import comb, lcm, prod
 from typing import Any, TypeAlias
 
 from cloister.errors import UnsupportedQuery
@@ -36,7 +37,7 @@ from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, RangeSums
 
 Powers: TypeAlias = tuple[int, ...]
-Polynomial: TypeAlias = dict[Powers, Fraction]
+Polynomial: TypeAlias = dict[Powers, int]
 _MOST_COLUMNS = 4
 """In one vector: more have too many patterns of missing values to look at each."""
 
@@ -173,13 +174,24 @@ def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping
     box = [(declared.columns[name].low_code, declared.columns[name].high_code) for name in present]
     polynomials = [_polynomial(each, aggregates, present, box) for each in vectors]
     degrees = [max((powers[axis] for each in polynomials for powers in each), default=0) for axis in range(len(present))]
-    epsilon, doubled = defaultdict[Powers, Fraction](Fraction), defaultdict[Powers, Fraction](Fraction)
+    places = list(product(*(range(degree + 1) for degree in degrees)))
+    ways = [_ways(degree, high - low) for degree, (low, high) in zip(degrees, box, strict=True)]
+    whole = prod(_common(degree) for degree in degrees)
+    absolute, squares = (
+        defaultdict[Any, list[int]](lambda: [0] * len(places)),
+        defaultdict[Any, list[int]](lambda: [0] * len(places)),
+    )
     for integers, polynomial in zip(vectors, polynomials, strict=True):
-        for place, coefficient in _bernstein(polynomial, degrees, [high - low for low, high in box]):
-            loss = _loss(integers.law, abs(coefficient), coefficient**2)
-            epsilon[place] += loss.epsilon
-            doubled[place] += loss.doubled_rho
-    return Loss(max(epsilon.values()), max(doubled.values()))
+        for at, place in enumerate(places):
+            coefficient = _bernstein(polynomial, place, ways)
+            absolute[integers.law][at] += abs(coefficient)
+            squares[integers.law][at] += coefficient**2
+    losses = [Loss() for _ in places]
+    for law, found in absolute.items():
+        ones, others = _loss(law, Fraction(1, whole), Fraction(0)), _loss(law, Fraction(0), Fraction(1, whole**2))
+        for at, (l1, l2_squared) in enumerate(zip(found, squares[law], strict=True)):
+            losses[at] += Loss(ones.epsilon * l1, others.doubled_rho * l2_squared)
+    return Loss(max(each.epsilon for each in losses), max(each.doubled_rho for each in losses))
 
 
 def _polynomial(
@@ -187,17 +199,18 @@ def _polynomial(
 ) -> Polynomial:
     """What one row adds, in the codes less the lowest of each column."""
     assert isinstance(integers.map, Combination)
-    total = defaultdict[Powers, Fraction](Fraction)
+    total = defaultdict[Powers, int](int)
     for name, coefficient in integers.map.parts:
         aggregate = aggregates[name]
         if not _columns_of(aggregate) <= set(present):
             continue  # a value is missing: such a row adds nothing
-        terms: Polynomial = {(0,) * len(present): Fraction(coefficient)}
+        terms: Polynomial = {(0,) * len(present): coefficient}
         for column, offset in aggregate.factors if aggregate.kind == "sum" else ():
             axis = present.index(column)
-            shift, grown = box[axis][0] - offset, defaultdict[Powers, Fraction](Fraction)
+            shift, grown = box[axis][0] - offset, defaultdict[Powers, int](int)
             for powers, value in terms.items():
-                grown[powers] += value * shift
+                if shift:
+                    grown[powers] += value * shift
                 grown[(*powers[:axis], powers[axis] + 1, *powers[axis + 1 :])] += value
             terms = grown
         for powers, value in terms.items():
@@ -205,17 +218,20 @@ def _polynomial(
     return dict(total)
 
 
-def _bernstein(polynomial: Polynomial, degrees: list[int], widths: list[int]) -> Iterator[tuple[Powers, Fraction]]:
-    """The Bernstein coefficients of these degrees on the box of these widths: Σ_k Π C(i, k)/C(n, k)·Wᵏ·a_k over k ≤ i."""
-    for place in product(*(range(degree + 1) for degree in degrees)):
-        value = Fraction(0)
-        for powers, coefficient in polynomial.items():
-            value += coefficient * _weight(place, powers, degrees, widths)
-        yield place, value
+def _bernstein(polynomial: Polynomial, place: Powers, ways: list[list[list[int]]]) -> int:
+    """A Bernstein coefficient, Σ_k Π C(i, k)/C(n, k)·Wᵏ·a_k over k ≤ i, times the common multiples of the C(n, k)."""
+    return sum(
+        coefficient * prod(way[i][k] for way, i, k in zip(ways, place, powers, strict=True))
+        for powers, coefficient in polynomial.items()
+    )
 
 
-def _weight(place: Powers, powers: Powers, degrees: Iterable[int], widths: Iterable[int]) -> Fraction:
-    found = Fraction(1)
-    for i, k, n, width in zip(place, powers, degrees, widths, strict=True):
-        found *= Fraction(comb(i, k) * width**k, comb(n, k))
-    return found
+@lru_cache(maxsize=256)
+def _ways(degree: int, width: int) -> list[list[int]]:
+    """C(i, k)/C(n, k)·Wᵏ times the least common multiple of all C(n, k), for each i and k of one axis."""
+    whole = _common(degree)
+    return [[comb(i, k) * width**k * (whole // comb(degree, k)) for k in range(degree + 1)] for i in range(degree + 1)]
+
+
+def _common(degree: int) -> int:
+    return lcm(*(comb(degree, k) for k in range(degree + 1)))

@@ -172,7 +172,7 @@ class SiteRound:
         shares = [split(secret, threshold, points, self._random) for secret in (seed, mask.secret)]
         texts = {name: b"".join(each[self.roster.points[name]] for each in shares) for name in keys}
         self._journal.put("secrets", channel.secret + mask.secret + seed + texts[self.name])
-        self._journal.put("keys", message.body)
+        self._journal.put("keys", hashlib.sha256(message.body).digest() + canonical_json(keys).encode())
         others = [name for name in keys if name != self.name]
         sealed = [self._channel(channel, keys, self.name, name).encrypt(texts[name], []) for name in others]
         return self._pack("shares", bundle(sealed), to=others)
@@ -180,7 +180,8 @@ class SiteRound:
     def _all_shares(self, message: Message) -> bytes:
         if self._journal.get(READING) is not None:
             raise _refused("this site was stopped while it read its rows", "a new round, under a new charge")
-        keys = _keys_of(self.round, self._kept("keys"))
+        kept = self._kept("keys")  # their signatures were checked when they were kept
+        keys = json.loads(kept[32:])
         members = _in_order(self.roster, message.fields["of"], keys)
         _check_quorum(self.roster, members)
         others = [name for name in members if name != self.name]
@@ -202,7 +203,7 @@ class SiteRound:
         add_mask(numbers, _stream_key(self.round, seed))
         for name in others:
             _add_common_mask(numbers, self.round, mask, keys, self.name, name)
-        view = _view(self._kept("keys"), members)
+        view = _view(kept[:32], members)
         self._journal.put("held", bundle([view.encode(), *(held[name] for name in members)]))
         self._journal.put("members", canonical_json(members).encode())
         if self._settle is not None:
@@ -222,8 +223,11 @@ class SiteRound:
         own = unpack(self._kept("survivors")[32:], "signed", self.round.id, self.roster.sites)
         survivors = list(own.fields["survivors"])
         allowed = {name: self.roster.sites[name] for name in survivors}
-        signed = [unpack(each, "signed", self.round.id, allowed) for each in unbundled(message.body)]
-        equal = {each.sender for each in signed if each.fields == own.fields}
+        equal = {self.name}
+        for each in unbundled(message.body):
+            if len(equal) < self.roster.threshold:
+                found = unpack(each, "signed", self.round.id, allowed)
+                equal |= {found.sender} if found.fields == own.fields else set()
         if len(equal) < self.roster.threshold:
             raise _refused(
                 f"{len(equal)} sites signed the set of survivors that this one did, and {self.roster.threshold} must",
@@ -321,7 +325,7 @@ class HubRound:
             self._messages = dict.fromkeys(answered, self._pack("all keys", body))
         elif step == "all keys":
             self._members, self.awaited = answered, answered
-            self._view = _view(self._kept_keys, answered)
+            self._view = _view(hashlib.sha256(self._kept_keys).digest(), answered)
             to = {name: dict(zip(found.fields["to"], unbundled(found.body), strict=True)) for name, (_, found) in taken.items()}
             self._messages = {
                 name: self._pack("all shares", bundle(to[other][name] for other in answered if other != name), of=answered)
@@ -473,8 +477,9 @@ def _check_quorum(roster: Roster, names: Iterable[str]) -> None:
 
 
 def _view(keys: bytes, members: Sequence[str]) -> str:
-    """What a site was told of the others: it says so with its numbers and signs it with the survivors."""
-    return hashlib.sha256(hashlib.sha256(keys).digest() + canonical_json(list(members)).encode()).hexdigest()
+    """What a site was told of the others (a digest of their keys, and who sent shares): it says so with its numbers and signs it
+    with the survivors."""
+    return hashlib.sha256(keys + canonical_json(list(members)).encode()).hexdigest()
 
 
 def _commitment(round_: Round, seed: bytes) -> str:

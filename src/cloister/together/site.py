@@ -138,6 +138,7 @@ class SitePart:
     site: Site
     rows: Answering
     declared: PrivateTable | Relation = field(init=False)
+    _last: tuple[NoisedRequest, Guarantee] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.declared = self.rows.declaration  # type: ignore[attr-defined]
@@ -187,7 +188,9 @@ class SitePart:
 
     def _agreed(self, request: NoisedRequest) -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
-        site, cost = self.site, cost_of(request, self.declared)
+        site, last, plain = self.site, self._last, request.under("")
+        cost = last[1] if last is not None and last[0] == plain else cost_of(request, self.declared)
+        self._last = (plain, cost)  # it is asked for before the charge, and again under it
         why = None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request))
         if why is not None:
             raise AccessDenied(f"The site {site.name!r} denied a request", why=why, instead="a request that its owner allows")
