@@ -13,16 +13,19 @@ from hypothesis import strategies as some
 import cloister as cl
 from cloister.noise import DiscreteLaplace, SummedNoise
 from cloister.noise.laws import law_plain
-from cloister.tables import Aggregation, And, Between, Column, Compare, In, IsNull, Like, Literal, Not, Or
+from cloister.tables import Aggregate, Aggregation, And, Between, Column, Compare, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import cost_of
 from cloister.together.reading import request_from
-from tests.session.test_parts import answers, centres, models
+from tests.session.test_parts import COLUMNS, answers, centres, models
 from tests.together.joint_tables import joint_of, session_of, sites_of, watched
 from tests.together.test_joint import synthetic
 
 SUMMED = SummedNoise(parts=[(DiscreteLaplace(scale=10), "4/3")])
 ROWS = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
+
+
+ANY: dict[str, Any] = {}
 
 
 def request_where(where: Any) -> NoisedRequest:
@@ -45,9 +48,9 @@ def test_every_request_of_the_panel_is_read_and_costs_the_same(budget: Any, spen
     for request in seen:
         if request in relations:
             with pytest.raises(cl.UnsupportedQuery, match="about a relation"):
-                request_from(request.canonical())
+                request_from(request.canonical(), COLUMNS)
             continue
-        found = request_from(request.canonical())
+        found = request_from(request.canonical(), COLUMNS)
         assert found.canonical() == request.canonical()
         assert cost_of(found, sites[0].table) == cost_of(request, sites[0].table)
 
@@ -74,7 +77,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("where", CONDITIONS, ids=lambda each: type(each).__name__)
 def test_conditions_are_read(where: Any) -> None:
     text = request_where(where).canonical()
-    assert request_from(text).canonical() == text
+    assert request_from(text, ANY).canonical() == text
 
 
 def test_what_is_not_the_one_text_is_refused() -> None:
@@ -90,7 +93,7 @@ def test_what_is_not_the_one_text_is_refused() -> None:
     ):
         assert changed != text
         with pytest.raises(cl.UnsupportedQuery, match="was not read"):
-            request_from(changed)
+            request_from(changed, ANY)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_what_is_not_the_one_text_is_refused() -> None:
 def test_other_texts_are_refused(change: dict[str, Any], words: str) -> None:
     told = {**json.loads(request_where(None).canonical()), **change}
     with pytest.raises(cl.UnsupportedQuery, match=words):
-        request_from(json.dumps(told, sort_keys=True, separators=(",", ":")))
+        request_from(json.dumps(told, sort_keys=True, separators=(",", ":")), ANY)
 
 
 def test_conditions_that_go_too_deep_are_refused() -> None:
@@ -120,11 +123,23 @@ def test_conditions_that_go_too_deep_are_refused() -> None:
     for _ in range(300):
         told["aggregations"][0]["where"] = ["not", told["aggregations"][0]["where"]]
     with pytest.raises(cl.UnsupportedQuery):
-        request_from(json.dumps(told, sort_keys=True, separators=(",", ":")))
+        request_from(json.dumps(told, sort_keys=True, separators=(",", ":")), ANY)
 
 
 @settings(max_examples=100, deadline=None)
 @given(some.text(max_size=200))
 def test_garbage_is_refused(text: str) -> None:
     with pytest.raises(cl.UnsupportedQuery, match="was not read"):
-        request_from(text)
+        request_from(text, ANY)
+
+
+def test_a_column_that_the_site_does_not_declare_is_refused() -> None:
+    total = NoisedRequest(
+        table="people",
+        aggregations=(Aggregation(None, aggregates=(Aggregate("sum", "sum", (("age", 17),)),)),),
+        integers=(Integers("sum", Combination((("sum", 3),), width=219), DiscreteLaplace(scale=10)),),
+        cells=Cells(),
+    )
+    assert request_from(total.canonical(), COLUMNS) == total
+    with pytest.raises(cl.UnsupportedQuery, match="not declared"):
+        request_from(total.canonical(), ANY)

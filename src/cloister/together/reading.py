@@ -26,6 +26,7 @@ from cloister.tables import (
     Binned,
     Column,
     Compare,
+    Domain,
     Expression,
     In,
     IsNull,
@@ -40,21 +41,21 @@ from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Intege
 LONGEST = 1 << 24
 """Characters of a request."""
 _DEEPEST = 200
-_ANY_WIDTH = 1 << 63
 
 
-def request_from(text: str) -> NoisedRequest:
-    """The request that has this text; `UnsupportedQuery` for a text that no request has, or of a kind that is not read.
+def request_from(text: str, columns: Mapping[str, Domain]) -> NoisedRequest:
+    """The request that has this text, about a table with these columns; `UnsupportedQuery` for a text that no request has, or of
+    a kind that is not read. How far one row moves a number is not in the text: it follows from the declared columns.
 
     >>> rows = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
     >>> request = NoisedRequest(table="people", aggregations=(Aggregation(None),), integers=(rows,), cells=Cells(), charge="7")
-    >>> request_from(request.canonical()).canonical() == request.canonical()
+    >>> request_from(request.canonical(), {}) == request
     True
     """
     if len(text) > LONGEST:
         raise _refused("it is too long")
     try:
-        found = _request(json.loads(text))
+        found = _request(json.loads(text), columns)
         same = found.canonical() == text
     except CloisterError:
         raise
@@ -65,15 +66,17 @@ def request_from(text: str) -> NoisedRequest:
     return found
 
 
-def _request(told: Mapping[str, Any]) -> NoisedRequest:
+def _request(told: Mapping[str, Any], columns: Mapping[str, Domain]) -> NoisedRequest:
     if told["format"] != 1:
         raise _refused("it is of another format")
     if not isinstance(told["table"], str):
         raise _refused("it is about a relation")
+    aggregations = tuple(_aggregation(each) for each in told["aggregations"])
+    largest = {each.name: _largest(each, columns) for aggregation in aggregations for each in aggregation.aggregates}
     return NoisedRequest(
         table=told["table"],
-        aggregations=tuple(_aggregation(each) for each in told["aggregations"]),
-        integers=tuple(Integers(each["name"], _map(each), _law(each["noise"])) for each in told["integers"]),
+        aggregations=aggregations,
+        integers=tuple(Integers(_text(each["name"]), _map(each, largest), _law(each["noise"])) for each in told["integers"]),
         cells=Cells(tuple(KeyCodes(_whole(first), _whole(size), _kept(kept)) for first, size, kept in told["cells"])),
         hierarchies=tuple(
             Hierarchy(
@@ -118,10 +121,16 @@ def _key(told: Any) -> Any:
     raise _refused(f"it has a key of the kind {kind!r}")
 
 
-def _map(told: Mapping[str, Any]) -> Combination | RangeSums | LevelSums:
-    """How far one row moves a combination is not in the text: it is added up in as many bits as it takes."""
+def _largest(aggregate: Aggregate, columns: Mapping[str, Domain]) -> int:
+    if any(name not in columns for name, _ in aggregate.factors):
+        raise _refused("it is about a column that is not declared")
+    return aggregate.largest(columns)
+
+
+def _map(told: Mapping[str, Any], largest: Mapping[str, int]) -> Combination | RangeSums | LevelSums:
     if told["map"] == "combination":
-        return Combination(tuple((_text(name), _whole(coefficient)) for name, coefficient in told["parts"]), width=_ANY_WIDTH)
+        parts = tuple((_text(name), _whole(coefficient)) for name, coefficient in told["parts"])
+        return Combination(parts, width=sum(abs(coefficient) * largest[name] for name, coefficient in parts))
     if told["map"] == "levels":
         return LevelSums(_whole(told["hierarchy"]), bool(told["apart"]), bool(told["total"]))
     if told["map"] == "ranges":

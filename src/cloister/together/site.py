@@ -27,6 +27,7 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal
+from cloister.together.reading import request_from
 from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
 
@@ -138,7 +139,7 @@ class SitePart:
     site: Site
     rows: Answering
     declared: PrivateTable | Relation = field(init=False)
-    _last: tuple[NoisedRequest, Guarantee] | None = field(init=False, default=None)
+    _last: tuple[str, Guarantee] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.declared = self.rows.declaration  # type: ignore[attr-defined]
@@ -165,10 +166,12 @@ class SitePart:
                 why="the plan is about another request",
                 instead="the request of the plan",
             )
-        compiled = self.rows.compiled(request)
+        # what is signed is what is done; relations are not read yet
+        read = request_from(request.canonical(), self.declared.columns) if isinstance(request.table, str) else request
+        compiled = self.rows.compiled(read)
 
         def agree() -> None:
-            cost = self._agreed(request)
+            cost = self._agreed(read)
             held.append(site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, rerun=False))
 
         def settle() -> None:
@@ -179,7 +182,7 @@ class SitePart:
             site.name,
             site._key,
             round_,
-            lambda: self._numbers(round_, request, compiled),
+            lambda: self._numbers(round_, read, compiled),
             agree=agree,
             settle=settle,
             journal=site.journal,
@@ -188,9 +191,9 @@ class SitePart:
 
     def _agreed(self, request: NoisedRequest) -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
-        site, last, plain = self.site, self._last, request.under("")
-        cost = last[1] if last is not None and last[0] == plain else cost_of(request, self.declared)
-        self._last = (plain, cost)  # it is asked for before the charge, and again under it
+        site, last, text = self.site, self._last, request.under("").canonical()
+        cost = last[1] if last is not None and last[0] == text else cost_of(request, self.declared)
+        self._last = (text, cost)  # it is asked for before the charge, and again under it
         why = None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request))
         if why is not None:
             raise AccessDenied(f"The site {site.name!r} denied a request", why=why, instead="a request that its owner allows")
