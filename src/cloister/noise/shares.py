@@ -30,9 +30,9 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise.gaussian import DiscreteGaussian
-from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
+from cloister.noise.polya import PolyaDifference
 from cloister.noise.random import Random, check_count
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_positive
@@ -46,10 +46,8 @@ LEAST_SHARE = 2
 """The least σ of a Gaussian share, in steps."""
 _GROWN = 1 + Fraction(1, 2**20)
 """By what factor Gaussian shares are larger than their part of the variance, to pay for τ."""
-_WIDEST = 10**6
 _MOST_TERMS = 64
 _MOST_PARTS, _MOST_NUMBER = 64, 10**6
-_BATCH = 1 << 18
 
 
 @dataclass(frozen=True, init=False)
@@ -99,9 +97,7 @@ class SummedNoise:
     def sample(self, n: int, *, random: Random | None = None) -> NDArray[Any]:
         """`n` independent draws, exactly of this law.
 
-        A fraction of a Laplace law is drawn by rejection: a geometric number j is kept with the probability Π_{i<j} (r + i)/(i +
-        1), a product of coins with rational bias, which makes it negative binomial of shape r. It takes about scale^(1 − r)
-        tries.
+        A fraction of a Laplace law is the difference of two Pólya numbers (`cloister.noise.polya`).
 
         >>> SummedNoise(parts=[(DiscreteLaplace(scale=10), "1/3")]).sample(5).dtype
         dtype('int64')
@@ -114,8 +110,63 @@ class SummedNoise:
             rest = number - math.floor(number)
             if rest:
                 assert isinstance(law, DiscreteLaplace)
-                total = total + _polya(law.scale, rest, wanted, drawn) - _polya(law.scale, rest, wanted, drawn)
+                total = total + PolyaDifference(scale=law.scale, shape=rest).draw(wanted, drawn)
         return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseShares:
+    """A law of noise in shares of several parties, of whom up to `missing` may be absent, or know their own share and tell it.
+
+    Guarantee: that of the law, towards anyone who knows the shares of up to `missing` parties, absent ones among them. Proof: at
+    least `parties` − `missing` shares are unknown, and they add up to noise that promises what the law promises (`laplace_share`,
+    `gaussian_share`). All else in the sum is independent of the rows: adding it is post-processing. ∎ Parties follow the
+    protocol: one that adds nothing counts as missing.
+
+    >>> shares = NoiseShares(law=DiscreteLaplace(scale=10), parties=5, missing=1)
+    >>> shares.share, shares.total(4)
+    (SummedNoise(parts=((DiscreteLaplace(scale='10'), Fraction(1, 4)),)), DiscreteLaplace(scale='10'))
+    >>> round(shares.total(5).variance / shares.law.variance, 6)
+    1.25
+    """
+
+    law: Whole
+    parties: int
+    missing: int = 0
+    coordinates: int = 1
+    """How many numbers have noise of Gaussian laws under one promise: all that one person can change."""
+
+    def __post_init__(self) -> None:
+        _checked(self.parties)
+        if isinstance(self.missing, bool) or not isinstance(self.missing, int) or not 0 <= self.missing < self.parties:
+            raise InvalidParameter(
+                f"missing={self.missing!r} is invalid",
+                why=f"of {self.parties} parties at least one must be honest and present",
+                instead=f"missing={max(0, (self.parties - 1) // 3)}",
+            )
+
+    @property
+    def share(self) -> SummedNoise | DiscreteGaussian:
+        """What each party adds."""
+        least = self.parties - self.missing
+        if isinstance(self.law, DiscreteLaplace):
+            return laplace_share(self.law, least)
+        return gaussian_share(self.law, least, coordinates=self.coordinates)
+
+    def total(self, present: int) -> Whole | SummedNoise:
+        """The law that is in the sum when so many parties added their share: what was asked for, and the surplus."""
+        least = self.parties - self.missing
+        if not least <= present <= self.parties:
+            raise InvalidParameter(
+                f"present={present!r} is invalid",
+                why=f"the shares are sized for {least} to {self.parties} parties",
+                instead=f"present={self.parties}",
+            )
+        if isinstance(self.law, DiscreteLaplace):
+            return self.law if present == least else SummedNoise(parts=[(self.law, Fraction(present, least))])
+        share = self.share
+        assert isinstance(share, DiscreteGaussian)
+        return SummedNoise(parts=[(share, present)])
 
 
 def laplace_share(law: DiscreteLaplace, number: int) -> SummedNoise:
@@ -170,38 +221,3 @@ def _checked(number: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_NUMBER:
         raise InvalidParameter(f"number={number!r} is invalid", why="it is how many parties add a share", instead="number=3")
     return number
-
-
-def _polya(scale: Fraction, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
-    """`n` negative binomial numbers of a shape below 1: P(j) ∝ Γ(j + r)/(Γ(r)·j!)·e^(−j/scale)."""
-    if scale > _WIDEST:
-        raise InvalidParameter(
-            f"A share of noise of scale {float(scale):.6g} is not supported",
-            why=f"drawing it exactly takes too many tries beyond {_WIDEST:,}",
-            instead="a larger spend=, or a coarser step=",
-        )
-    law = inversion(decay=1 / scale, power=1, two_sided=False)
-    tries = float(max(scale, Fraction(1))) ** float(1 - shape)
-    found: list[NDArray[np.int64]] = []
-    missing = n
-    while missing:
-        kept = _kept(law, shape, min(_BATCH, int(1.2 * missing * tries) + 64), random)[:missing]
-        missing -= len(kept)
-        found.append(kept)
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-
-
-def _kept(law: Inversion, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
-    """Those of `n` geometric numbers that all of their coins keep, in the order of the draws."""
-    numbers = np.asarray(law.draw(n, random), dtype=np.int64)
-    kept = np.ones(n, dtype=bool)
-    tossing = np.flatnonzero(numbers > 0)
-    step = 0
-    while tossing.size:
-        bound = shape.denominator * (step + 1)
-        heads = random.below(bound, tossing.size) < shape.numerator + step * shape.denominator
-        kept[tossing[~heads]] = False
-        step += 1
-        tossing = tossing[heads]
-        tossing = tossing[numbers[tossing] > step]
-    return numbers[kept]
