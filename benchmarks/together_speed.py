@@ -75,20 +75,24 @@ def summed(sites: int, numbers: int, missing: int, dropped: int) -> tuple[float,
 def noise_in_shares() -> None:
     """A million shares of noise at one of 20 sites, and how wide the noise of all of them is."""
     law = DiscreteLaplace(scale=1000)
-    shares, random = NoiseShares(law=law, parties=20, missing=2), Random()
+    shares, random = NoiseShares(law=law, parties=20, honest=16), Random()
     begun = time.process_time()
     shares.share.sample(MILLION, random=random)
     seconds = (time.process_time() - begun) * 10**6 / MILLION
     report(
-        "a million shares of Laplace noise, seconds", seconds, 1.5, "scale 1,000, 20 sites of which 2 may be missing", most=True
+        "a million shares of Laplace noise, seconds",
+        seconds,
+        1.5,
+        "scale 1,000, 20 sites of which 2 may collude and 2 drop out",
+        most=True,
     )
-    for five, limit in (((5, 1), 1.25), ((10, 3), 10 / 7)):
-        sites, missing = five
-        shares = NoiseShares(law=law, parties=sites, missing=missing)
+    for sites, honest in ((5, 3), (10, 4), (10, 7)):
+        limit = sites / honest
+        shares = NoiseShares(law=law, parties=sites, honest=honest)
         total = sum(shares.share.sample(40_000, random=random) for _ in range(sites))
         found = float(np.var(np.asarray(total, dtype=np.float64))) / law.variance
-        detail = f"variance over one central noise: N/(N − t) = {limit:.3f}, against {sites} for noise at each site"
-        report(f"noise of {sites} sites of which {missing} may be missing", found / limit, 1.05, detail, most=True)
+        detail = f"variance over one central noise: {sites}/{honest} = {limit:.3f}, against {sites} for noise at each site"
+        report(f"noise of {sites} sites, {honest} of them honest and present", found / limit, 1.05, detail, most=True)
 
 
 if __name__ == "__main__":

@@ -148,10 +148,8 @@ def spread(joint: cl.Session) -> None:
             found[sex].append(count)
     measured = statistics.fmean(statistics.variance(counts) for counts in found.values())
     central = DiscreteLaplace(scale=10).variance
-    detail = (
-        f"over N/(N − t) = 1.25 times a central noise's variance (5 times for noise at each site); {2 * len(found['F'])} counts"
-    )
-    report("noise of a count over 5 sites of which one may be missing", measured / central / 1.25, 1.3, detail, most=True)
+    detail = f"over N/(quorum − t) = 5/3 of a central variance, against 5 for noise at each site; {2 * len(found['F'])} counts"
+    report("noise of a count over 5 sites of which one may be missing", measured / central / (5 / 3), 1.3, detail, most=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 OWNERS = 5
-COLOURS = {"at each owner": "#c9714f", "in shares, one may be missing": "#3f6c8f", "central": "#8a9a5b"}
+COLOURS = {"at each owner": "#c9714f", "in shares, one may collude, one drop out": "#3f6c8f", "central": "#8a9a5b"}
 FACTORS = (5, 10, 100)
 
 
@@ -18,8 +18,8 @@ def variances() -> alt.Chart:
     """By the number of owners."""
     rows = [
         {"owners": owners, "variance": value, "noise": name}
-        for owners in range(2, 21)
-        for name, value in zip(COLOURS, (owners, owners / (owners - 1), 1), strict=True)
+        for owners in range(4, 21)
+        for name, value in zip(COLOURS, (owners, owners / (owners - 2), 1), strict=True)
     ]
     return (
         alt.Chart(alt.Data(values=rows))

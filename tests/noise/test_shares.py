@@ -138,29 +138,29 @@ def test_a_share_may_be_wide() -> None:
     assert laplace_share(DiscreteLaplace(scale=10**30), 3).sample(1, random=Random.deterministic(1)).dtype == object
 
 
-@pytest.mark.parametrize(("parties", "missing"), [(3, 0), (5, 1), (10, 3), (4, 3)])
+@pytest.mark.parametrize(("parties", "honest"), [(3, 3), (5, 3), (10, 4), (4, 1)])
 @pytest.mark.parametrize("law", [DiscreteLaplace(scale=12), DiscreteGaussian(scale=12, sensitivity=3)])
-def test_shares_are_sized_for_those_who_are_there_at_least(law: Any, parties: int, missing: int) -> None:
-    shares, least = NoiseShares(law=law, parties=parties, missing=missing), parties - missing
-    assert shares.total(least).variance == pytest.approx(law.variance, rel=2e-6)
-    assert shares.total(least).variance >= law.variance * (1 - 1e-12)
-    assert shares.total(parties).variance == pytest.approx(law.variance * parties / least, rel=2e-6)
-    assert shares.share.variance * least == pytest.approx(law.variance, rel=2e-6)
-    for present in (least - 1, parties + 1):
+def test_shares_are_sized_for_those_who_are_honest_at_least(law: Any, parties: int, honest: int) -> None:
+    shares = NoiseShares(law=law, parties=parties, honest=honest)
+    assert shares.total(honest).variance == pytest.approx(law.variance, rel=2e-6)
+    assert shares.total(honest).variance >= law.variance * (1 - 1e-12)
+    assert shares.total(parties).variance == pytest.approx(law.variance * parties / honest, rel=2e-6)
+    assert shares.share.variance * honest == pytest.approx(law.variance, rel=2e-6)
+    for present in (honest - 1, parties + 1):
         with pytest.raises(cl.InvalidParameter, match="sized for"):
             shares.total(present)
 
 
 @pytest.mark.parametrize("law", [DiscreteLaplace(scale=6), DiscreteGaussian(scale=6)])
 def test_the_shares_of_all_have_the_law_with_the_surplus(law: Any) -> None:
-    shares, random = NoiseShares(law=law, parties=4, missing=2), Random.deterministic(9)
+    shares, random = NoiseShares(law=law, parties=4, honest=2), Random.deterministic(9)
     drawn = sum(shares.share.sample(DRAWS, random=random) for _ in range(4))
     total = shares.total(4)
     assert isinstance(total, SummedNoise)
     check_law(np.asarray(drawn), total)
 
 
-@pytest.mark.parametrize("missing", [-1, 3, 4, True, "1"])
-def test_someone_must_be_honest_and_present(missing: Any) -> None:
+@pytest.mark.parametrize("honest", [-1, 0, 4, True, "1"])
+def test_someone_must_be_honest_and_present(honest: Any) -> None:
     with pytest.raises(cl.InvalidParameter, match="honest and present"):
-        NoiseShares(law=DiscreteLaplace(scale=6), parties=3, missing=missing)
+        NoiseShares(law=DiscreteLaplace(scale=6), parties=3, honest=honest)

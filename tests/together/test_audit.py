@@ -62,7 +62,7 @@ def test_shares_for_more_sites_than_there_are_are_caught(runs: int, monkeypatch:
 
     def too_small(round_: Any, request: Any) -> Iterator[tuple[Any, NoiseShares]]:
         for each in request.integers:
-            yield each, NoiseShares(law=each.law, parties=6)
+            yield each, NoiseShares(law=each.law, parties=6, honest=6)
 
     monkeypatch.setattr(site, "shares_of", too_small)
     result = audit(counts(cl.PureDP(1), 1), ONE_MORE, AS_MANY, runs=runs, random=Random.deterministic(63))

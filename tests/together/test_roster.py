@@ -6,35 +6,39 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cloister as cl
 from cloister.crypto import SigningKey
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, SummedNoise
+from cloister.noise.shares import NoiseShares, rho_of_sum
 from cloister.together import Roster, SignedRoster
+from tests.noise.test_shares import chances
 from tests.together.parties import HUB_KEY, keys_of, roster_of
 
 
 @pytest.mark.parametrize(
-    ("count", "missing", "threshold", "quorum"),
+    ("count", "missing", "threshold", "quorum", "honest"),
     [
-        (3, 0, 2, 3),
-        (3, 1, 3, 3),
-        (4, 1, 3, 3),
-        (5, 1, 4, 4),
-        (5, 3, 5, 5),
-        (10, 0, 6, 10),
-        (10, 3, 7, 7),
-        (10, 5, 8, 8),
-        (100, 33, 67, 67),
+        (3, 0, 2, 3, 3),
+        (3, 1, 3, 3, 2),
+        (4, 1, 3, 3, 2),
+        (5, 1, 4, 4, 3),
+        (5, 3, 5, 5, 2),
+        (10, 0, 6, 10, 10),
+        (10, 3, 7, 7, 4),
+        (10, 5, 8, 8, 3),
+        (100, 33, 67, 67, 34),
     ],
 )
-def test_the_least_threshold_is_taken(count: int, missing: int, threshold: int, quorum: int) -> None:
+def test_the_least_threshold_is_taken(count: int, missing: int, threshold: int, quorum: int, honest: int) -> None:
     if count > 26:
         sites = {f"site {place}": place.to_bytes(32, "big") for place in range(1, count + 1)}
         roster = Roster(sites=sites, hub=HUB_KEY.public, missing=missing)
     else:
         roster = roster_of(count, missing)
-    assert (roster.threshold, roster.quorum) == (threshold, quorum)
+    assert (roster.threshold, roster.quorum, roster.honest) == (threshold, quorum, honest)
     with pytest.raises(cl.InvalidDeclaration, match="two different sets of survivors could both be signed"):
         Roster(sites=roster.sites, hub=roster.hub, missing=missing, threshold=threshold - 1)
 
@@ -46,6 +50,35 @@ def test_no_two_sets_can_be_signed_and_no_two_seeds_opened(count: int) -> None:
         threshold = roster_of(count, missing).threshold
         for first in range(count - missing + 1):
             assert not (first + missing >= threshold and (count - missing - first) + missing >= threshold)
+
+
+@pytest.mark.parametrize("count", range(3, 11))
+def test_what_no_colluder_knows_promises_what_was_asked_for(count: int) -> None:
+    """The hub leaves out as many honest sites as it may, and knows the noise of all colluders: what is unknown is quorum − t
+    shares. Their ε is read off the exact law, their ρ is that of a sum of so many."""
+    laplace, gauss = DiscreteLaplace(scale=10), DiscreteGaussian(scale=30)
+    for missing in range(count - 1):
+        for threshold in range(roster_of(count, missing).threshold, count + 1):
+            roster = roster_of(count, missing, threshold=threshold)
+            unknown = roster.quorum - missing
+            assert unknown >= 2
+            [(law, number)] = roster.noise(laplace).share.parts  # type: ignore[union-attr]
+            found = chances(SummedNoise(parts=[(law, number * unknown)]))
+            assert max(np.log(found[:60] / found[1:61])) < 0.1 + 1e-9
+            share = roster.noise(gauss).share
+            assert isinstance(share, DiscreteGaussian)
+            assert rho_of_sum(share, unknown) <= gauss.guarantee.rho
+
+
+def test_shares_for_all_who_are_not_missing_are_too_small() -> None:
+    """BROKEN ON PURPOSE: shares for N − t sites, where the hub chooses which t of the honest ones drop out."""
+    roster, law = roster_of(10, 3), DiscreteLaplace(scale=10)
+    [(part, number)] = NoiseShares(law=law, parties=10, honest=7).share.parts  # type: ignore[union-attr]
+    found = chances(SummedNoise(parts=[(part, number * roster.honest)]))
+    assert max(np.log(found[:60] / found[1:61])) > 0.47
+    share = NoiseShares(law=DiscreteGaussian(scale=30), parties=10, honest=7).share
+    assert isinstance(share, DiscreteGaussian)
+    assert rho_of_sum(share, roster.honest) > DiscreteGaussian(scale=30).guarantee.rho
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,13 @@ from scipy import stats
 
 from cloister.crypto import AgreementKey
 from cloister.crypto.masking import add, add_mask, decoded, encoded
+from cloister.noise import DiscreteLaplace, Random, SummedNoise
+from cloister.noise.shares import NoiseShares
 from cloister.together import Roster, Round, RoundRefused, rounds
 from cloister.together.messages import bundle, pack, unbundled, unpack
 from cloister.together.rounds import HUB
 from cloister.together.shamir import SHARE_BYTES, joined
+from tests.noise.test_shares import check_law
 from tests.together.parties import HUB_KEY, Parties, keys_of, roster_of
 
 SIZE = 4096
@@ -149,6 +152,35 @@ def test_a_simulator_that_knows_the_sum_alone_makes_the_same_transcript() -> Non
             add(own, mask, subtract=True)
         np.testing.assert_array_equal(own, residuals["a"])
     assert shapes[0] == shapes[1]
+
+
+# ── a hub that chooses who drops out ─────────────────────────────────────────────────────────────
+
+
+def unknown_noise(shares: NoiseShares) -> np.ndarray[Any, Any]:
+    """Ten sites add noise alone. The hub cuts three honest ones off, and three of those who are left tell it all they know: what
+    is left of the total."""
+    names, told, random = "abcdefghij", {}, Random.deterministic(3)
+    for name in names:
+        told[name] = np.asarray(shares.share.sample(20_000, random=random))
+    parties = Parties(told, missing=3)
+    total = parties.run({"begin": "hij"})
+    assert parties.hub.survivors == list("abcdefg")
+    return np.asarray(total - sum(told[name] for name in "efg"))
+
+
+def test_the_noise_that_colluders_do_not_know_is_what_was_asked_for() -> None:
+    law = DiscreteLaplace(scale=10)
+    check_law(unknown_noise(roster_of(10, 3).noise(law)), SummedNoise(parts=[(law, 1)]))
+
+
+def test_noise_for_all_that_are_not_missing_is_told_apart() -> None:
+    """BROKEN ON PURPOSE: shares for N − t sites: three fewer are in the sum of those whom the hub leaves."""
+    law = DiscreteLaplace(scale=10)
+    found = unknown_noise(NoiseShares(law=law, parties=10, honest=7))
+    with pytest.raises(AssertionError):
+        check_law(found, SummedNoise(parts=[(law, 1)]))
+    check_law(found, SummedNoise(parts=[(law, "4/7")]))
 
 
 # ── a hub that lies about who dropped out ────────────────────────────────────────────────────────

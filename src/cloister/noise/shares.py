@@ -1,8 +1,8 @@
 """One noise made by several parties, and the law of what they made.
 
 Each party adds a share to its integers; the sum of the shares is the noise. Shares are sized for the least number of honest
-parties that take part. When more take part, the sum has more noise than was asked for: `SummedNoise` is the law that is really in
-it, and margins follow that law.
+parties whose shares are in the sum. When more are, the sum has more noise than was asked for: `SummedNoise` is the law that is
+really in it, and margins follow that law.
 
 *Laplace.* The discrete Laplace law is infinitely divisible: the difference of two independent negative binomial (Pólya) numbers
 of shape 1/n is a share of which n add up to it exactly (Goryczka & Xiong 2017, in integers). Its characteristic function is
@@ -116,54 +116,55 @@ class SummedNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseShares:
-    """A law of noise in shares of several parties, of whom up to `missing` may be absent, or know their own share and tell it.
+    """A law of noise in shares of several parties, of which at least `honest` are in the sum and unknown to everybody else.
 
-    Guarantee: that of the law, towards anyone who knows the shares of up to `missing` parties, absent ones among them. Proof: at
-    least `parties` − `missing` shares are unknown, and they add up to noise that promises what the law promises (`laplace_share`,
-    `gaussian_share`). All else in the sum is independent of the rows: adding it is post-processing. ∎ Parties follow the
-    protocol: one that adds nothing counts as missing.
+    Guarantee: that of the law, towards anyone who knows all shares in the sum but those of `honest` parties. Proof: the shares
+    that are unknown add up to noise that promises what the law promises (`laplace_share`, `gaussian_share`). All else in the sum
+    is independent of the rows: adding it is post-processing. ∎ Parties follow the protocol: one that adds nothing is not honest.
 
-    >>> shares = NoiseShares(law=DiscreteLaplace(scale=10), parties=5, missing=1)
-    >>> shares.share, shares.total(4)
-    (SummedNoise(parts=((DiscreteLaplace(scale='10'), Fraction(1, 4)),)), DiscreteLaplace(scale='10'))
+    How many are honest is no choice of this class: with t colluders it is t less than the least number of parties that a sum is
+    opened over, since a hub that lies leaves out honest parties and keeps its colluders (`cloister.together.Roster.honest`).
+
+    >>> shares = NoiseShares(law=DiscreteLaplace(scale=10), parties=5, honest=3)
+    >>> shares.share.parts[0][1], shares.total(3) == shares.law
+    (Fraction(1, 3), True)
     >>> round(shares.total(5).variance / shares.law.variance, 6)
-    1.25
+    1.666667
     """
 
     law: Whole
     parties: int
-    missing: int = 0
+    honest: int
     coordinates: int = 1
     """How many numbers have noise of Gaussian laws under one promise: all that one person can change."""
 
     def __post_init__(self) -> None:
         _checked(self.parties)
-        if isinstance(self.missing, bool) or not isinstance(self.missing, int) or not 0 <= self.missing < self.parties:
+        if isinstance(self.honest, bool) or not isinstance(self.honest, int) or not 1 <= self.honest <= self.parties:
             raise InvalidParameter(
-                f"missing={self.missing!r} is invalid",
+                f"honest={self.honest!r} is invalid",
                 why=f"of {self.parties} parties at least one must be honest and present",
-                instead=f"missing={max(0, (self.parties - 1) // 3)}",
+                instead=f"honest={max(1, self.parties // 2)}",
             )
 
     @property
     def share(self) -> SummedNoise | DiscreteGaussian:
         """What each party adds."""
-        least = self.parties - self.missing
         if isinstance(self.law, DiscreteLaplace):
-            return laplace_share(self.law, least)
-        return gaussian_share(self.law, least, coordinates=self.coordinates)
+            return laplace_share(self.law, self.honest)
+        return gaussian_share(self.law, self.honest, coordinates=self.coordinates)
 
     def total(self, present: int) -> Whole | SummedNoise:
         """The law that is in the sum when so many parties added their share: what was asked for, and the surplus."""
-        least = self.parties - self.missing
-        if not least <= present <= self.parties:
+        if not self.honest <= present <= self.parties:
             raise InvalidParameter(
                 f"present={present!r} is invalid",
-                why=f"the shares are sized for {least} to {self.parties} parties",
+                why=f"the shares are sized for {self.honest} to {self.parties} parties",
                 instead=f"present={self.parties}",
             )
         if isinstance(self.law, DiscreteLaplace):
-            return self.law if present == least else SummedNoise(parts=[(self.law, Fraction(present, least))])
+            whole = present == self.honest
+            return self.law if whole else SummedNoise(parts=[(self.law, Fraction(present, self.honest))])
         share = self.share
         assert isinstance(share, DiscreteGaussian)
         return SummedNoise(parts=[(share, present)])

@@ -2,9 +2,9 @@
 
 Guarantee: the one that a session states, towards anyone who sees its answers; towards the hub itself, and up to t sites that
 show it all they see, the same. *Proof.* All maps of a request are linear, so the integers of the sites add up to those of all
-rows, and the hub learns that sum and nothing else (`rounds.py`). In the sum is the noise of at least N − t honest sites,
-sized to be what was asked for (`cloister.noise.shares`); what more of them add is independent of the rows, and is in the law
-that the answer names. A person with rows at up to k sites moves the sum k times as far as one of one site: abilities say so,
+rows, and the hub learns that sum and nothing else (`rounds.py`). In the sum is the noise of at least quorum − t honest sites
+(`Roster.honest`), sized to be what was asked for; what more of them add is independent of the rows, and is in the law that the
+answer names. A person with rows at up to k sites moves the sum k times as far as one of one site: abilities say so,
 and every sensitivity grows by it. ∎ What is not linear, or needs rows, is refused by name before anything is charged.
 
 The hub's charge and those of the sites are apart: each stands in its own ledger, and each errs upward.
@@ -73,7 +73,7 @@ class JointTable(PrivateTable):
     columns, unit, max_rows, population, size: as of any private table; `max_rows` is of one person at one site.
     overlap: at how many sites one person may have rows: "none", or a number from 2 on. It has no default: who claims "none" for
         hospitals of one town promises people half of what they get. If you can't tell, the number of sites is always safe.
-    missing: how many sites may drop out, or collude with the hub and one another; None takes fewer than a third.
+    missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third.
 
     >>> from cloister import PureDP, Session
     >>> from cloister.tables import Integer

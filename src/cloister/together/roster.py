@@ -8,6 +8,11 @@ Why 2T > N + t: whoever signs one set of survivors signs no other, save up to t 
 each would need 2(T − t) signatures of honest sites, of which there are N − t: 2(T − t) ≤ N − t, that is 2T ≤ N + t. The same
 count shows that of the two seeds of a site at most one can be opened, since an honest site opens one of them. ∎ So three sites
 of which one may collude all have to stay to the end, and of two sites each would see the other's: two are refused.
+
+How much noise nobody knows: a sum is opened over `quorum` sites at least. A hub that lies chooses which: it cuts off honest sites
+and keeps all t colluders, whose noise it knows. So `honest` = quorum − t is the least number of shares that are unknown to it,
+and every share is sized for that number, not for N − t. From T > (N + t)/2 and t ≤ N − 2 it follows that honest ≥ 2: no sum is
+that of one honest site.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from typing import Any
 
 from cloister.crypto import canonical_json, fingerprint, is_signed
 from cloister.errors import InvalidDeclaration
+from cloister.noise.shares import NoiseShares, Whole
 from cloister.printable import is_printable
 
 PROTOCOL = 1
@@ -32,8 +38,8 @@ class Roster:
     """Who takes part. The order of the sites is part of it.
 
     >>> roster = Roster(sites={name: bytes([place]) * 32 for place, name in enumerate("abcde", 1)}, hub=bytes(32), missing=1)
-    >>> roster.threshold, roster.quorum, len(roster.digest)
-    (4, 4, 64)
+    >>> roster.threshold, roster.quorum, roster.honest, len(roster.digest)
+    (4, 4, 3, 64)
     """
 
     sites: Mapping[str, bytes]
@@ -41,7 +47,7 @@ class Roster:
     hub: bytes
     """That of the hub."""
     missing: int
-    """t: how many sites may collude with the hub or drop out."""
+    """t: how many sites may collude with the hub. As many may drop out, where 2T > N + t leaves room for it (`quorum`)."""
     threshold: int = 0
     """T; 0 takes the least with 2T > N + t."""
     epoch: int = 1
@@ -83,8 +89,23 @@ class Roster:
 
     @property
     def quorum(self) -> int:
-        """How many sites must be left at every step: enough to open, and enough noise."""
+        """How many sites must be left at every step until numbers are sent, and so in the sum."""
         return max(self.threshold, len(self.sites) - self.missing)
+
+    @property
+    def honest(self) -> int:
+        """Of how many sites at least the noise is in a sum and unknown to the hub and t colluders, whoever the hub leaves out."""
+        return self.quorum - self.missing
+
+    def noise(self, law: Whole, *, coordinates: int = 1) -> NoiseShares:
+        """A law of noise in shares of these sites.
+
+        >>> roster = Roster(sites={name: name.encode() * 32 for name in "abcde"}, hub=bytes(32), missing=1)
+        >>> from cloister.noise import DiscreteLaplace
+        >>> roster.noise(DiscreteLaplace(scale=10)).total(3) == DiscreteLaplace(scale=10)
+        True
+        """
+        return NoiseShares(law=law, parties=len(self.sites), honest=self.honest, coordinates=coordinates)
 
     @cached_property
     def points(self) -> Mapping[str, int]:

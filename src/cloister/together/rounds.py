@@ -10,7 +10,8 @@
 
 *Claim.* Let a hub that may lie, and up to t sites that follow the protocol and show it all they see, collude. What they
 receive can be simulated from the roster, their own numbers, and the sum of the honest survivors' numbers alone; and that sum
-is over one set of at least N − t sites. *Proof sketch.* (1) Keys of honest pairs are signed under the roster and bound to the
+is over one set of sites, of whom at least quorum − t are honest (`Roster.honest`): the hub chooses who is left out, so all t
+colluders may be among the quorum. *Proof sketch.* (1) Keys of honest pairs are signed under the roster and bound to the
 round, so they may be replaced by uniform ones, and so may the streams under them. (2) An honest site opens one share of each
 site for one set of survivors, and only when T sites signed the same; with 2T > N + t there is one such set (`roster.py`), and
 of no site are both secrets opened. (3) A site that is said to have dropped out although it sent its numbers keeps the seed of

@@ -225,10 +225,9 @@ def plan_of(request: NoisedRequest, token: str) -> bytes:
 
 def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, NoiseShares]]:
     """Each of the request's integers, with the shares of its noise."""
-    roster = round_.roster
     for each in request.integers:
         law: Any = each.law
-        yield each, NoiseShares(law=law, parties=len(roster.sites), missing=roster.missing, coordinates=round_.numbers)
+        yield each, round_.roster.noise(law, coordinates=round_.numbers)
 
 
 def _otherwise(site: str, what: str, own: object, joint: object) -> InvalidDeclaration:
