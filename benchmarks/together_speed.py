@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from _report import report
@@ -16,7 +17,7 @@ from _report import report
 from cloister.crypto import SigningKey
 from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.shares import NoiseShares
-from cloister.together import HubRound, Roster, Round, SiteRound, run_round
+from cloister.together import HubRound, MemoryJournal, Roster, Round, SignedRoster, SiteRound, run_round
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 MILLION = 10**5 if QUICK else 10**6
@@ -47,9 +48,11 @@ def summed(sites: int, numbers: int, missing: int, dropped: int) -> tuple[float,
     names, hub_key = [f"site {place}" for place in range(sites)], SigningKey.generate()
     keys = {name: SigningKey.generate() for name in names}
     roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=hub_key.public, missing=missing)
-    round_ = Round(roster=roster, plan=b"a benchmark", numbers=numbers)
+    round_ = Round(signed=SignedRoster.by(keys, roster), plan=b"a benchmark", numbers=numbers)
     held = {name: np.arange(numbers) * (place + 1) - numbers for place, name in enumerate(names)}
-    parts = {name: SiteRound(name, keys[name], round_, lambda name=name: held[name]) for name in names}  # type: ignore[misc]
+    parts = {
+        name: SiteRound(name, keys[name], round_, partial(held.__getitem__, name), journal=MemoryJournal()) for name in names
+    }
     hub, gone = HubRound(hub_key, round_), set(names[:dropped])
     seconds, sent = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cloister.crypto import SigningKey
 from cloister.noise import Random
-from cloister.together import HubRound, Journal, Roster, Round, SiteRound, run_round
+from cloister.together import HubRound, Journal, MemoryJournal, Roster, Round, SignedRoster, SiteRound, run_round
 
 HUB_KEY = SigningKey(b"H" * 32)
 NAMES = "abcdefghijklmnopqrstuvwxyz"
@@ -25,6 +25,11 @@ def roster_of(count: int, missing: int = 0, **other: Any) -> Roster:
     """A roster of so many sites."""
     sites = {name: key.public for name, key in keys_of(count).items()}
     return Roster(sites=sites, hub=HUB_KEY.public, missing=missing, **other)
+
+
+def signed_by_all(roster: Roster) -> SignedRoster:
+    """With a signature of each of its sites."""
+    return SignedRoster.by({name: keys_of(26)[name] for name in roster.sites}, roster)
 
 
 @dataclass
@@ -45,8 +50,8 @@ class Parties:
     def __post_init__(self) -> None:
         self.roster = self.roster or roster_of(len(self.numbers), self.missing)
         size = len(next(iter(self.numbers.values())))
-        self.round = Round(roster=self.roster, plan=self.plan, numbers=size, words=self.words)
-        self.journals = self.journals or {name: Journal() for name in self.numbers}
+        self.round = Round(signed=signed_by_all(self.roster), plan=self.plan, numbers=size, words=self.words)
+        self.journals = self.journals or {name: MemoryJournal() for name in self.numbers}
         self.hub = HubRound(HUB_KEY, self.round)
         self.sites = {name: self.site(name) for name in self.numbers}
 

@@ -16,7 +16,7 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNois
 from cloister.privacy import Guarantee
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import Asked, JointTable, Journal, Roster, Round, RoundRefused, SitesMissing
+from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, SitesMissing
 from cloister.together.journal import READING
 from cloister.together.rounds import SiteRound
 from cloister.together.site import plan_of
@@ -332,18 +332,20 @@ def test_a_site_takes_part_under_a_roster_that_it_joined_and_in_a_plan_of_the_re
         integers=(Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=1)),),
         cells=Cells(),
     )
-    roster = one.source.roster.roster
-    part.take_part(Round(roster=roster, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("1"))
+    signed = one.source.roster
+    roster = signed.roster
+    part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("1"))
     with pytest.raises(cl.InvalidDeclaration, match="the plan is about another request"):
-        part.take_part(Round(roster=roster, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("2"))
+        part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("2"))
     later = Roster(sites=roster.sites, hub=roster.hub, missing=roster.missing, epoch=2)
+    agreed = SignedRoster(later, {site.name: site.sign(later) for site in sites})
     with pytest.raises(cl.InvalidDeclaration, match="did not join this roster"):
-        part.take_part(Round(roster=later, plan=plan_of(asked, "here"), numbers=1), asked)
+        part.take_part(Round(signed=agreed, plan=plan_of(asked, "here"), numbers=1), asked)
 
 
 def test_an_old_round_is_not_begun_again() -> None:
     """In memory only the newest rounds are kept whole."""
-    journal = Journal()
+    journal = MemoryJournal()
     journal.of("first").put("all shares", b"the answer")
     for place in range(100):
         journal.of(f"round {place}").put("all shares", b"an answer")

@@ -14,10 +14,21 @@ from hypothesis import strategies as some
 
 import cloister as cl
 from cloister.crypto import SigningKey
-from cloister.together import HubRound, Journal, Roster, Round, RoundRefused, SiteRound, secure_sum
+from cloister.together import (
+    HubRound,
+    Journal,
+    MemoryJournal,
+    Roster,
+    Round,
+    RoundRefused,
+    SignedRoster,
+    SiteRound,
+    run_round,
+    secure_sum,
+)
 from cloister.together.messages import MAGIC, bundle, pack, unbundled, unpack
 from cloister.together.rounds import HUB, STEPS
-from tests.together.parties import HUB_KEY, NAMES, Parties, keys_of, roster_of
+from tests.together.parties import HUB_KEY, NAMES, Parties, keys_of, roster_of, signed_by_all
 
 
 def numbers_of(count: int, size: int = 5) -> dict[str, list[int]]:
@@ -153,7 +164,7 @@ def test_secrets_are_gone_from_the_disk_once_they_are_used(tmp_path: Path) -> No
     parties = Parties(numbers, journals={name: Journal(tmp_path / name) for name in numbers})
     parties.run()
     left = {path.name for path in (tmp_path / "a" / parties.round.id).iterdir()}
-    assert left == {"begin", "all-keys", "all-shares", "survivors", "signatures", "keys", "members"}
+    assert left == {"begin", "all-keys", "all-shares", "survivors", "signatures", "keys", "members", "lock"}
     assert (tmp_path / "a" / parties.round.id).stat().st_mode & 0o077 == 0
 
 
@@ -210,6 +221,76 @@ def test_wrong_lengths_are_refused_on_both_sides() -> None:
     for body in (found.body[:-8], found.body + bytes(8), b""):
         with pytest.raises(RoundRefused, match="5 numbers"):
             parties.hub.take(pack("masked", parties.round.id, "a", keys_of(3)["a"], body, **found.fields))
+
+
+def made_up() -> list[int]:
+    """What a hub learns that invented all sites but one, of which it has the key of the roster."""
+    victim, keys = keys_of(1), {name: SigningKey(name.encode() * 32) for name in "uvwxyz"}
+    roster = Roster(sites={name: key.public for name, key in {**victim, **keys}.items()}, hub=HUB_KEY.public, missing=1)
+    round_ = Round(signed=SignedRoster.by(keys, roster), plan=b"", numbers=2)
+    sites = {name: SiteRound(name, key, round_, lambda: [0, 0], journal=MemoryJournal()) for name, key in keys.items()}
+    sites["a"] = SiteRound("a", victim["a"], round_, lambda: [42, 1234], journal=MemoryJournal())
+    return run_round(HubRound(HUB_KEY, round_), {name: site.answer for name, site in sites.items()}).tolist()  # type: ignore[no-any-return]
+
+
+def test_sites_that_the_hub_made_up_are_refused() -> None:
+    with pytest.raises(cl.InvalidDeclaration, match="not signed by 'a'"):
+        made_up()
+
+
+def test_where_no_signatures_are_checked_the_hub_reads_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BROKEN ON PURPOSE: a roster that anybody wrote."""
+    monkeypatch.setattr(SignedRoster, "check", lambda self: None)
+    assert made_up() == [42, 1234]
+
+
+def test_nobody_begins_a_round_under_a_roster_that_is_not_signed() -> None:
+    keys = keys_of(4)
+    roster = roster_of(4, 1)
+    for signed in (
+        SignedRoster(roster, {}),
+        SignedRoster.by({**keys, "c": HUB_KEY}, roster),
+        SignedRoster(roster, SignedRoster.by(keys, roster_of(4, 1, threshold=4)).signatures),
+        SignedRoster(roster, SignedRoster.by(keys, roster_of(4, 1, epoch=2)).signatures),
+    ):
+        round_ = Round(signed=signed, plan=b"", numbers=1)
+        with pytest.raises(cl.InvalidDeclaration, match="not signed by"):
+            SiteRound("a", keys["a"], round_, lambda: [1], journal=MemoryJournal())
+        with pytest.raises(cl.InvalidDeclaration, match="not signed by"):
+            HubRound(HUB_KEY, round_)
+
+
+@pytest.mark.parametrize("which", ["channel", "mask"])
+def test_a_key_of_small_order_is_refused_before_rows_are_read(which: str) -> None:
+    """No secret follows from it: the hub leaves its site out, and a site that is shown it all the same refuses by name."""
+    numbers = numbers_of(4)
+    parties = Parties(numbers, missing=1)
+    answers = {name: parties.ask(name, message) for name, message in parties.hub.messages.items()}
+    fields = unpack(answers["b"], "keys", parties.round.id, parties.round.roster.sites).fields
+    answers["b"] = pack("keys", parties.round.id, "b", keys_of(4)["b"], **{**fields, which: "00" * 32})
+    with pytest.raises(RoundRefused, match="key of 'b' is invalid"):
+        parties.hub.take(answers["b"])
+    with pytest.raises(RoundRefused, match="key of 'b' is invalid"):
+        parties.sites["a"].answer(pack("all keys", parties.round.id, HUB, HUB_KEY, bundle(answers.values())))
+    assert parties.read == []
+    for name in "acd":
+        parties.hub.take(answers[name])
+    while parties.hub.advance():
+        for name, message in parties.hub.messages.items():
+            parties.hub.take(parties.ask(name, message))
+    assert parties.hub.total().tolist() == total_of(numbers, "b")
+
+
+@pytest.mark.parametrize("header", ['{"a":NaN}', '{"a":1e999}', '{"a":1,"a":2}', '{"a": 1}', '{"b":1,"a":2}', '{"a":1.0}'])
+def test_a_header_has_one_text(header: str) -> None:
+    parties = Parties(numbers_of(3))
+    told = f'{{"fields":{header},"from":"{HUB}","kind":"begin","round":"{parties.round.id}"}}'.encode()
+    text = MAGIC + len(told).to_bytes(4, "big") + told + parties.plan
+    if header == '{"a":1.0}':
+        assert parties.sites["a"].answer(text + HUB_KEY.sign(text))
+        return
+    with pytest.raises(RoundRefused, match="header can't be read"):
+        parties.sites["a"].answer(text + HUB_KEY.sign(text))
 
 
 @pytest.mark.parametrize("fields", [{}, {"channel": "00", "mask": "00", "seed": "00"}, {"channel": 5, "mask": 6, "seed": 7}])
@@ -283,26 +364,26 @@ def test_a_message_with_any_byte_changed_is_refused() -> None:
 
 
 def test_strangers_take_no_part() -> None:
-    round_ = Round(roster=roster_of(3), plan=b"", numbers=1)
+    round_ = Round(signed=signed_by_all(roster_of(3)), plan=b"", numbers=1)
     with pytest.raises(RoundRefused, match="key is not in the roster"):
-        SiteRound("a", SigningKey(b"?" * 32), round_, lambda: [1])
+        SiteRound("a", SigningKey(b"?" * 32), round_, lambda: [1], journal=MemoryJournal())
     with pytest.raises(RoundRefused, match="hub's key"):
         HubRound(SigningKey(b"?" * 32), round_)
     for numbers, words in ((0, 1), (2**27, 1), (1, 0), (1, 9)):
         with pytest.raises(cl.InvalidParameter, match="is not supported"):
-            Round(roster=roster_of(3), plan=b"", numbers=numbers, words=words)
+            Round(signed=signed_by_all(roster_of(3)), plan=b"", numbers=numbers, words=words)
 
 
 def test_the_round_is_named_after_all_that_is_agreed() -> None:
-    one = Round(roster=roster_of(4), plan=b"a", numbers=2)
+    one = Round(signed=signed_by_all(roster_of(4)), plan=b"a", numbers=2)
     others = [
-        Round(roster=roster_of(5), plan=b"a", numbers=2),
-        Round(roster=roster_of(4, missing=1), plan=b"a", numbers=2),
-        Round(roster=roster_of(4, epoch=2), plan=b"a", numbers=2),
-        Round(roster=roster_of(4), plan=b"b", numbers=2),
-        Round(roster=roster_of(4), plan=b"a", numbers=3),
-        Round(roster=roster_of(4), plan=b"a", numbers=2, words=2),
-        Round(roster=roster_of(4), plan=b"a", numbers=2, number=1),
+        Round(signed=signed_by_all(roster_of(5)), plan=b"a", numbers=2),
+        Round(signed=signed_by_all(roster_of(4, missing=1)), plan=b"a", numbers=2),
+        Round(signed=signed_by_all(roster_of(4, epoch=2)), plan=b"a", numbers=2),
+        Round(signed=signed_by_all(roster_of(4)), plan=b"b", numbers=2),
+        Round(signed=signed_by_all(roster_of(4)), plan=b"a", numbers=3),
+        Round(signed=signed_by_all(roster_of(4)), plan=b"a", numbers=2, words=2),
+        Round(signed=signed_by_all(roster_of(4)), plan=b"a", numbers=2, number=1),
     ]
     assert len({each.id for each in [one, *others]}) == 8
     assert np.unique([len(each.id) for each in others]).tolist() == [64]

@@ -18,8 +18,8 @@ from cloister.crypto import AgreementKey
 from cloister.crypto.masking import add, add_mask, decoded, encoded
 from cloister.noise import DiscreteLaplace, Random, SummedNoise
 from cloister.noise.shares import NoiseShares
-from cloister.together import Roster, Round, RoundRefused, rounds
-from cloister.together.messages import bundle, pack, unbundled, unpack
+from cloister.together import MemoryJournal, Roster, Round, RoundRefused, SiteRound, rounds
+from cloister.together.messages import Message, bundle, pack, unbundled, unpack
 from cloister.together.rounds import HUB
 from cloister.together.shamir import SHARE_BYTES, joined
 from tests.noise.test_shares import check_law
@@ -85,7 +85,7 @@ class Adversary:
         for other in self.messages("shares"):
             holder, to = (name, other) if name in self.masks else (other, name)
             if other != name and holder in self.masks:
-                key = self.masks[holder].shared(bytes.fromhex(keys[to].fields["mask"]), self.round.purpose("mask"))
+                key = rounds._common_key(self.round, self.masks[holder], {to: keys[to].fields}, holder, to)
                 add_mask(vector, key, subtract=self.roster.points[other] > self.roster.points[name])
         return vector
 
@@ -271,6 +271,58 @@ def test_without_a_mask_of_its_own_a_late_site_is_read(monkeypatch: pytest.Monke
     adversary = late(Parties(numbers, missing=1))
     adversary.seeds["a"] = b""
     np.testing.assert_array_equal(decoded(adversary.residual("a")), numbers["a"])
+
+
+# ── a site that shows another's key as its own ───────────────────────────────────────────────────
+
+
+class Copying(SiteRound):
+    """It shows the mask key of a as its own, and otherwise follows the protocol."""
+
+    copied = ""
+
+    def _begin(self, message: Message) -> bytes:
+        fields = unpack(super()._begin(message), "keys", self.round.id, self.roster.sites).fields
+        return self._pack("keys", **{**fields, "mask": self.copied})
+
+    def _secrets(self) -> tuple[AgreementKey, AgreementKey, bytes]:
+        channel, mask, seed = super()._secrets()
+        mask.public = bytes.fromhex(self.copied)
+        return channel, mask, seed
+
+
+def copied() -> Adversary:
+    """Five sites, of whom c, d and e are with the hub. For b, a comes before it and c after: their masks have other signs."""
+    parties = Parties(numbers_of("abcde"), missing=3)
+    copying = Copying("c", keys_of(5)["c"], parties.round, lambda: parties.values("c"), journal=MemoryJournal())
+    parties.sites["c"] = copying
+    for name, message in parties.hub.messages.items():
+        found = parties.ask(name, message)
+        if name == "a":
+            copying.copied = unpack(found, "keys", parties.round.id, parties.round.roster.sites).fields["mask"]
+        parties.hub.take(found)
+    adversary = Adversary(parties, colluders="cde")
+    adversary.look()
+    del adversary.masks["c"]  # what it would have in common with b, it does not know itself
+    while parties.hub.advance():
+        for name, message in parties.hub.messages.items():
+            parties.hub.take(parties.ask(name, message))
+    adversary.open("abcde", {name: each.body for name, each in adversary.messages("opened").items()})
+    return adversary
+
+
+def test_a_copied_key_cancels_no_mask() -> None:
+    assert is_uniform(copied().residual("b"))
+
+
+def test_where_masks_do_not_know_their_sites_a_copied_key_cancels_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BROKEN ON PURPOSE: the key of a mask in common follows from the two public keys and the round alone."""
+
+    def nameless(round_: Round, mask: AgreementKey, keys: Mapping[str, Any], own: str, other: str) -> bytes:
+        return mask.shared(bytes.fromhex(keys[other]["mask"]), round_.purpose("mask"))
+
+    monkeypatch.setattr(rounds, "_common_key", nameless)
+    np.testing.assert_array_equal(decoded(copied().residual("b")), numbers_of("abcde")["b"])
 
 
 # ── two plans ────────────────────────────────────────────────────────────────────────────────────

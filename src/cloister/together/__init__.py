@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cloister.together.joint import JointTable as JointTable
     from cloister.together.joint import SitesMissing as SitesMissing
     from cloister.together.journal import Journal as Journal
+    from cloister.together.journal import MemoryJournal as MemoryJournal
     from cloister.together.messages import RoundRefused as RoundRefused
     from cloister.together.roster import Roster as Roster
     from cloister.together.roster import SignedRoster as SignedRoster
@@ -40,7 +41,7 @@ _lazily = Lazily(
     {
         ".accounting": "cost_of",
         ".joint": "JointTable SitesMissing",
-        ".journal": "Journal",
+        ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",

@@ -232,8 +232,9 @@ class AtSites(Answering):
         """The round about a request: its plan is the request's one text, and where it is asked."""
         plan = plan_of(request, self.token)
         numbers = sum(int(np.prod(shape)) for shape in _shapes(request))
-        roster = self.source.roster.roster
-        return Round(roster=roster, plan=plan, numbers=numbers, words=_words(request, len(roster.sites)), number=request.number)
+        signed = self.source.roster
+        words = _words(request, len(signed.roster.sites))
+        return Round(signed=signed, plan=plan, numbers=numbers, words=words, number=request.number)
 
     def cancel(self, thread: int | None = None) -> None:
         """At each site."""

@@ -63,6 +63,8 @@ def unpack(data: bytes, kind: str | None, round_id: str, keys: Mapping[str, byte
         raise _refused("it is not a whole message of this version of the protocol")
     try:
         header = json.loads(data[start : start + length])
+        if canonical_json(header).encode() != data[start : start + length]:
+            raise ValueError  # one text for one header: no key twice, no number that is none
         found = Message(
             str(header["kind"]), str(header["round"]), str(header["from"]), dict(header["fields"]), data[start + length : -64]
         )

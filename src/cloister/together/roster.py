@@ -21,12 +21,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloister.crypto import canonical_json, fingerprint, is_signed
 from cloister.errors import InvalidDeclaration
 from cloister.noise.shares import NoiseShares, Whole
 from cloister.printable import is_printable
+
+if TYPE_CHECKING:
+    from cloister.crypto import SigningKey
 
 PROTOCOL = 1
 MOST_SITES = 1000
@@ -164,7 +167,7 @@ class SignedRoster:
     >>> from cloister.crypto import SigningKey
     >>> keys = {name: SigningKey(name.encode() * 32) for name in "abc"}
     >>> roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=bytes(32), missing=0)
-    >>> SignedRoster(roster, {name: key.sign(roster.text) for name, key in keys.items()}).check()
+    >>> SignedRoster.by(keys, roster).check()
     """
 
     roster: Roster
@@ -172,6 +175,11 @@ class SignedRoster:
     """Of each site, under its key of this roster."""
     rotations: Mapping[str, bytes] = field(default_factory=dict)
     """Of each site whose key is another than in the roster before, under that old key."""
+
+    @classmethod
+    def by(cls, keys: Mapping[str, SigningKey], roster: Roster) -> SignedRoster:
+        """As the holders of these keys sign it: all in one process, to try it."""
+        return cls(roster, {name: key.sign(roster.text) for name, key in keys.items()})
 
     def check(self) -> None:
         """`InvalidDeclaration` unless every site signed."""

@@ -24,9 +24,9 @@ common, even under the same keys, and never cancel.
 *Not claimed.* A site can send wrong numbers, and a hub a wrong sum. Sums are modulo 2^(64·words): what wraps around is wrong,
 and costs no privacy, since it is a function of the sum. Who took part, and when, is public. Who runs two sites counts as two.
 
-The state of a site is on disk before its message leaves. A message that comes again gets the same bytes as answer; another
-one in its place is refused. Numbers are read once: a site that was stopped while it read them takes no further part in the
-round.
+The state of a site is on disk before its message leaves. A message that comes again, or several times at once, gets the same
+bytes as answer; another one in its place is refused. Numbers are read once: a site that was stopped while it read them takes
+no further part in the round.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.masking import add, add_mask, decoded, encoded
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
-from cloister.together.journal import READING, Journal
+from cloister.together.journal import READING, Journal, MemoryJournal
 from cloister.together.messages import Message, RoundRefused, bundle, pack, unbundled, unpack
-from cloister.together.roster import PROTOCOL, Roster
+from cloister.together.roster import PROTOCOL, Roster, SignedRoster
 from cloister.together.shamir import SHARE_BYTES, joined, split
 
 if TYPE_CHECKING:
@@ -66,12 +66,13 @@ _SECRET = 32
 class Round:
     """One sum: of what, over whom, and how wide.
 
-    >>> roster = Roster(sites={name: name.encode() * 32 for name in "abc"}, hub=bytes(32), missing=0)
-    >>> Round(roster=roster, plan=b"a", numbers=2).id == Round(roster=roster, plan=b"b", numbers=2).id
+    >>> signed = SignedRoster(Roster(sites={name: name.encode() * 32 for name in "abc"}, hub=bytes(32), missing=0), {})
+    >>> Round(signed=signed, plan=b"a", numbers=2).id == Round(signed=signed, plan=b"b", numbers=2).id
     False
     """
 
-    roster: Roster
+    signed: SignedRoster
+    """Over whom. Each party of the round checks all signatures: a hub could make up all sites but one."""
     plan: bytes
     """What is asked, as its one text; it names the charge."""
     numbers: int
@@ -87,6 +88,11 @@ class Round:
                 why=f"there are from 1 to {MOST_NUMBERS:,} numbers of up to {64 * MOST_WORDS} bits",
                 instead="several rounds",
             )
+
+    @property
+    def roster(self) -> Roster:
+        """Who takes part."""
+        return self.signed.roster
 
     @cached_property
     def id(self) -> str:
@@ -114,14 +120,15 @@ class SiteRound:
         round_: Round,
         values: Callable[[], Any],
         *,
+        journal: Journal,
         agree: Callable[[], object] | None = None,
         settle: Callable[[], object] | None = None,
-        journal: Journal | None = None,
         random: Random | None = None,
     ) -> None:
+        round_.signed.check()
         self.name, self.round, self.roster = name, round_, round_.roster
         self._key, self._values, self._agree, self._settle = key, values, agree, settle
-        self._journal = (journal or Journal()).of(round_.id)
+        self._journal = journal.of(round_.id)
         self._random = random or default_random()
         if self.roster.sites.get(name) != key.public:
             raise _refused("this site's key is not in the roster", "the roster that this site signed")
@@ -132,6 +139,11 @@ class SiteRound:
         if message.kind not in STEPS:
             raise _refused(f"the hub sends no message of the kind {message.kind!r}", "the next message")
         digest = hashlib.sha256(canonical_json(dict(message.fields)).encode() + message.body).digest()
+        with self._journal.locked():
+            return self._answered(message, digest)
+
+    def _answered(self, message: Message, digest: bytes) -> bytes:
+        """One thread of one process at a time: what is looked up here is not changed by another before the answer is kept."""
         before = self._journal.get(message.kind)
         if before is not None:
             if before[:32] != digest:
@@ -146,7 +158,10 @@ class SiteRound:
             if isinstance(error, CloisterError):
                 raise
             raise _refused("a message of the hub has a wrong form", "the message as the protocol has it") from None
-        self._journal.put(message.kind, digest + found)
+        try:
+            self._journal.put(message.kind, digest + found, once=True)
+        except FileExistsError:  # on a disk whose locks don't hold
+            raise _refused(f"{message.kind!r} was answered by another process of this site", "the same message again") from None
         for name in {"all shares": ("secrets", READING), "signatures": ("held",)}.get(message.kind, ()):
             self._journal.drop(name)
         return bytes(found)
@@ -154,6 +169,8 @@ class SiteRound:
     # ── the steps, in their order ──────────────────────────────────────────────────────────────
 
     def _begin(self, message: Message) -> bytes:
+        if self._journal.get(READING) is not None:
+            raise _refused("this site read its rows in this round before", "a new round, under a new charge")
         if message.body != self.round.plan:
             raise _refused("the plan is another than the one that was agreed to", "the plan of this round")
         if self._agree is not None:
@@ -175,6 +192,8 @@ class SiteRound:
         self._journal.put("secrets", channel.secret + mask.secret + seed + texts[self.name])
         self._journal.put("keys", hashlib.sha256(message.body).digest() + canonical_json(keys).encode())
         others = [name for name in keys if name != self.name]
+        for name in others:
+            self._common(mask, keys, name)  # a key that gives no mask is refused before anybody reads a row
         sealed = [self._channel(channel, keys, self.name, name).encrypt(texts[name], []) for name in others]
         return self._pack("shares", bundle(sealed), to=others)
 
@@ -196,14 +215,18 @@ class SiteRound:
                 held[name] = self._channel(channel, keys, name, self.name).decrypt(text, [])
             except WrongKey:
                 raise _refused(f"the share of {name!r} can't be opened", "the share as its site sent it") from None
+        common = {name: self._common(mask, keys, name) for name in others}
         # from here on rows are read: whatever happens, they are not read again in this round
-        self._journal.put(READING, b"")
+        try:
+            self._journal.put(READING, b"", once=True)
+        except FileExistsError:
+            raise _refused("another process of this site reads its rows", "its answer") from None
         numbers = encoded(self._values(), words=self.round.words)
         if len(numbers) != self.round.numbers:
             raise _refused(f"this site has {len(numbers)} numbers, and the round {self.round.numbers}", "a plan of that size")
         add_mask(numbers, _stream_key(self.round, seed))
         for name in others:
-            _add_common_mask(numbers, self.round, mask, keys, self.name, name)
+            _add_common_mask(numbers, self.round, common[name], self.name, name)
         view = _view(kept[:32], members)
         self._journal.put("held", bundle([view.encode(), *(held[name] for name in members)]))
         self._journal.put("members", canonical_json(members).encode())
@@ -256,8 +279,19 @@ class SiteRound:
 
     def _channel(self, own: AgreementKey, keys: Mapping[str, Any], sender: str, to: str) -> DeterministicCipher:
         """The cipher of what one site sends another: a key for each direction, and one text under it."""
-        other = keys[to if sender == self.name else sender]
-        return DeterministicCipher(own.shared(bytes.fromhex(other["channel"]), self.round.purpose("share", sender, to), 64))
+        other = to if sender == self.name else sender
+        public = bytes.fromhex(keys[other]["channel"])
+        try:
+            return DeterministicCipher(own.shared(public, self.round.purpose("share", sender, to), 64))
+        except InvalidParameter:
+            raise _no_key(other) from None
+
+    def _common(self, mask: AgreementKey, keys: Mapping[str, Any], other: str) -> bytes:
+        """The key of the mask in common with another site."""
+        try:
+            return _common_key(self.round, mask, keys, self.name, other)
+        except InvalidParameter:
+            raise _no_key(other) from None
 
     def _pack(self, kind: str, body: bytes = b"", **fields: Any) -> bytes:
         return pack(kind, self.round.id, self.name, self._key, body, **fields)
@@ -270,10 +304,12 @@ class HubRound:
     """
 
     def __init__(self, key: SigningKey, round_: Round) -> None:
+        round_.signed.check()
         self.round, self.roster, self._key = round_, round_.roster, key
         if self.roster.hub != key.public:
             raise _refused("the hub's key is not the one in the roster", "the hub's own roster")
         self.step = "begin"
+        self._any = AgreementKey.generate()
         self.awaited = list(self.roster.sites)
         self._taken: dict[str, tuple[bytes, Message]] = {}
         self._keys: dict[str, Any] = {}
@@ -361,6 +397,11 @@ class HubRound:
         names = {name: self.roster.sites[name] for name in self._keys}
         if message.kind == "keys":
             _check_keys(message.fields)
+            for each in ("channel", "mask"):
+                try:  # under a key that no secret follows from, every other site would refuse the round
+                    self._any.shared(bytes.fromhex(message.fields[each]), b"")
+                except InvalidParameter:
+                    raise _no_key(message.sender) from None
         elif message.kind == "shares":
             if list(message.fields["to"]) != [name for name in names if name != message.sender]:
                 raise ValueError
@@ -396,7 +437,8 @@ class HubRound:
             if mask is None or mask.public.hex() != self._keys[name]["mask"]:
                 raise _spoilt(name)
             for survivor in self._masked:  # what the one that dropped out would have added cancels what the survivor did
-                _add_common_mask(total, self.round, mask, self._keys, name, survivor)
+                key = _common_key(self.round, mask, self._keys, name, survivor)
+                _add_common_mask(total, self.round, key, name, survivor)
         return total
 
     def _pack(self, kind: str, body: bytes = b"", **fields: Any) -> bytes:
@@ -410,8 +452,8 @@ def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]
     >>> keys = {name: SigningKey.generate() for name in "abc"}
     >>> center = SigningKey.generate()
     >>> roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=center.public, missing=0)
-    >>> round_ = Round(roster=roster, plan=b"counts of two cells", numbers=2)
-    >>> sites = {name: SiteRound(name, key, round_, lambda: [3, -1]) for name, key in keys.items()}
+    >>> round_ = Round(signed=SignedRoster.by(keys, roster), plan=b"counts of two cells", numbers=2)
+    >>> sites = {name: SiteRound(name, key, round_, lambda: [3, -1], journal=MemoryJournal()) for name, key in keys.items()}
     >>> run_round(HubRound(center, round_), {name: site.answer for name, site in sites.items()}).tolist()
     [9, -3]
     """
@@ -440,8 +482,11 @@ def secure_sum(numbers: Mapping[str, Any], *, missing: int = 0, words: int = 1) 
     sizes = {np.size(each) for each in numbers.values()}
     if len(sizes) > 1:
         raise InvalidParameter("The numbers are invalid", why="parties have different numbers of them", instead="equal lengths")
-    round_ = Round(roster=roster, plan=default_random().bytes(16), numbers=sizes.pop(), words=words)
-    sites = {name: SiteRound(name, key, round_, partial(_itself, numbers[name])) for name, key in keys.items()}
+    signed = SignedRoster.by(keys, roster)
+    round_ = Round(signed=signed, plan=default_random().bytes(16), numbers=sizes.pop(), words=words)
+    sites = {
+        name: SiteRound(name, key, round_, partial(_itself, numbers[name]), journal=MemoryJournal()) for name, key in keys.items()
+    }
     return run_round(HubRound(center, round_), {name: site.answer for name, site in sites.items()})
 
 
@@ -491,16 +536,23 @@ def _stream_key(round_: Round, seed: bytes) -> bytes:
     return hashlib.sha256(round_.purpose("own mask") + seed).digest()
 
 
-def _add_common_mask(
-    vector: NDArray[np.uint64], round_: Round, mask: AgreementKey, keys: Mapping[str, Any], own: str, other: str
-) -> None:
+def _common_key(round_: Round, mask: AgreementKey, keys: Mapping[str, Any], own: str, other: str) -> bytes:
+    """The key that two sites have in common. Both names are in it: a site that shows another's key as its own would otherwise
+    have the very mask that the two honest ones have, and could cancel it."""
+    return mask.shared(bytes.fromhex(keys[other]["mask"]), round_.purpose("mask", *sorted((own, other))))
+
+
+def _add_common_mask(vector: NDArray[np.uint64], round_: Round, key: bytes, own: str, other: str) -> None:
     """What a site adds for another: the stream of their common key, with a sign by their places, so that both cancel."""
-    key = mask.shared(bytes.fromhex(keys[other]["mask"]), round_.purpose("mask"))
     add_mask(vector, key, subtract=round_.roster.points[own] > round_.roster.points[other])
 
 
 def _refused(why: str, instead: str) -> RoundRefused:
     return RoundRefused("A step of the round was refused", why=why, instead=instead)
+
+
+def _no_key(name: str) -> RoundRefused:
+    return _refused(f"the key of {name!r} is invalid", "a round without that site")
 
 
 def _spoilt(name: str) -> RoundRefused:

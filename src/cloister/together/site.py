@@ -26,7 +26,7 @@ from cloister.tables import Answering, Base, Prepared, PrivateTable, Relation, W
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.accounting import cost_of
-from cloister.together.journal import Journal
+from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.reading import request_from
 from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
@@ -51,7 +51,8 @@ class Site:
     """One owner's part in a joint table.
 
     `table` is declared by the owner, `budget` written when the site's ledger is first opened. `policy` says why a request is
-    denied, or None.
+    denied, or None. A site with a ledger or a key of its own keeps a journal in a folder beside them, so that it does not answer
+    one message twice; without any of the three it ends with its process.
 
     >>> from cloister.privacy import PureDP
     >>> from cloister.tables import Integer
@@ -72,8 +73,14 @@ class Site:
         journal: Journal | None = None,
         random: Random | None = None,
     ) -> None:
+        if journal is None and (ledger is not None or key is not None):
+            raise InvalidDeclaration(
+                f"The site {name!r} has no journal",
+                why="its ledger or its key outlasts the process, and after a restart it would answer a round again",
+                instead="journal=Journal(folder)",
+            )
         self.name, self.table, self.policy = name, table, policy
-        self.ledger, self.journal = ledger or Ledger(), journal or Journal()
+        self.ledger, self.journal = ledger or Ledger(), journal or MemoryJournal()
         self.population = table.population or name
         self.random = random or default_random()
         self._key = key or SigningKey.generate()
