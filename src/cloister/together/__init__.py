@@ -5,6 +5,7 @@
     rounds.py    the secure sum: a site and the hub in one round; its proof
     shamir.py    secrets in shares
     journal.py   what a party keeps on disk, so that there is one answer to one message
+    checking.py  what a request must be
     accounting.py  what a request can cost a person, worked out by a site itself
     reading.py   a request read from its text
     site.py      one owner's table, with the owner's ledger and policy

@@ -1,9 +1,10 @@
 """What a request can cost one person of one site, worked out by the site itself: from the request and from its own declaration.
 
-A site does not believe the hub's word for a sensitivity. Neighbours: one unit's rows added or removed at this site; a unit
-has at most m rows here. *Claim.* The noise of the request's laws promises at least what `cost_of` says. *Proof.* Cells are
-disjoint, so a row is in one cell and moves each vector v of `Combination`s by one number, a polynomial q_v in the codes of
-its columns (a sum is of products of codes), for each pattern of columns without a value. On the declared box the codes'
+A site does not believe the hub's word for a sensitivity, and takes no request that is not of the forms that sessions ask
+(`checking.py`). Neighbours: one unit's rows added or removed at this site; a unit has at most m rows here. *Claim.* The noise of
+the request's laws promises at least what `cost_of` says. *Proof.* Cells are disjoint, and a vector is made of one aggregation's
+rows, so a row is in one cell and moves each vector v of `Combination`s by one number, a polynomial q_v in the codes of its
+columns (a sum is of products of codes), for each pattern of columns without a value. On the declared box the codes'
 polynomial has Bernstein coefficients β_v[i], and q_v(x) = Σ_i β_v[i]·B_i(x), where the B_i are not negative and add up to 1.
 Hence
 
@@ -35,6 +36,7 @@ from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.tables import Aggregate, Aggregation
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, RangeSums
+from cloister.together.checking import check_request
 
 Powers: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = dict[Powers, int]
@@ -72,17 +74,13 @@ def cost_of(request: NoisedRequest, declared: Declared) -> Guarantee:
     >>> cost_of(request, people)
     PureDP(epsilon='0.1')
     """
+    check_request(request, declared)
     aggregates: dict[str, tuple[Aggregate, int]] = {}
     for aggregation in request.aggregations:
         most = _most_rows(aggregation, declared)
         aggregates.update({each.name: (each, most) for each in aggregation.aggregates})
-    cells = request.cells.count if request.cells is not None else 0
-    if not cells or any(each.kind == "distinct" for each, _ in aggregates.values()):
-        raise UnsupportedQuery(
-            "A request that is not linear is refused",
-            why="its groups or its values are looked up in the rows",
-            instead="declared keys, and counts and sums",
-        )
+    assert request.cells is not None
+    cells = request.cells.count
     total, apart = Loss(), defaultdict[tuple[frozenset[str], int], list[Integers]](list)
     for integers in request.integers:
         if isinstance(integers.map, Combination):
