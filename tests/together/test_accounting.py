@@ -167,14 +167,18 @@ def test_a_row_is_in_one_block_of_each_level() -> None:
         Aggregation(None, keys=("age",)), first=AGE.low_code, values=6, leaves=6, branching=2, weights=(1, 0, 2, 3)
     )
     laplace, gaussian = DiscreteLaplace(scale=1), DiscreteGaussian(scale=1)
-    whole = request_of(Integers("levels", LevelSums(0, apart=False), laplace), aggregates=(), hierarchies=(leaves,))
+    whole = request_of(
+        Integers("levels", LevelSums(0, apart=False), laplace), aggregates=(), aggregations=(), hierarchies=(leaves,)
+    )
     assert cost_of(whole, DECLARED) == PureDP(6)
     apart = (
         Integers("levels", LevelSums(0, apart=True), gaussian),
         Integers("total", LevelSums(0, apart=True, total=True), gaussian),
     )
-    assert cost_of(request_of(*apart, aggregates=(), hierarchies=(leaves,)), DECLARED) == ZCDP(Fraction(1 + 4 + 9, 2))
-    assert cost_of(request_of(apart[1], aggregates=(), hierarchies=(leaves,)), DECLARED) == ZCDP(Fraction(9, 2))
+    assert cost_of(request_of(*apart, aggregates=(), aggregations=(), hierarchies=(leaves,)), DECLARED) == ZCDP(
+        Fraction(1 + 4 + 9, 2)
+    )
+    assert cost_of(request_of(apart[1], aggregates=(), aggregations=(), hierarchies=(leaves,)), DECLARED) == ZCDP(Fraction(9, 2))
 
 
 def test_a_strategy_moves_by_a_column_and_ranges_that_overlap_count_twice() -> None:

@@ -227,6 +227,15 @@ def test_what_means_something_else_than_it_says_is_refused(name: str, monkeypatc
         assert loss(request, person) > float(cost.epsilon), "this lie would have cost nothing more"
 
 
+def test_columns_that_are_not_declared_are_refused_by_name() -> None:
+    for aggregate in (Aggregate("rows", "rows", present=("secret",)), Aggregate("rows", "values", (("secret", 0),))):
+        with pytest.raises(cl.UnknownColumn, match="'secret' is not known"):
+            cost_of(request_of(counted(), aggregations=(asking(aggregate),)), table_of(ROWS[:1], None))
+    where = Compare(">", Column("secret"), Literal(3))
+    with pytest.raises(cl.UnknownColumn, match="'secret' is not known"):
+        cost_of(request_of(counted(), aggregations=(asking(N, where=where),)), table_of(ROWS[:1], None))
+
+
 HONEST: list[tuple[NoisedRequest, bool]] = [
     (request_of(counted()), False),
     (request_of(counted(), aggregations=(asking(N, keys=("sex",)),), cells=BY_SEX), False),

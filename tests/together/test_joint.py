@@ -16,7 +16,7 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNois
 from cloister.privacy import Guarantee
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, SitesMissing
+from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
 from cloister.together.journal import READING
 from cloister.together.rounds import SiteRound
 from cloister.together.site import plan_of
@@ -117,6 +117,17 @@ def test_people_with_several_rows() -> None:
         assert 40 <= found["n"][0] <= 60
         with pytest.raises(cl.UnsupportedQuery, match="number of people"):
             session.sql("SELECT COUNT(DISTINCT who) AS n FROM visits", spend=1)
+
+
+def test_texts_are_counted() -> None:
+    """They have no codes, and none are needed."""
+    sites, columns = [], {"town": cl.Text(nullable=True)}
+    for place in range(3):
+        table = cl.PrivateTable({"town": ["Graz", None, "Linz", "Wels"][: place + 2]}, columns=columns)
+        sites.append(Site(f"site {place}", table, budget=cl.PureDP(100 * NONE)))
+    with cl.Session({"people": JointTable(sites, columns, overlap="none")}, budget=cl.PureDP(100 * NONE)) as session:
+        found = session.sql("SELECT COUNT(town) AS towns, COUNT(*) AS n FROM people", spend=NONE)
+        assert found.to_pydict() == {"towns": [6], "n": [9]}
 
 
 # ── what an owner decides ────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ from typing import Any, TypeAlias
 from cloister.errors import UnsupportedQuery
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.privacy import ZCDP, Guarantee, PureDP
-from cloister.tables import Aggregate, Aggregation
+from cloister.tables import Aggregate, Aggregation, Domain, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, RangeSums
 from cloister.together.checking import check_request
@@ -169,7 +169,7 @@ def _of_columns(
 
 def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping[str, Aggregate], declared: Declared) -> Loss:
     """By one row in which these columns have a value and the others have none."""
-    box = [(declared.columns[name].low_code, declared.columns[name].high_code) for name in present]
+    box = [_box(declared.columns[name]) for name in present]
     polynomials = [_polynomial(each, aggregates, present, box) for each in vectors]
     degrees = [max((powers[axis] for each in polynomials for powers in each), default=0) for axis in range(len(present))]
     places = list(product(*(range(degree + 1) for degree in degrees)))
@@ -190,6 +190,11 @@ def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping
         for at, (l1, l2_squared) in enumerate(zip(found, squares[law], strict=True)):
             losses[at] += Loss(ones.epsilon * l1, others.doubled_rho * l2_squared)
     return Loss(max(each.epsilon for each in losses), max(each.doubled_rho for each in losses))
+
+
+def _box(domain: Domain) -> tuple[int, int]:
+    """Between which codes a value is. Of a text it matters alone whether there is one: it is not added up."""
+    return (0, 0) if isinstance(domain, Text) else (domain.low_code, domain.high_code)
 
 
 def _polynomial(

@@ -39,6 +39,7 @@ def check_request(request: NoisedRequest, declared: Declared) -> None:
     if request.cells.count * len(request.integers) > MOST_NUMBERS:
         raise _refused(f"it asks for more than {MOST_NUMBERS:,} numbers", "fewer groups")
     for aggregation in request.asked:
+        aggregation.check(declared.columns)
         if aggregation.max_rows is not None and (type(aggregation.max_rows) is not int or aggregation.max_rows < 1):
             raise _refused(f"max_rows={aggregation.max_rows!r} is no number of rows", "max_rows=1")
     for aggregation in request.aggregations:
