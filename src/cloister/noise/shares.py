@@ -200,6 +200,19 @@ def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) 
     return share
 
 
+def of_all(law: Whole, parties: int, honest: int) -> Whole | SummedNoise:
+    """The law that is in the sum when all parties add their share, as it is planned: a share that is too narrow is refused where
+    it is drawn, and not here.
+
+    >>> round(of_all(DiscreteLaplace(scale=10), 5, 3).variance / DiscreteLaplace(scale=10).variance, 6)
+    1.666667
+    """
+    if isinstance(law, DiscreteLaplace):
+        return law if parties == honest else SummedNoise(parts=[(law, Fraction(parties, honest))])
+    grown = law.scale_squared / honest * _GROWN
+    return SummedNoise(parts=[(DiscreteGaussian(scale_squared=grown, sensitivity_squared=law.sensitivity_squared), parties)])
+
+
 def rho_of_sum(share: DiscreteGaussian, number: int, *, coordinates: int = 1) -> Fraction:
     """The ρ that the sum of so many shares promises of so many numbers: ½(Δ/(√n·s) + τ√d)², rounded up.
 

@@ -159,8 +159,13 @@ class JointEngine:
 
     def __init__(self, source: JointSource) -> None:
         self.source = source
+        roster = source.roster.roster
         self.abilities = Abilities(
-            additive_noise_only=True, declared_keys_only=True, rows=False, parts_of_a_person=source.overlap
+            additive_noise_only=True,
+            declared_keys_only=True,
+            rows=False,
+            parts_of_a_person=source.overlap,
+            shares=(len(roster.sites), roster.honest),
         )
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
