@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cloister.tables import PublicTable as PublicTable
     from cloister.tables import Real as Real
     from cloister.tables import Text as Text
+    from cloister.together import JointTable as JointTable
 
 _NAMES = Lazily(
     "cloister",
@@ -66,6 +67,7 @@ _NAMES = Lazily(
         ".query.controls": "ControlledSession Controls",
         ".session": "Release",
         ".tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
+        ".together": "JointTable",
     },
 )
 
@@ -86,6 +88,7 @@ __all__ = [
     "Integer",
     "InvalidDeclaration",
     "InvalidParameter",
+    "JointTable",
     "Ledger",
     "LedgerError",
     "MissingBound",

@@ -13,7 +13,7 @@ from scipy import stats
 import cloister as cl
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
 from cloister.noise.laws import law_from, law_plain
-from cloister.noise.shares import gaussian_share, laplace_share, rho_of_sum
+from cloister.noise.shares import NoiseShares, gaussian_share, laplace_share, rho_of_sum
 
 FALSE_ALARM = 1e-7
 DRAWS = 40_000
@@ -133,6 +133,34 @@ def test_laws_are_known_again_by_name() -> None:
         law_from({"law": "NoNoise"})
 
 
-def test_too_wide_a_share_is_refused() -> None:
-    with pytest.raises(cl.InvalidParameter, match="too many tries"):
-        laplace_share(DiscreteLaplace(scale=10**7), 3).sample(1)
+def test_a_share_may_be_wide() -> None:
+    assert laplace_share(DiscreteLaplace(scale=10**7), 3).sample(1, random=Random.deterministic(1)).dtype == np.int64
+    assert laplace_share(DiscreteLaplace(scale=10**30), 3).sample(1, random=Random.deterministic(1)).dtype == object
+
+
+@pytest.mark.parametrize(("parties", "honest"), [(3, 3), (5, 3), (10, 4), (4, 1)])
+@pytest.mark.parametrize("law", [DiscreteLaplace(scale=12), DiscreteGaussian(scale=12, sensitivity=3)])
+def test_shares_are_sized_for_those_who_are_honest_at_least(law: Any, parties: int, honest: int) -> None:
+    shares = NoiseShares(law=law, parties=parties, honest=honest)
+    assert shares.total(honest).variance == pytest.approx(law.variance, rel=2e-6)
+    assert shares.total(honest).variance >= law.variance * (1 - 1e-12)
+    assert shares.total(parties).variance == pytest.approx(law.variance * parties / honest, rel=2e-6)
+    assert shares.share.variance * honest == pytest.approx(law.variance, rel=2e-6)
+    for present in (honest - 1, parties + 1):
+        with pytest.raises(cl.InvalidParameter, match="sized for"):
+            shares.total(present)
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplace(scale=6), DiscreteGaussian(scale=6)])
+def test_the_shares_of_all_have_the_law_with_the_surplus(law: Any) -> None:
+    shares, random = NoiseShares(law=law, parties=4, honest=2), Random.deterministic(9)
+    drawn = sum(shares.share.sample(DRAWS, random=random) for _ in range(4))
+    total = shares.total(4)
+    assert isinstance(total, SummedNoise)
+    check_law(np.asarray(drawn), total)
+
+
+@pytest.mark.parametrize("honest", [-1, 0, 4, True, "1"])
+def test_someone_must_be_honest_and_present(honest: Any) -> None:
+    with pytest.raises(cl.InvalidParameter, match="honest and present"):
+        NoiseShares(law=DiscreteLaplace(scale=6), parties=3, honest=honest)

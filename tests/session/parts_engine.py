@@ -17,7 +17,7 @@ import numpy as np
 from cloister.errors import UnsupportedQuery
 from cloister.noise import DiscreteLaplace, Random, SummedNoise
 from cloister.noise.shares import gaussian_share, laplace_share
-from cloister.session.state.view import _rebuilt
+from cloister.session.state.view import rebuilt
 from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled, PreparationReport, Site
 from cloister.tables.engines.noised import Integers, Noised, NoisedRequest, exact_integers
@@ -203,5 +203,5 @@ class PartsRelated(InEachPart):
         for part in home.parts:
             assert isinstance(part, Prepared)
             own = Base(name=name, table=part.declaration)
-            parts.append(relate(_rebuilt(relation, lambda _, own=own: own), {name: part}))  # type: ignore[misc]
+            parts.append(relate(rebuilt(relation, lambda _, own=own: own), {name: part}))  # type: ignore[misc]
         self.parts = parts

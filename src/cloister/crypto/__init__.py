@@ -6,6 +6,8 @@
     prf.py             draws that follow from a secret
     canonical.py       one text for each value, for digests, chains and signatures
     tls.py             the two ends of a connection whose certificates are checked
+    identities.py      keys that say who a party is, and keys that two parties agree on
+    masking.py         whole numbers masked by a key stream, modulo 2^(64·k)
 
 What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`) and
 Python's `hmac` and `hashlib`, and the formats of what they write. Keys that identify a party (X25519, TLS) belong here too. What
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from cloister.crypto.encrypted_file import EncryptedWriter as EncryptedWriter
     from cloister.crypto.encrypted_file import decrypted as decrypted
     from cloister.crypto.encrypted_file import salt_of as salt_of
+    from cloister.crypto.identities import AgreementKey as AgreementKey
+    from cloister.crypto.identities import SigningKey as SigningKey
+    from cloister.crypto.identities import fingerprint as fingerprint
+    from cloister.crypto.identities import is_signed as is_signed
     from cloister.crypto.keyring import Keyring as Keyring
     from cloister.crypto.keyring import WrongKey as WrongKey
     from cloister.crypto.keyring import make_key_file as make_key_file
@@ -45,6 +51,7 @@ _lazily = Lazily(
         ".canonical": "canonical_json",
         ".deterministic": "DeterministicCipher",
         ".encrypted_file": "CHUNK DecryptedReader EncryptedWriter decrypted salt_of",
+        ".identities": "AgreementKey SigningKey fingerprint is_signed",
         ".keyring": "Keyring WrongKey make_key_file new_key",
         ".prf": "PseudoRandomFunction",
         ".tls": "client_context server_context",

@@ -1,8 +1,8 @@
 """One noise made by several parties, and the law of what they made.
 
 Each party adds a share to its integers; the sum of the shares is the noise. Shares are sized for the least number of honest
-parties that take part. When more take part, the sum has more noise than was asked for: `SummedNoise` is the law that is really in
-it, and margins follow that law.
+parties whose shares are in the sum. When more are, the sum has more noise than was asked for: `SummedNoise` is the law that is
+really in it, and margins follow that law.
 
 *Laplace.* The discrete Laplace law is infinitely divisible: the difference of two independent negative binomial (Pólya) numbers
 of shape 1/n is a share of which n add up to it exactly (Goryczka & Xiong 2017, in integers). Its characteristic function is
@@ -30,9 +30,9 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise.gaussian import DiscreteGaussian
-from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields, source
+from cloister.noise.polya import PolyaDifference
 from cloister.noise.random import Random, check_count
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_positive
@@ -46,10 +46,8 @@ LEAST_SHARE = 2
 """The least σ of a Gaussian share, in steps."""
 _GROWN = 1 + Fraction(1, 2**20)
 """By what factor Gaussian shares are larger than their part of the variance, to pay for τ."""
-_WIDEST = 10**6
 _MOST_TERMS = 64
 _MOST_PARTS, _MOST_NUMBER = 64, 10**6
-_BATCH = 1 << 18
 
 
 @dataclass(frozen=True, init=False)
@@ -99,9 +97,7 @@ class SummedNoise:
     def sample(self, n: int, *, random: Random | None = None) -> NDArray[Any]:
         """`n` independent draws, exactly of this law.
 
-        A fraction of a Laplace law is drawn by rejection: a geometric number j is kept with the probability Π_{i<j} (r + i)/(i +
-        1), a product of coins with rational bias, which makes it negative binomial of shape r. It takes about scale^(1 − r)
-        tries.
+        A fraction of a Laplace law is the difference of two Pólya numbers (`cloister.noise.polya`).
 
         >>> SummedNoise(parts=[(DiscreteLaplace(scale=10), "1/3")]).sample(5).dtype
         dtype('int64')
@@ -114,8 +110,64 @@ class SummedNoise:
             rest = number - math.floor(number)
             if rest:
                 assert isinstance(law, DiscreteLaplace)
-                total = total + _polya(law.scale, rest, wanted, drawn) - _polya(law.scale, rest, wanted, drawn)
+                total = total + PolyaDifference(scale=law.scale, shape=rest).draw(wanted, drawn)
         return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseShares:
+    """A law of noise in shares of several parties, of which at least `honest` are in the sum and unknown to everybody else.
+
+    Guarantee: that of the law, towards anyone who knows all shares in the sum but those of `honest` parties. Proof: the shares
+    that are unknown add up to noise that promises what the law promises (`laplace_share`, `gaussian_share`). All else in the sum
+    is independent of the rows: adding it is post-processing. ∎ Parties follow the protocol: one that adds nothing is not honest.
+
+    How many are honest is no choice of this class: with t colluders it is t less than the least number of parties that a sum is
+    opened over, since a hub that lies leaves out honest parties and keeps its colluders (`cloister.together.Roster.honest`).
+
+    >>> shares = NoiseShares(law=DiscreteLaplace(scale=10), parties=5, honest=3)
+    >>> shares.share.parts[0][1], shares.total(3) == shares.law
+    (Fraction(1, 3), True)
+    >>> round(shares.total(5).variance / shares.law.variance, 6)
+    1.666667
+    """
+
+    law: Whole
+    parties: int
+    honest: int
+    coordinates: int = 1
+    """How many numbers have noise of Gaussian laws under one promise: all that one person can change."""
+
+    def __post_init__(self) -> None:
+        _checked(self.parties)
+        if isinstance(self.honest, bool) or not isinstance(self.honest, int) or not 1 <= self.honest <= self.parties:
+            raise InvalidParameter(
+                f"honest={self.honest!r} is invalid",
+                why=f"of {self.parties} parties at least one must be honest and present",
+                instead=f"honest={max(1, self.parties // 2)}",
+            )
+
+    @property
+    def share(self) -> SummedNoise | DiscreteGaussian:
+        """What each party adds."""
+        if isinstance(self.law, DiscreteLaplace):
+            return laplace_share(self.law, self.honest)
+        return gaussian_share(self.law, self.honest, coordinates=self.coordinates)
+
+    def total(self, present: int) -> Whole | SummedNoise:
+        """The law that is in the sum when so many parties added their share: what was asked for, and the surplus."""
+        if not self.honest <= present <= self.parties:
+            raise InvalidParameter(
+                f"present={present!r} is invalid",
+                why=f"the shares are sized for {self.honest} to {self.parties} parties",
+                instead=f"present={self.parties}",
+            )
+        if isinstance(self.law, DiscreteLaplace):
+            whole = present == self.honest
+            return self.law if whole else SummedNoise(parts=[(self.law, Fraction(present, self.honest))])
+        share = self.share
+        assert isinstance(share, DiscreteGaussian)
+        return SummedNoise(parts=[(share, present)])
 
 
 def laplace_share(law: DiscreteLaplace, number: int) -> SummedNoise:
@@ -148,6 +200,19 @@ def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) 
     return share
 
 
+def of_all(law: Whole, parties: int, honest: int) -> Whole | SummedNoise:
+    """The law that is in the sum when all parties add their share, as it is planned: a share that is too narrow is refused where
+    it is drawn, and not here.
+
+    >>> round(of_all(DiscreteLaplace(scale=10), 5, 3).variance / DiscreteLaplace(scale=10).variance, 6)
+    1.666667
+    """
+    if isinstance(law, DiscreteLaplace):
+        return law if parties == honest else SummedNoise(parts=[(law, Fraction(parties, honest))])
+    grown = law.scale_squared / honest * _GROWN
+    return SummedNoise(parts=[(DiscreteGaussian(scale_squared=grown, sensitivity_squared=law.sensitivity_squared), parties)])
+
+
 def rho_of_sum(share: DiscreteGaussian, number: int, *, coordinates: int = 1) -> Fraction:
     """The ρ that the sum of so many shares promises of so many numbers: ½(Δ/(√n·s) + τ√d)², rounded up.
 
@@ -170,38 +235,3 @@ def _checked(number: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_NUMBER:
         raise InvalidParameter(f"number={number!r} is invalid", why="it is how many parties add a share", instead="number=3")
     return number
-
-
-def _polya(scale: Fraction, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
-    """`n` negative binomial numbers of a shape below 1: P(j) ∝ Γ(j + r)/(Γ(r)·j!)·e^(−j/scale)."""
-    if scale > _WIDEST:
-        raise InvalidParameter(
-            f"A share of noise of scale {float(scale):.6g} is not supported",
-            why=f"drawing it exactly takes too many tries beyond {_WIDEST:,}",
-            instead="a larger spend=, or a coarser step=",
-        )
-    law = inversion(decay=1 / scale, power=1, two_sided=False)
-    tries = float(max(scale, Fraction(1))) ** float(1 - shape)
-    found: list[NDArray[np.int64]] = []
-    missing = n
-    while missing:
-        kept = _kept(law, shape, min(_BATCH, int(1.2 * missing * tries) + 64), random)[:missing]
-        missing -= len(kept)
-        found.append(kept)
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-
-
-def _kept(law: Inversion, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
-    """Those of `n` geometric numbers that all of their coins keep, in the order of the draws."""
-    numbers = np.asarray(law.draw(n, random), dtype=np.int64)
-    kept = np.ones(n, dtype=bool)
-    tossing = np.flatnonzero(numbers > 0)
-    step = 0
-    while tossing.size:
-        bound = shape.denominator * (step + 1)
-        heads = random.below(bound, tossing.size) < shape.numerator + step * shape.denominator
-        kept[tossing[~heads]] = False
-        step += 1
-        tossing = tossing[heads]
-        tossing = tossing[numbers[tossing] > step]
-    return numbers[kept]

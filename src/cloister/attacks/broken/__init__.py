@@ -5,7 +5,7 @@ so that the documentation and `cloister audit --broken` can show them; no other 
 sees to it.
 """
 
-from cloister.attacks.broken import local, looked_up, models, samplers, sensitivity, sparse_vector, spending
+from cloister.attacks.broken import local, looked_up, models, samplers, sensitivity, shares, sparse_vector, spending
 from cloister.attacks.broken.twin import ChannelTwin, Twin, found_epsilon
 from cloister.errors import InvalidParameter
 
@@ -14,6 +14,7 @@ TWINS: tuple[Twin | ChannelTwin, ...] = (
     *looked_up.TWINS,
     *spending.TWINS,
     *samplers.TWINS,
+    *shares.TWINS,
     *local.TWINS,
     *sparse_vector.TWINS,
     *models.TWINS,

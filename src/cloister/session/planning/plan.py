@@ -75,8 +75,8 @@ class Part:
 
     def sharpness(self) -> dict[str, Reading]:
         """Readings without values: what is known of the noise before anything is measured."""
-        nothing = np.zeros(1)
-        fresh = [] if self.repeated else [{name: (Term(1.0, noise),) for name, noise in self.noises.items()}]
+        nothing, able = np.zeros(1), self.shape.declaration.abilities
+        fresh = [] if self.repeated else [{name: (Term(1.0, able.noise_of(noise)),) for name, noise in self.noises.items()}]
         return {name: combined([Reading(nothing, terms[name]) for terms in (*self.earlier, *fresh)]) for name in self.noises}
 
 

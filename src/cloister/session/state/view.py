@@ -100,7 +100,7 @@ class Seen:
             return self._alone(question, question.table)
         for name in question.table.publics():
             self.check(name)
-        return replace(question, table=_rebuilt(question.table, self._base))
+        return replace(question, table=rebuilt(question.table, self._base))
 
     def shown(self, shape: Shape) -> Shape:
         """The shape of a question with that condition alone which its asker wrote: a view's is the owner's."""
@@ -217,12 +217,12 @@ def _all(conditions: Iterable[Expression | None]) -> Expression:
     return parts[0] if len(parts) == 1 else And(*parts)
 
 
-def _rebuilt(relation: Relation, change: Callable[[Base], Relation]) -> Relation:
+def rebuilt(relation: Relation, change: Callable[[Base], Relation]) -> Relation:
     """The same relation over other tables."""
     if isinstance(relation, Base):
         return change(relation)
     if isinstance(relation, PublicJoined):
-        source = _rebuilt(relation.source, change)
+        source = rebuilt(relation.source, change)
         return PublicJoined(
             source=source, name=relation.name, table=relation.table, on=relation.on, columns=relation.taken, outer=relation.outer
         )
@@ -230,7 +230,7 @@ def _rebuilt(relation: Relation, change: Callable[[Base], Relation]) -> Relation
     for each in fields(relation):  # type: ignore[arg-type]
         value = getattr(relation, each.name)
         if isinstance(value, Relation):
-            changed[each.name] = _rebuilt(value, change)
+            changed[each.name] = rebuilt(value, change)
         elif isinstance(value, tuple) and value and all(isinstance(part, Relation) for part in value):
-            changed[each.name] = tuple(_rebuilt(part, change) for part in value)
+            changed[each.name] = tuple(rebuilt(part, change) for part in value)
     return replace(relation, **changed)  # type: ignore[type-var]

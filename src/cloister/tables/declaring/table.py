@@ -137,7 +137,7 @@ class PrivateTable:
             _check_through(through, unit)
         span = None if during is None else During.of(during, held)
         values = (MappingProxyType(dict(columns)), span, max_rows, population, size, held, through, unit, version)
-        for slot, value in zip(self.__slots__[1:], values, strict=True):
+        for slot, value in zip(PrivateTable.__slots__[1:], values, strict=True):
             object.__setattr__(self, slot, value)
 
     def __setattr__(self, name: str, value: object) -> None:

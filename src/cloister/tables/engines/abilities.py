@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.noise.shares import of_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,20 @@ class Abilities:
     """Whether it hands out rows (to a method that declares its guarantee, and by the marked door)."""
     parts_of_a_person: int = 1
     """In how many parts, each with a cap of its own, one person may have rows. The sensitivity is so many times larger."""
+    shares: tuple[int, int] | None = None
+    """Of how many parties the noise is made, and how many of their shares are enough by themselves; None: of one."""
+
+    def noise_of(self, law: Any) -> Any:
+        """The law that is in an answer when noise of that law is asked for, and every party takes part.
+
+        >>> from cloister.noise import DiscreteLaplace
+        >>> law = DiscreteLaplace(scale=10)
+        >>> Abilities().noise_of(law) == law, Abilities(shares=(5, 3)).noise_of(law).variance > law.variance
+        (True, True)
+        """
+        if self.shares is None or not isinstance(law, DiscreteLaplace | DiscreteGaussian):
+            return law
+        return of_all(law, *self.shares)
 
     @classmethod
     def of_all(cls, several: Iterable[Abilities]) -> Abilities:
@@ -38,4 +56,5 @@ class Abilities:
             declared_keys_only=any(one.declared_keys_only for one in each),
             rows=all(one.rows for one in each),
             parts_of_a_person=max((one.parts_of_a_person for one in each), default=1),
+            shares=next((one.shares for one in each if one.shares is not None), None),
         )

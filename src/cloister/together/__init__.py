@@ -1,0 +1,55 @@
+"""Several owners, one result: sums over rows that never leave their owners.
+
+    roster.py    who takes part, by which keys, and how many of them may fail
+    messages.py  signed messages, as bytes for any transport
+    rounds.py    the secure sum: a site and the hub in one round; its proof
+    shamir.py    secrets in shares
+    journal.py   what a party keeps on disk, so that there is one answer to one message
+    checking.py  what a request must be
+    accounting.py  what a request can cost a person, worked out by a site itself
+    reading.py   a request read from its text
+    site.py      one owner's table, with the owner's ledger and policy
+    joint.py     a table at several sites, asked like any other
+
+The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
+
+if TYPE_CHECKING:
+    from cloister.together.accounting import cost_of as cost_of
+    from cloister.together.joint import JointTable as JointTable
+    from cloister.together.joint import SitesMissing as SitesMissing
+    from cloister.together.journal import Journal as Journal
+    from cloister.together.journal import MemoryJournal as MemoryJournal
+    from cloister.together.messages import RoundRefused as RoundRefused
+    from cloister.together.roster import Roster as Roster
+    from cloister.together.roster import SignedRoster as SignedRoster
+    from cloister.together.rounds import HubRound as HubRound
+    from cloister.together.rounds import Round as Round
+    from cloister.together.rounds import SiteRound as SiteRound
+    from cloister.together.rounds import run_round as run_round
+    from cloister.together.rounds import secure_sum as secure_sum
+    from cloister.together.site import Asked as Asked
+    from cloister.together.site import Site as Site
+
+_lazily = Lazily(
+    __name__,
+    {
+        ".accounting": "cost_of",
+        ".joint": "JointTable SitesMissing",
+        ".journal": "Journal MemoryJournal",
+        ".messages": "RoundRefused",
+        ".roster": "Roster SignedRoster",
+        ".rounds": "HubRound Round SiteRound run_round secure_sum",
+        ".site": "Asked Site",
+    },
+)
+
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

@@ -1,0 +1,150 @@
+"""What a party keeps of its rounds: on disk before a message leaves, so that a process that was stopped goes on where it was.
+
+A text is complete or absent: it is written under another name, flushed to the disk, and renamed. A text that is written `once`
+is linked to its name, which fails where it is taken, also where another process was quicker. Who answers a message holds the
+lock of its round meanwhile, among threads and processes alike: two answers at once would be two draws of noise under one charge.
+A text that is dropped is overwritten first; on a disk that copies what it writes (a solid-state disk, a snapshot, a journal of
+the file system) that is a courtesy and no promise, and Python can't wipe its own memory. The folder belongs to its owner alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+READING = "reading"
+"""What stands where rows were read, until the answer does."""
+_NEWEST = 64
+"""In memory so many rounds are kept; of older ones only that their rows were read, so that none is begun again."""
+_LOCK, _DRAFT = "lock", ".draft"
+
+
+class Journal:
+    """Texts by name in a folder.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Journal(folder).of("round 1").put("keys", b"text")
+    ...     Journal(folder).of("round 1").get("keys"), Journal(folder).of("round 2").get("keys")
+    (b'text', None)
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+
+    def of(self, name: str) -> Journal:
+        """The journal of one round."""
+        folder = self._folder / name
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return type(self)(folder)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone with this journal: other threads and processes wait. The system lets go of the lock of a process that ends."""
+        descriptor = os.open(self._folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            for draft in self._folder.glob(f"*{_DRAFT}"):  # of a process that was stopped
+                self._wipe(draft)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def get(self, name: str) -> bytes | None:
+        """The text of this name, if there is one."""
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, text: bytes, *, once: bool = False) -> None:
+        """Keeps a text in place of what was there, or `once`: FileExistsError where something was. When this returns it is on
+        the disk."""
+        descriptor, draft = tempfile.mkstemp(suffix=_DRAFT, dir=self._folder)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if once:
+            try:
+                os.link(draft, self._path(name))
+            finally:
+                Path(draft).unlink()
+        else:
+            Path(draft).replace(self._path(name))
+        self._flush_folder()
+
+    def drop(self, name: str) -> None:
+        """Forgets a text."""
+        if self._path(name).exists():
+            self._wipe(self._path(name))
+            self._flush_folder()
+
+    def _wipe(self, path: Path) -> None:
+        with path.open("r+b") as file:
+            file.write(bytes(os.fstat(file.fileno()).st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name.replace(" ", "-")
+
+    def _flush_folder(self) -> None:
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class MemoryJournal(Journal):
+    """A journal that ends with its process: for parties that do too, with their keys and their ledger.
+
+    >>> journal = MemoryJournal()
+    >>> journal.of("round 1").put("keys", b"text")
+    >>> journal.of("round 1").get("keys"), journal.of("round 2").get("keys")
+    (b'text', None)
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, bytes] = {}
+        self._rounds: dict[str, MemoryJournal] = {}
+        self._newest: deque[str] = deque()
+        self._lock, self._rounds_lock = threading.Lock(), threading.Lock()
+
+    def of(self, name: str) -> MemoryJournal:
+        """The journal of one round."""
+        with self._rounds_lock:
+            if name not in self._rounds:
+                self._rounds[name] = MemoryJournal()
+                self._newest.append(name)
+            if len(self._newest) > _NEWEST:
+                self._rounds[self._newest.popleft()]._texts = {READING: b""}
+            return self._rounds[name]
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone with this journal: other threads wait."""
+        with self._lock:
+            yield
+
+    def get(self, name: str) -> bytes | None:
+        """The text of this name, if there is one."""
+        return self._texts.get(name)
+
+    def put(self, name: str, text: bytes, *, once: bool = False) -> None:
+        """Keeps a text in place of what was there, or `once`: FileExistsError where something was."""
+        if once and name in self._texts:
+            raise FileExistsError(name)
+        self._texts[name] = bytes(text)
+
+    def drop(self, name: str) -> None:
+        """Forgets a text."""
+        self._texts.pop(name, None)

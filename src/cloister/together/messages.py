@@ -1,0 +1,106 @@
+"""Messages between the hub and the sites: bytes that any transport carries, each signed by who wrote it.
+
+    cloister together 1\\n | length of the header, 4 bytes | header, canonical JSON | body | signature, 64 bytes
+
+The header says which round the message is of, its kind, and who wrote it. The signature (Ed25519) covers everything before
+it, so a message of another round, of another kind or of another party is refused: a replay is one of these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cloister.crypto import canonical_json, is_signed
+from cloister.crypto.identities import SIGNATURE_BYTES
+from cloister.errors import CloisterError
+
+if TYPE_CHECKING:
+    from cloister.crypto import SigningKey
+
+MAGIC = b"cloister together 1\n"
+_LONGEST_HEADER = 1 << 20
+
+
+class RoundRefused(CloisterError):
+    """A message or a step of a round that the protocol does not allow; the round may go on without it."""
+
+    stored = "RoundRefused"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What was written, after its signature was checked."""
+
+    kind: str
+    round: str
+    sender: str
+    fields: Mapping[str, Any]
+    body: bytes
+
+
+def pack(kind: str, round_id: str, sender: str, key: SigningKey, body: bytes = b"", **fields: Any) -> bytes:
+    """A message as bytes.
+
+    >>> from cloister.crypto import SigningKey
+    >>> key = SigningKey(bytes(32))
+    >>> unpack(pack("keys", "r1", "north", key, b"body", mask="00"), "keys", "r1", {"north": key.public}).fields
+    {'mask': '00'}
+    """
+    header = canonical_json({"kind": kind, "round": round_id, "from": sender, "fields": fields}).encode()
+    text = b"".join((MAGIC, len(header).to_bytes(4, "big"), header, body))
+    return text + key.sign(text)
+
+
+def unpack(data: bytes, kind: str | None, round_id: str, keys: Mapping[str, bytes]) -> Message:
+    """What a message says, if it is of this kind (None: of any) and round, and signed by one of these parties; else
+    `RoundRefused`."""
+    start = len(MAGIC) + 4
+    length = int.from_bytes(data[len(MAGIC) : start], "big")
+    if not data.startswith(MAGIC) or length > _LONGEST_HEADER or len(data) < start + length + SIGNATURE_BYTES:
+        raise _refused("it is not a whole message of this version of the protocol")
+    try:
+        header = json.loads(data[start : start + length])
+        if canonical_json(header).encode() != data[start : start + length]:
+            raise ValueError  # one text for one header: no key twice, no number that is none
+        found = Message(
+            str(header["kind"]), str(header["round"]), str(header["from"]), dict(header["fields"]), data[start + length : -64]
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _refused("its header can't be read") from None
+    if found.round != round_id:
+        raise _refused("it is of another round")
+    if kind is not None and found.kind != kind:
+        raise _refused(f"it is of the kind {found.kind!r}, and {kind!r} is awaited")
+    if found.sender not in keys:
+        raise _refused("its sender takes no part in this step")
+    if not is_signed(keys[found.sender], data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:]):
+        raise _refused(f"it is not signed by {found.sender!r}")
+    return found
+
+
+def bundle(parts: Iterable[bytes]) -> bytes:
+    """Several texts as one.
+
+    >>> unbundled(bundle([b"a", b"", b"bc"]))
+    [b'a', b'', b'bc']
+    """
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+def unbundled(data: bytes) -> list[bytes]:
+    """The texts again; `RoundRefused` where they are not whole."""
+    parts, start = [], 0
+    while start < len(data):
+        end = start + 4 + int.from_bytes(data[start : start + 4], "big")
+        if start + 4 > len(data) or end > len(data):
+            raise _refused("it is cut off")
+        parts.append(data[start + 4 : end])
+        start = end
+    return parts
+
+
+def _refused(why: str) -> RoundRefused:
+    return RoundRefused("A message was refused", why=why, instead="the message as its sender wrote it, in its own round")

@@ -1,0 +1,262 @@
+"""A site: one owner's table, with the owner's own key, ledger and policy. Exact values of its rows exist here and nowhere else.
+
+The site declares its table for itself, and takes part in questions about a table that is declared the same. Of each request
+it works out what it can cost a person (`accounting.py`), asks its owner's policy, reserves that in its own ledger, and only
+then shows a key of the round. The charge stands whatever becomes of the round. What leaves are numbers with the site's share
+of the noise, under masks (`rounds.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cloister.crypto import SigningKey, canonical_json
+from cloister.errors import AccessDenied, BudgetExceeded, InvalidDeclaration, UnknownTable
+from cloister.ledger import Ledger, Reservation
+from cloister.noise import Random, default_random
+from cloister.noise.shares import NoiseShares
+from cloister.privacy import Guarantee
+from cloister.session.state.view import rebuilt
+from cloister.tables import Answering, Base, Prepared, PrivateTable, Relation, Workspace, prepare, relate
+from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.noised import NoisedRequest, exact_integers
+from cloister.together.accounting import cost_of
+from cloister.together.journal import Journal, MemoryJournal
+from cloister.together.reading import request_from
+from cloister.together.roster import Roster, SignedRoster
+from cloister.together.rounds import Round, SiteRound
+
+HUB_NAME = "the hub"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a site's policy decides on: which table, what it costs each person here, and the request itself."""
+
+    table: str
+    cost: Guarantee
+    request: NoisedRequest
+
+
+Policy = Callable[[Asked], str | None]
+"""Says why a request is denied; None where it is not."""
+
+
+class Site:
+    """One owner's part in a joint table.
+
+    `table` is declared by the owner, `budget` written when the site's ledger is first opened. `policy` says why a request is
+    denied, or None. A site with a ledger or a key of its own keeps a journal in a folder beside them, so that it does not answer
+    one message twice; without any of the three it ends with its process.
+
+    >>> from cloister.privacy import PureDP
+    >>> from cloister.tables import Integer
+    >>> north = Site("north", PrivateTable({"age": [39, 51]}, columns={"age": Integer(17, 90)}), budget=PureDP(1))
+    >>> north.spent, len(north.public)
+    (PureDP(epsilon='0'), 32)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        table: PrivateTable,
+        *,
+        budget: Guarantee | None = None,
+        ledger: Ledger | None = None,
+        policy: Policy | None = None,
+        key: SigningKey | None = None,
+        journal: Journal | None = None,
+        random: Random | None = None,
+    ) -> None:
+        if journal is None and (ledger is not None or key is not None):
+            raise InvalidDeclaration(
+                f"The site {name!r} has no journal",
+                why="its ledger or its key outlasts the process, and after a restart it would answer a round again",
+                instead="journal=Journal(folder)",
+            )
+        self.name, self.table, self.policy = name, table, policy
+        self.ledger, self.journal = ledger or Ledger(), journal or MemoryJournal()
+        self.population = table.population or name
+        self.random = random or default_random()
+        self._key = key or SigningKey.generate()
+        self._rosters: dict[bytes, SignedRoster] = {}
+        self.ledger.open(self.population, budget, who=name)
+
+    @property
+    def public(self) -> bytes:
+        """The public half of the site's key."""
+        return self._key.public
+
+    @property
+    def spent(self) -> Guarantee:
+        """What the site's own ledger has charged."""
+        return self.ledger.spent(self.population)
+
+    def sign(self, roster: Roster) -> bytes:
+        """The owner agrees to a roster."""
+        if roster.sites.get(self.name) != self.public:
+            raise InvalidDeclaration(
+                "The roster was not signed",
+                why=f"{self.name!r} is not in it under its own key",
+                instead="a roster with this site",
+            )
+        return self._key.sign(roster.text)
+
+    def join(self, signed: SignedRoster) -> None:
+        """Take part under a roster that all signed; a later one of the same hub has to follow on it."""
+        before = self._rosters.get(signed.roster.hub)
+        if before is None or signed.roster == before.roster:
+            signed.check()
+        else:
+            signed.check_after(before)
+        self._rosters[signed.roster.hub] = signed
+
+    def check(self, roster: Roster) -> None:
+        """Refuses a roster that this site did not join, or that another took the place of."""
+        joined = self._rosters.get(roster.hub)
+        if joined is None or joined.roster != roster:
+            raise InvalidDeclaration(
+                f"The site {self.name!r} takes no part",
+                why="it did not join this roster",
+                instead="the roster that it joined last",
+            )
+
+    def part(self, table: PrivateTable) -> SitePart:
+        """This site's rows for a joint table of that declaration, made ready; refused where the owner declared otherwise."""
+        own = self.table
+        for name, domain in table.columns.items():
+            if own.columns.get(name) != domain:
+                raise _otherwise(self.name, f"column {name!r}", own.columns.get(name), domain)
+        if (own.unit is None) != (table.unit is None) or own.max_rows != table.max_rows:
+            raise _otherwise(self.name, "unit", (own.unit, own.max_rows), (table.unit, table.max_rows))
+        kept = PrivateTable.declared(own.source, table.columns, like=own)
+        secret = self.ledger.derive("order of the rows", self.name).hex()
+        return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()))
+
+
+@dataclass
+class SitePart:
+    """A site's prepared rows, or a relation over them, as the site alone can read them."""
+
+    site: Site
+    rows: Answering
+    declared: PrivateTable | Relation = field(init=False)
+    _last: tuple[str, Guarantee] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.declared = self.rows.declaration  # type: ignore[attr-defined]
+
+    def related(self, relation: Relation, name: str) -> SitePart:
+        """The relation over this site's rows."""
+        if not isinstance(self.rows, Prepared):
+            raise UnknownTable(f"The table {name!r} is not known", why="it is made of another", instead="a joint table")
+        base = Base(name=name, table=self.rows.declaration)
+        return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}))
+
+    def compiled(self, request: NoisedRequest) -> Compiled:
+        """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""
+        self._agreed(request)
+        return self.rows.compiled(request)
+
+    def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
+        """The site's part in a round about a request, whose text is in the plan that the hub signs."""
+        site, held = self.site, list[Reservation]()
+        site.check(round_.roster)
+        if round_.plan != plan_of(request, json.loads(round_.plan)["asked at"]):
+            raise InvalidDeclaration(
+                f"The site {site.name!r} takes no part",
+                why="the plan is about another request",
+                instead="the request of the plan",
+            )
+        # what is signed is what is done; relations are not read yet
+        read = request_from(request.canonical(), self.declared.columns) if isinstance(request.table, str) else request
+        compiled = self.rows.compiled(read)
+
+        def agree() -> None:
+            cost = self._agreed(read)
+            held.append(site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, rerun=False))
+
+        def settle() -> None:
+            for each in held:
+                site.ledger.settle(each, round_.id.encode(), marked=site.random.marked)
+
+        return SiteRound(
+            site.name,
+            site._key,
+            round_,
+            lambda: self._numbers(round_, read, compiled),
+            agree=agree,
+            settle=settle,
+            journal=site.journal,
+            random=site.random,
+        )
+
+    def _agreed(self, request: NoisedRequest) -> Guarantee:
+        """What it costs here, if the owner's policy and the budget allow it."""
+        site, last, text = self.site, self._last, request.under("").canonical()
+        cost = last[1] if last is not None and last[0] == text else cost_of(request, self.declared)
+        self._last = (text, cost)  # it is asked for before the charge, and again under it
+        why = None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request))
+        if why is not None:
+            raise AccessDenied(f"The site {site.name!r} denied a request", why=why, instead="a request that its owner allows")
+        remaining = site.ledger.remaining(site.population)
+        if not cost <= remaining:
+            raise BudgetExceeded(
+                f"The site {site.name!r} takes no part",
+                why=f"the request costs {cost} there, and {remaining} of the site's own budget is left",
+                instead="a smaller spend=, or a budget that the site's owner raises; one in ρ takes Laplace and Gaussian noise",
+            )
+        return cost
+
+    def _numbers(self, round_: Round, request: NoisedRequest, compiled: Compiled) -> Any:
+        """All integers of the request over this site's rows, each with the site's share of its noise, one after another."""
+        found = [self.rows.aggregate(asked, plan) for asked, plan in zip(request.asked, compiled, strict=True)]
+        exact = exact_integers(request, found)
+        parts = []
+        for integers, shares in shares_of(round_, request):
+            numbers = np.asarray(exact[integers.name]).reshape(-1)
+            noise = shares.share.sample(numbers.size, random=self.site.random)
+            parts.append(numbers.astype(object) + noise.astype(object) if round_.words > 1 else numbers + noise)
+        return np.concatenate(parts)
+
+
+def plan_of(request: NoisedRequest, token: str) -> bytes:
+    """What a round is about: a request under its charge, and a name that no two tables of a hub have in common."""
+    return canonical_json({"request": request.canonical(), "asked at": token}).encode()
+
+
+def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, NoiseShares]]:
+    """Each of the request's integers, with the shares of its noise."""
+    for each in request.integers:
+        law: Any = each.law
+        yield each, round_.roster.noise(law, coordinates=round_.numbers)
+
+
+def _otherwise(site: str, what: str, own: object, joint: object) -> InvalidDeclaration:
+    return InvalidDeclaration(
+        f"The site {site!r} takes no part",
+        why=f"it declares the {what} as {own}, and the joint table as {joint}",
+        instead=f"{own}",
+    )
+
+
+def signed_by(sites: Mapping[str, Site], roster: Roster) -> SignedRoster:
+    """The roster that all of these sites sign, and take part under.
+
+    >>> from cloister.tables import Integer
+    >>> from cloister.privacy import PureDP
+    >>> table = PrivateTable({"age": [39]}, columns={"age": Integer(17, 90)})
+    >>> sites = {name: Site(name, table, budget=PureDP(1)) for name in "abc"}
+    >>> roster = Roster(sites={name: site.public for name, site in sites.items()}, hub=bytes(32), missing=0)
+    >>> signed_by(sites, roster).roster.quorum
+    3
+    """
+    signed = SignedRoster(roster, {name: site.sign(roster) for name, site in sites.items()})
+    for site in sites.values():
+        site.join(signed)
+    return signed

@@ -1,0 +1,375 @@
+"""Tables at several sites answer what any table answers: SQL, workloads, models and synthetic tables; each owner may say no."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.ledger import Ledger
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
+from cloister.privacy import Guarantee
+from cloister.tables import Aggregation
+from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
+from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
+from cloister.together.journal import READING
+from cloister.together.rounds import SiteRound
+from cloister.together.site import plan_of
+from tests.session.test_parts import COLUMNS, NONE, QUESTIONS, REFUSED, answers, centres, least_margin, models, rows, share_below
+from tests.session.test_parts import session_of as central_session
+from tests.together.joint_tables import joint_of, session_of, sites_of, watched
+
+COUNT = QUESTIONS[0]
+ALL = "SELECT COUNT(*) AS n FROM people WHERE height > 145"
+"""All rows, in other words."""
+
+
+def synthetic(session: cl.Session, spend: Any) -> Any:
+    """What the model of a synthetic table is made of."""
+    model = cl.synth.fit(session, "people", spend=spend, method="pairs", columns=["sex", "age"])
+    return model.answer("SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex").to_pydict()
+
+
+@pytest.mark.parametrize("learnt", [answers, models, synthetic])
+def test_without_noise_sites_give_what_pooled_rows_give(learnt: Callable[[cl.Session, Any], Any]) -> None:
+    budget = cl.PureDP(100 * NONE)
+    with central_session(rows(), budget) as central, session_of(joint_of(sites_of()), budget) as joint:
+        assert repr(learnt(central, NONE)) == repr(learnt(joint, NONE))
+        assert central.spent == joint.spent
+
+
+@pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
+def test_with_noise_the_numbers_have_the_law_of_one_central_noise(
+    budget: Guarantee, spend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All noises of the panel, each taken to a uniform number by the distribution function of the law that was asked for. False
+    alarm: by the inequality of Dvoretzky, Kiefer & Wolfowitz with Massart's constant at most 10⁻⁷ for each budget."""
+    drawn, uniform = Random.deterministic(5), []
+
+    def see(request: Any, found: Any, exact: Any) -> None:
+        for each in request.integers:
+            law = found.laws[each.name]
+            asked = law if isinstance(law, DiscreteLaplace) else law.parts[0][0]
+            assert isinstance(asked, DiscreteLaplace) == isinstance(budget, cl.PureDP)
+            assert each.law.variance <= law.variance <= each.law.variance * (1 + 2e-6)
+            noise = np.asarray(found.values[each.name] - exact[each.name], dtype=np.int64).ravel()
+            below, above = share_below(law, noise - 1), share_below(law, noise)
+            uniform.append(below + (above - below) * drawn.words(len(noise)).astype(np.float64) / 2.0**64)
+
+    watched(monkeypatch, see)
+    with session_of(joint_of(sites_of()), budget) as session:
+        answers(session, spend)
+        models(session, spend)
+        centres(session, spend)
+        synthetic(session, spend)
+    found = np.sort(np.concatenate(uniform))
+    places = np.arange(1, len(found) + 1) / len(found)
+    far = max(float((places - found).max()), float((found - places).max()) + 1 / len(found))
+    assert len(found) > 4000
+    assert far < math.sqrt(math.log(2 / 1e-7) / (2 * len(found)))
+
+
+@pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
+def test_each_site_works_out_by_itself_what_the_hub_charges(budget: Guarantee, spend: Any) -> None:
+    """To the last digit, for every question and model of the panel."""
+    sites = sites_of(budget=budget)
+    with session_of(joint_of(sites), budget) as session:
+        for ask in (*(lambda text=text: session.sql(text, spend=spend) for text in QUESTIONS), lambda: models(session, spend)):
+            ask()
+            assert all(site.spent == session.spent for site in sites)
+        centres(session, spend)
+        synthetic(session, spend)
+        assert all(site.spent == session.spent for site in sites)
+
+
+def test_more_noise_than_was_asked_for_is_in_the_margin() -> None:
+    """Shares for three of five (four must be left, and one of them may collude), and all five take part."""
+    with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(10)) as session:
+        planned = session.explain(COUNT, spend="0.1").margin()["n"][0]
+        answer = session.sql(COUNT, spend="0.1")
+    law = SummedNoise(parts=[(DiscreteLaplace(scale=10), "5/3")])
+    assert answer.readings["rows"].terms[0].noise == law
+    assert answer.margin().to_pydict()["n"][0] == least_margin(law, 0.95) == planned
+
+
+@pytest.mark.parametrize("budget", [cl.PureDP(10), cl.ZCDP(10)])
+@pytest.mark.parametrize("missing", [0, 1, 3])
+def test_a_margin_that_is_asked_for_holds_with_the_surplus(budget: Guarantee, missing: int) -> None:
+    with session_of(joint_of(sites_of(count=5), missing=missing), budget) as session:
+        planned = session.explain(ALL, spend="0.01").margin()["n"][0]
+        answer = session.sql(COUNT, within=40)
+        assert 38 <= answer.margin().to_pydict()["n"][0] <= 40
+        assert session.sql(ALL, spend="0.01").margin().to_pydict()["n"][0] == planned
+
+
+def test_a_person_at_two_sites_has_twice_the_noise() -> None:
+    sites = sites_of(budget=cl.PureDP(10))
+    with session_of(joint_of(sites, overlap=2), cl.PureDP(10)) as session:
+        answer = session.sql(COUNT, spend=1)
+        assert answer.readings["rows"].terms[0].noise == DiscreteLaplace(scale=2, sensitivity=2)
+        assert [str(site.spent) for site in sites] == ["ε = 0.5"] * 3  # each site charges for its own rows
+        with pytest.raises(cl.UnsupportedQuery, match="computed from 'people'"):
+            session.sql(QUESTIONS[6], spend=1)
+
+
+def test_people_with_several_rows() -> None:
+    visits = {"who": [f"p{n // 3}" for n in range(60)], "cost": [n % 10 for n in range(60)]}
+    columns = {"cost": cl.Integer(0, 9)}
+    sites = sites_of(visits, columns=columns, unit="who", max_rows=2)
+    table = JointTable(sites, columns, unit="who", max_rows=2, overlap=3)
+    with cl.Session({"visits": table}, budget=cl.PureDP(100 * NONE), random=Random.deterministic(1)) as session:
+        found = session.sql("SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits", spend=NONE).to_pydict()
+        assert 40 <= found["n"][0] <= 60
+        with pytest.raises(cl.UnsupportedQuery, match="number of people"):
+            session.sql("SELECT COUNT(DISTINCT who) AS n FROM visits", spend=1)
+
+
+def test_texts_are_counted() -> None:
+    """They have no codes, and none are needed."""
+    sites, columns = [], {"town": cl.Text(nullable=True)}
+    for place in range(3):
+        table = cl.PrivateTable({"town": ["Graz", None, "Linz", "Wels"][: place + 2]}, columns=columns)
+        sites.append(Site(f"site {place}", table, budget=cl.PureDP(100 * NONE)))
+    with cl.Session({"people": JointTable(sites, columns, overlap="none")}, budget=cl.PureDP(100 * NONE)) as session:
+        found = session.sql("SELECT COUNT(town) AS towns, COUNT(*) AS n FROM people", spend=NONE)
+        assert found.to_pydict() == {"towns": [6], "n": [9]}
+
+
+# ── what an owner decides ────────────────────────────────────────────────────────────────────────
+
+
+def test_an_owner_denies_before_anything_is_charged() -> None:
+    seen: list[Asked] = []
+
+    def policy(asked: Asked) -> str | None:
+        seen.append(asked)
+        return "this owner shares no answer by sex" if "sex" in str(asked.request.plain()) else None
+
+    sites = sites_of(budget=cl.PureDP(10), policy=policy)
+    with session_of(joint_of(sites), cl.PureDP(10)) as session:
+        with pytest.raises(cl.AccessDenied, match="'site 0' denied a request: this owner shares no answer by sex"):
+            session.sql(QUESTIONS[1], spend=1)
+        assert str(session.spent) == str(sites[0].spent) == "ε = 0"
+        assert session.sql(COUNT, spend=1).num_rows == 1
+    assert {str(asked.cost) for asked in seen} == {"ε = 1"}
+
+
+def test_a_site_without_budget_says_so_before_the_hub_charges() -> None:
+    sites = [*sites_of(count=2, budget=cl.PureDP(10)), sites_of(budget=cl.PureDP(1))[2]]
+    with session_of(joint_of(sites), cl.PureDP(10)) as session:
+        session.sql(COUNT, spend=1)
+        with pytest.raises(cl.BudgetExceeded, match="'site 2' takes no part: the request costs ε = 1 there, and ε = 0"):
+            session.sql(ALL, spend=1)
+        assert str(session.spent) == "ε = 1"
+        assert [str(site.spent) for site in sites] == ["ε = 1"] * 3
+
+
+def test_a_budget_in_epsilon_takes_no_gaussian_noise() -> None:
+    with (
+        session_of(joint_of(sites_of(budget=cl.PureDP(100))), cl.ZCDP(10)) as session,
+        pytest.raises(cl.BudgetExceeded, match="one in ρ takes Laplace and Gaussian noise"),
+    ):
+        session.sql(COUNT, spend="0.01")
+
+
+class Stopped:
+    """A site whose process ends in the middle of a round."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, names: str, kind: str) -> None:
+        answer = SiteRound.answer
+
+        def answered(site: SiteRound, data: bytes) -> bytes:
+            if site.name in names and kind.encode() in data[:400]:
+                raise RoundRefused("A step of the round was refused", why="the site was stopped", instead="a new round")
+            return answer(site, data)
+
+        monkeypatch.setattr(SiteRound, "answer", answered)
+
+
+@pytest.mark.parametrize("step", ["begin", "all keys", "all shares"])
+def test_who_drops_out_is_said_and_left_out(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sites = sites_of(count=5)
+    table = joint_of(sites, missing=1)
+    with session_of(table, cl.PureDP(100 * NONE)) as session:
+        whole = session.sql(COUNT, spend=NONE).to_pydict()["n"][0]
+        Stopped(monkeypatch, "site 3", f'"{step}"')
+        with pytest.warns(SitesMissing, match="site 3 dropped out"):
+            part = session.sql(ALL, spend=NONE)
+    assert whole - part.to_pydict()["n"][0] == len([row for row in range(240) if row % 7 == 3])
+    assert part.readings["rows"].terms[0].noise == SummedNoise(parts=[(DiscreteLaplace(scale=f"1/{NONE}"), "4/3")])
+    assert [report.sites for report in table.source.rounds][-1] == ("site 0", "site 1", "site 2", "site 4")
+
+
+@pytest.mark.parametrize("step", ["begin", "all keys", "all shares", "survivors", "signatures"])
+def test_a_round_below_the_quorum_stays_charged_everywhere(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sites = sites_of(count=5)
+    with session_of(joint_of(sites, missing=1), cl.PureDP(10)) as session:
+        Stopped(monkeypatch, "site 3 site 4", f'"{step}"')
+        with pytest.raises(RoundRefused):
+            session.sql(COUNT, spend=1)
+        assert str(session.spent) == "ε = 1"
+        assert [str(site.spent) for site in sites[:3]] == ["ρ = 0.5"] * 3
+
+
+def test_every_round_is_charged_once_and_settled(tmp_path: Any) -> None:
+    """Ledgers on disk, as owners have them, with the operating system's randomness."""
+    sites = sites_of()
+    for place, site in enumerate(sites):
+        site.ledger, site.random = Ledger(tmp_path / f"{place}.db"), Random()
+        site.ledger.open(site.population, cl.PureDP(5), who="owner")
+    table = joint_of(sites)
+    with cl.Session({"people": table}, budget=cl.PureDP(5), ledger=tmp_path / "hub.db") as session:
+        session.sql(COUNT, spend=1)
+        session.sql(COUNT, spend=1)  # stored: no round
+        session.sql(QUESTIONS[1], spend=2)
+    for place, site in enumerate(sites):
+        site.ledger.close()
+        with Ledger(tmp_path / f"{place}.db") as ledger:
+            assert [(str(each.cost), each.state) for each in ledger.charges(site.population)] == [
+                ("ε = 1", "settled"),
+                ("ε = 2", "settled"),
+            ]
+            assert ledger.verify() is True
+
+
+def test_questions_at_once_are_rounds_of_their_own() -> None:
+    sites, found = sites_of(), []
+    with session_of(joint_of(sites), cl.PureDP(100 * NONE)) as session:
+
+        def ask(age: int) -> None:
+            found.append(
+                (age, session.sql(f"SELECT COUNT(*) AS n FROM people WHERE age < {age}", spend=NONE).to_pydict()["n"][0])
+            )
+
+        threads = [threading.Thread(target=ask, args=(age,)) for age in (20, 40, 60)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    ages = rows()["age"]
+    assert sorted(found) == [(limit, sum(age < limit for age in ages)) for limit in (20, 40, 60)]
+
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("sql", "words"), REFUSED)
+def test_what_is_no_sum_is_refused_by_name_and_costs_nothing(sql: str, words: str) -> None:
+    sites = sites_of()
+    with session_of(joint_of(sites), cl.ApproxDP(10, "1e-6")) as session:
+        for ask in (session.explain, session.sql):
+            with pytest.raises(cl.UnsupportedQuery, match=words):
+                ask(sql, spend=1)
+        assert str(session.spent) == "ε = 0, δ = 0"
+        assert str(sites[0].spent) == "ρ = 0"
+
+
+def test_no_row_and_no_exact_value_leaves_a_site() -> None:
+    from cloister.learn import LogisticRegression
+    from cloister.tables import Aggregation, prepare
+
+    table = joint_of(sites_of())
+    with session_of(table, cl.PureDP(10)) as session:
+        with pytest.raises(cl.UnsupportedQuery, match="rows of 'people' are not available"):
+            LogisticRegression(epsilon=1).fit_table(session, "people", features=["age"], target="sex", spend=1)
+        with pytest.raises(cl.UnsupportedQuery, match="rows of 'people' are not available"):
+            session.row_access("people")
+    with prepare(table) as prepared:
+        for ask in (lambda: prepared.aggregate(Aggregation(table)), lambda: prepared.rows(["age"]), prepared.owner_report):
+            with pytest.raises(cl.EngineError, match="only sums with noise leave them"):
+                ask()
+
+
+def test_joins_are_refused() -> None:
+    joined = "SELECT COUNT(*) AS n FROM people JOIN towns ON people.town = towns.town"
+    towns = cl.PublicTable({"town": ["Delft"], "size": [5]})
+    with (
+        cl.Session({"people": joint_of(sites_of()), "towns": towns}, budget=cl.PureDP(10)) as session,
+        pytest.raises(cl.UnsupportedQuery),
+    ):
+        session.sql(joined, spend=1)
+
+
+@pytest.mark.parametrize("overlap", [0, 1, 4, True, "all", None, "2"])
+def test_overlap_is_said(overlap: Any) -> None:
+    with pytest.raises(cl.InvalidDeclaration, match="at how many sites one person may have rows"):
+        joint_of(sites_of(), overlap=overlap)
+
+
+def test_overlap_has_no_default() -> None:
+    with pytest.raises(TypeError, match="overlap"):
+        JointTable(sites_of(), COLUMNS)  # type: ignore[call-arg]
+
+
+def test_a_site_that_declares_otherwise_takes_no_part() -> None:
+    other = {**COLUMNS, "age": cl.Integer(0, 120)}
+    sites = [*sites_of(count=2), sites_of(columns=other)[2]]
+    with (
+        session_of(joint_of(sites), cl.PureDP(10)) as session,
+        pytest.raises(cl.InvalidDeclaration, match="'site 2' takes no part: it declares the column 'age' as"),
+    ):
+        session.sql(COUNT, spend=1)
+
+
+def test_sites_have_names_of_their_own_and_are_three_at_least() -> None:
+    with pytest.raises(cl.InvalidDeclaration, match="each would see the other's"):
+        joint_of(sites_of(count=2))
+    with pytest.raises(cl.InvalidDeclaration, match="two have one name"):
+        joint_of([*sites_of(), sites_of()[0]])
+
+
+def test_a_share_that_is_too_narrow_is_refused_before_the_charge() -> None:
+    with session_of(joint_of(sites_of(count=9)), cl.ZCDP(10)) as session:
+        with pytest.raises(cl.InvalidParameter, match="at least 2 steps"):
+            session.sql(COUNT, spend="0.5")
+        assert str(session.spent) == "ρ = 0"
+
+
+def test_gaussian_shares_are_of_one_promise() -> None:
+    with session_of(joint_of(sites_of()), cl.ZCDP(10)) as session:
+        answer = session.sql(COUNT, spend="0.01")
+    law = answer.readings["rows"].terms[0].noise
+    assert isinstance(law, SummedNoise)
+    [(share, number)] = law.parts
+    assert isinstance(share, DiscreteGaussian)
+    assert number == 3
+
+
+def test_a_site_takes_part_under_a_roster_that_it_joined_and_in_a_plan_of_the_request() -> None:
+    """One site may be in several joint tables: each has a roster, and a key of its hub's."""
+    sites = sites_of()
+    one, other = joint_of(sites), joint_of(sites)
+    with session_of(one, cl.PureDP(100 * NONE)) as first, session_of(other, cl.PureDP(100 * NONE)) as second:
+        assert first.sql(COUNT, spend=NONE).to_pydict() == second.sql(COUNT, spend=NONE).to_pydict() == {"n": [240]}
+    part = sites[0].part(one)
+    asked = NoisedRequest(
+        table="people",
+        aggregations=(Aggregation(one),),
+        integers=(Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=1)),),
+        cells=Cells(),
+    )
+    signed = one.source.roster
+    roster = signed.roster
+    part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("1"))
+    with pytest.raises(cl.InvalidDeclaration, match="the plan is about another request"):
+        part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("2"))
+    later = Roster(sites=roster.sites, hub=roster.hub, missing=roster.missing, epoch=2)
+    agreed = SignedRoster(later, {site.name: site.sign(later) for site in sites})
+    with pytest.raises(cl.InvalidDeclaration, match="did not join this roster"):
+        part.take_part(Round(signed=agreed, plan=plan_of(asked, "here"), numbers=1), asked)
+
+
+def test_an_old_round_is_not_begun_again() -> None:
+    """In memory only the newest rounds are kept whole."""
+    journal = MemoryJournal()
+    journal.of("first").put("all shares", b"the answer")
+    for place in range(100):
+        journal.of(f"round {place}").put("all shares", b"an answer")
+    assert journal.of("first").get("all shares") is None
+    assert journal.of("first").get(READING) is not None
+    assert journal.of("round 99").get("all shares") == b"an answer"
