@@ -9,7 +9,7 @@ import numpy as np
 
 import cloister as cl
 from cloister.noise import Random
-from cloister.traces import JourneyModel, fit_journeys
+from cloister.traces import Journeys, fit_journeys
 
 SIDE = 8
 EPSILONS = (0.1, 0.3, 1, 3, 10)
@@ -29,7 +29,7 @@ def town(people: int) -> dict[str, Any]:
     return {"who": np.repeat(np.arange(people), 12).astype(str).tolist(), "moment": list(range(12)) * people, "x": x, "y": y}
 
 
-def fitted(rows: dict[str, Any], epsilon: float) -> JourneyModel:
+def fitted(rows: dict[str, Any], epsilon: float) -> Journeys:
     """A model of the town."""
     numbers = {name: cl.Real(0, 100, step="0.1") for name in ("x", "y")}
     columns = {"who": cl.Text(), "moment": cl.Integer(0, 11), **numbers}

@@ -16,7 +16,7 @@ from cloister.attacks import audit
 from cloister.errors import EngineError, InvalidParameter, MissingBound, UnknownColumn
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import zcdp_within
-from cloister.traces import JourneyModel, fit_journeys
+from cloister.traces import Journeys, fit_journeys
 from cloister.traces import journeys as module
 from cloister.traces.journeys import JourneyCounts, above_zero, drawn, neighbours
 
@@ -50,7 +50,7 @@ def table(rows: Town, **options: Any) -> cl.PrivateTable:
     return cl.PrivateTable(rows, COLUMNS, **{"unit": "who", "max_rows": 12, **options})
 
 
-def fitted(rows: Town, *, spend: Any = 1, budget: Any = None, seed: int = 1, **options: Any) -> JourneyModel:
+def fitted(rows: Town, *, spend: Any = 1, budget: Any = None, seed: int = 1, **options: Any) -> Journeys:
     with cl.Session({"town": table(rows)}, budget=budget or cl.PureDP(1000), random=Random.deterministic(seed)) as session:
         return fit_journeys(session, "town", spend=spend, **{"cells": SIDE, "zones": ZONES, **options})
 
@@ -212,7 +212,7 @@ def test_every_kind_of_budget_pays_for_journeys(budget: Any, spend: Any) -> None
     assert model.sample(20, random=Random.deterministic(1)).num_rows >= 20
 
 
-def walks(model: JourneyModel, n: int) -> list[npt.NDArray[np.int64]]:
+def walks(model: Journeys, n: int) -> list[npt.NDArray[np.int64]]:
     """The cells of each drawn journey."""
     frame = model.sample(n, random=Random.deterministic(4))
     number, step = (np.array(frame[name].tolist()) for name in ("journey", "step"))
@@ -288,9 +288,7 @@ def test_no_rows_rows_without_a_place_and_one_person_are_released_like_any_other
         numbers[:] = -5
     assert model.journeys == 0
     assert model.sample().num_rows == 0
-    assert (
-        JourneyModel(**{name: getattr(model, name) for name in ("method", "domains", "released", "cost")}).sample(5).num_rows >= 5
-    )
+    assert Journeys(**{name: getattr(model, name) for name in ("method", "domains", "released", "cost")}).sample(5).num_rows >= 5
 
 
 def test_rows_beyond_the_cap_and_places_outside_the_bounds_count_as_declared() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cloister.traces.crowd import unique_in_the_crowd as unique_in_the_crowd
     from cloister.traces.filtering import FilterAttack as FilterAttack
     from cloister.traces.filtering import filter_attack as filter_attack
-    from cloister.traces.journeys import JourneyModel as JourneyModel
+    from cloister.traces.journeys import Journeys as Journeys
     from cloister.traces.journeys import fit_journeys as fit_journeys
     from cloister.traces.levels import WindowLevel as WindowLevel
     from cloister.traces.planar import GeoIndistinguishability as GeoIndistinguishability
@@ -54,7 +54,7 @@ _lazily = Lazily(
         ".counter": "Counter",
         ".crowd": "Crowd unique_in_the_crowd",
         ".filtering": "FilterAttack filter_attack",
-        ".journeys": "JourneyModel fit_journeys",
+        ".journeys": "Journeys fit_journeys",
         ".levels": "WindowLevel",
         ".planar": "GeoIndistinguishability PermanentReports PlanarLaplace",
         ".policies": "Absorption Adaptive Distribution Policy Sampled Shares Uniform",

@@ -166,7 +166,7 @@ class JourneyCounts:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class JourneyModel:
+class Journeys:
     """What `fit_journeys` gives: noisy counts, and journeys drawn from them at no cost.
 
     >>> import cloister as cl
@@ -174,7 +174,7 @@ class JourneyModel:
     >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
     >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
     ...     model = fit_journeys(session, "people", spend=1, cells=4, zones=2)
-    >>> isinstance(model, JourneyModel), model.trips().shape, model.margin()
+    >>> isinstance(model, Journeys), model.trips().shape, model.margin()
     (True, (4, 4), 12.0)
     """
 
@@ -314,7 +314,7 @@ def fit_journeys(
     cells: int = 12,
     zones: int = 4,
     purpose: str = "synthetic journeys",
-) -> JourneyModel:
+) -> Journeys:
     """Noisy counts of the journeys of a table, for one charge, and a model to draw others from.
 
     A unit's rows are one journey: where persons are the units, all that is known of a person is. Rows beyond `max_rows` of a
@@ -374,7 +374,7 @@ def fit_journeys(
     outcome = session.run(method, table, spend, purpose=purpose)
     released = {name: np.array(outcome.values[name], dtype=np.int64) for name in method.sizes()}
     places = declared.column(x), declared.column(y)
-    return JourneyModel(method=method, domains=places, released=released, cost=outcome.cost, marked=outcome.marked)
+    return Journeys(method=method, domains=places, released=released, cost=outcome.cost, marked=outcome.marked)
 
 
 def zone_of(cells: Integers, side: int, zones: int) -> Integers:
