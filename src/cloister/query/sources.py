@@ -167,8 +167,8 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
     return _table(parts, qualifiers, environment)
 
 
-def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Environment) -> Item:
-    tables = environment.tables
+def table_named(parts: Qualifier, tables: Mapping[str, PrivateTable | PublicTable]) -> str:
+    """The name of the one table that a part of FROM means."""
     wanted = ".".join(part.name for part in parts)
     quoted = any(part.args.get("quoted") for part in parts)
     matches = [name for name in tables if name == wanted]
@@ -182,7 +182,12 @@ def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Env
             why=f"the session knows {', '.join(tables) or 'no table'}",
             instead=f"FROM {next(iter(tables), 'people')}",
         )
-    name, table = matches[0], tables[matches[0]]
+    return matches[0]
+
+
+def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Environment) -> Item:
+    name = table_named(parts, environment.tables)
+    table = environment.tables[name]
     if isinstance(table, PublicTable):
         public = PublicSource(name=name, table=table, qualifiers=qualifiers, noted=environment.read)
         return Item(label=name, public=public, fields=public.fields())

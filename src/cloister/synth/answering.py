@@ -46,7 +46,7 @@ def answered(model: SyntheticModel, question: str | Question, confidence: float,
         return _Asked(model, declaration, question, confidence, progress).answer()
     from cloister.query import parse
 
-    parsed = parse(question, {model.table: declaration})
+    parsed = parse(question, {model.table: declaration}, cut=False)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
     found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout
