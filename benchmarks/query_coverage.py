@@ -17,7 +17,7 @@ from _report import report
 import cloister as cl
 from cloister.noise import Random
 
-LEAST = 0.8
+LEAST = 0.95
 QUESTIONS = Path(__file__).parent / "_coverage_questions.sql"
 
 

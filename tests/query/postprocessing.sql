@@ -42,3 +42,10 @@ SELECT t.* FROM (SELECT town, COUNT(*) AS n FROM people GROUP BY town) AS t WHER
 SELECT province, SUM(inhabitants) AS i FROM towns GROUP BY province ORDER BY i DESC
 SELECT town FROM towns WHERE inhabitants > 80 ORDER BY inhabitants
 SELECT a.town, b.town FROM towns a JOIN towns b USING (province) WHERE a.town < b.town ORDER BY 1, 2
+SELECT strftime(day, '%Y-%m') AS month, COUNT(*) AS n FROM visits GROUP BY month ORDER BY month
+SELECT DAYNAME(day) AS weekday, COUNT(*) AS n FROM visits GROUP BY weekday ORDER BY weekday
+SELECT strftime(day, '%B') AS month, SUM(fee) AS s FROM visits GROUP BY 1 ORDER BY 1
+SELECT t.a, t.b FROM (SELECT sex, COUNT(*) FROM people GROUP BY sex) AS t(a, b) ORDER BY a
+WITH t(a, b) AS (SELECT sex, COUNT(*) FROM people GROUP BY sex) SELECT MAX(b) AS m FROM t
+(SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex) UNION ALL (SELECT town, COUNT(*) FROM people GROUP BY town) ORDER BY k
+(SELECT town, COUNT(*) AS n FROM people GROUP BY town) ORDER BY town LIMIT 2

@@ -75,7 +75,7 @@ SHOW TABLES
 FROM people
 VALUES (1)
 TABLE people
-(SELECT COUNT(*) FROM people)
+(SELECT age FROM people)
 WITH x AS (INSERT INTO people VALUES (1) RETURNING *) SELECT COUNT(*) FROM people
 WITH x AS (COPY people TO '/tmp/x') SELECT COUNT(*) FROM people
 WITH x AS (SELECT 1) DELETE FROM people

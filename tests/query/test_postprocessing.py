@@ -434,3 +434,17 @@ def test_rehearsal_and_workload_go_on_above_the_cut() -> None:
         assert first.column_names == ["sex", "r"]
         assert second.column_names == ["n"]
         assert session.spent == cl.PureDP(1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {'*'.join(['n'] * 60)} AS x FROM {T} AS t",
+        f"SELECT {', '.join('*'.join(['n'] * 38) + f' AS c{place}' for place in range(200))} FROM {T} AS t",
+        f"SELECT CASE {' '.join(f'WHEN n > {place} THEN {place}' for place in range(100))} END AS x FROM {T} AS t",
+        f"SELECT GREATEST({', '.join(['n'] * 200)}) AS x FROM {T} AS t",
+    ],
+)
+def test_what_would_take_the_engine_long_to_read_is_refused(sql: str) -> None:
+    with fresh() as session, pytest.raises(cl.UnsupportedQuery):
+        session.explain(sql, spend=1)

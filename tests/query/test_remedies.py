@@ -30,6 +30,8 @@ SELECT COUNT(*) FROM staff WHERE level > ANY (SELECT 1)
 SELECT SUM(level) OVER () FROM staff
 SELECT COUNT(*) FROM staff WHERE level BETWEEN SYMMETRIC 1 AND 2
 SELECT COUNT(*) FROM staff WHERE site ILIKE 'd%'
+SELECT COUNT(*) FROM staff AS s(a)
+SELECT COUNT(*) FROM staff WHERE hired > MAKE_DATE(2026, 2, 31)
 SELECT COUNT(*) FROM staff WHERE site LIKE 'a' ESCAPE '!'
 SELECT COUNT(*) FROM staff WHERE site LIKE grade
 SELECT COUNT(*) FROM staff WHERE level + 1
@@ -52,7 +54,7 @@ SELECT COUNT() FROM staff
 SELECT SUM() FROM staff
 SELECT ROUND(AVG(level), level) FROM staff
 SELECT FLOOR(AVG(level)) FROM staff
-SELECT SUM(EXTRACT(EPOCH FROM hired)) FROM staff
+SELECT SUM(EXTRACT(CENTURY FROM hired)) FROM staff
 SELECT SUM(DATE_TRUNC('decade', hired)) FROM staff
 SELECT DATE_DIFF('hour', hired, hired), COUNT(*) FROM staff GROUP BY 1
 SELECT COUNT(*) FROM staff WHERE hired + level > DATE '2026-01-01'

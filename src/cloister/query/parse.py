@@ -1,6 +1,6 @@
 """From SQL text to questions and the layout of their answer.
 
-    words.py       text → one SELECT, in bounded time; dialect.py and options.py: what people bring from elsewhere
+    words.py       text → one SELECT, in bounded time; dialect.py, options.py and rewriting.py: what people bring from elsewhere
     grammar.py     the allow-list: every kind of node, and every part of one, that is read below
     sources.py     FROM → rows and public tables; joins.py → one relation; semijoins.py: IN and EXISTS about the same person
     derived.py     questions within the question; within.py: their sums per person; publics.py, public_joins.py: of public tables
@@ -34,6 +34,7 @@ from cloister.query.options import Options
 from cloister.query.outputs import Outputs, read_outputs
 from cloister.query.precedence import check_precedence
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
+from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment
 from cloister.query.words import statement, unheard
@@ -117,12 +118,14 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
     query, options = statement(sql, dialect)
     tree = query.copy()  # reading changes it
     written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
+    query = rewritten(query)
+    again = query.copy()
     try:
         parsed = question_of(query, tables, dialect, options)
     except CloisterError as refusal:
         if not cut:
             raise
-        parsed = _cut(tree.copy(), tables, dialect, options, refusal)
+        parsed = _cut(again, tables, dialect, options, refusal)
     return replace(parsed, written=written, tree=tree)
 
 

@@ -13,8 +13,8 @@ above is a function of released tables and public ones (post-processing, Proposi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -29,6 +29,7 @@ from cloister.query.options import Options
 from cloister.query.parse import Parsed, question_of
 from cloister.query.postprocessing.allowed import SELECT, parts_of
 from cloister.query.postprocessing.expressions import Expressions, Rows
+from cloister.query.postprocessing.periods import period_of
 from cloister.query.postprocessing.program import Part, Program, PublicPart
 from cloister.query.postprocessing.queries import Column, Scope, Select, Step, shown_name, stacked
 from cloister.query.precedence import check_precedence
@@ -151,8 +152,6 @@ class _Cut:
             name = cte.args["alias"].this.name.lower()
             if name in known:
                 raise refused(f"The name {name!r} is not supported", "two queries bear it", "another name")
-            if cte.args["alias"].columns:
-                raise unsupported("Renaming columns in WITH", "SELECT n AS a")
             known = {**known, name: _Named(cte, known)}
         return known
 
@@ -283,8 +282,6 @@ class _Cut:
 
     def _item(self, tree: exp.Expression, known: Known, depth: int) -> tuple[Step, tuple[Qualifier, ...]]:
         alias = tree.args.get("alias")
-        if alias is not None and alias.columns:
-            raise unsupported("Renaming columns in FROM", "SELECT n AS a")
         name = None if alias is None else alias.this
         if isinstance(tree, exp.Subquery):
             parts_of(tree, frozenset({"this", "alias"}), "FROM")
@@ -294,7 +291,7 @@ class _Cut:
                 found = self.step(tree.this, known, depth + 1)
             except CloisterError as error:
                 raise self._of_people(error, tree.this, known) from None
-            return found, () if name is None else ((name,),)
+            return _renamed(found, alias), () if name is None else ((name,),)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
             raise unsupported("A function in FROM", EXAMPLE)
         parts_of(tree, frozenset({"this", "db", "catalog", "alias", "joins"}), "FROM")
@@ -303,10 +300,11 @@ class _Cut:
         cte = known.get(parts[0].name.lower()) if len(parts) == 1 else None
         if cte is not None and same(parts[0], cte.tree.args["alias"].this.name):
             try:
-                return self.step(cte.tree.this, cte.known, depth + 1), qualifiers
+                found = _renamed(self.step(cte.tree.this, cte.known, depth + 1), cte.tree.args["alias"])
+                return _renamed(found, alias), qualifiers
             except CloisterError as error:
                 raise self._of_people(error, cte.tree.this, cte.known) from None
-        return self._table(tree, qualifiers), qualifiers
+        return _renamed(self._table(tree, qualifiers), alias), qualifiers
 
     def _of_people(self, error: CloisterError, query: exp.Expression, known: Known) -> Exception:
         """A query within that is none over answers: its rows belong to people, where it reads any and asks nothing of them."""
@@ -338,6 +336,8 @@ class _Parting:
     keys: dict[str, str] = field(default_factory=dict)
     aggregates: dict[str, tuple[str, exp.Expression]] = field(default_factory=dict)
     key_trees: dict[str, exp.Expression] = field(default_factory=dict)
+    shapes: dict[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict)
+    """How a key is worked out from what is grouped by in its place."""
 
     def parts(self) -> tuple[exp.Select, exp.Select]:
         """The question, and the query over its answer."""
@@ -402,10 +402,13 @@ class _Parting:
             if holds_aggregate(inner) or is_constant(inner):
                 raise self.why
             form = reader.rows.form(inner)
+            shaped = period_of(inner) if isinstance(inner, exp.TimeToStr) else None
             if form not in self.keys:
                 name = self.keys[form] = f"k{len(self.keys)}"
-                self.key_trees[name] = inner.copy()
-            return inner.copy()
+                self.key_trees[name] = inner.copy() if shaped is None else shaped[0]
+                if shaped is not None:
+                    self.shapes[name] = shaped[1]
+            return self.key_trees[self.keys[form]].copy()
 
         for part in ("expressions", "rollup", "cube", "grouping_sets"):
             if group.args.get(part):
@@ -463,7 +466,7 @@ class _Parting:
         if not is_constant(tree):
             key = self._key(tree)
             if key is not None:
-                return _column(key)
+                return self.shapes[key](_column(key)) if key in self.shapes else _column(key)
         if isinstance(tree, exp.Column):
             alias = self.aliases.get(tree.name.lower()) if not tree.args.get("table") else None
             if alias is None or alias is tree or (isinstance(alias, exp.Column) and alias.name == tree.name):
@@ -560,6 +563,17 @@ class Above(Exception):
     def __init__(self, why: CloisterError) -> None:
         super().__init__(str(why))
         self.why = why
+
+
+def _renamed(step: Step, alias: exp.TableAlias | None) -> Step:
+    """A source whose columns have other names: `AS t (a, b)`."""
+    names = [] if alias is None else [each.name for each in alias.columns]
+    if not names:
+        return step
+    if len(names) > len(step.columns) or len(set(names)) < len(names):
+        raise refused("Renaming columns is not supported", "there is not one column for each name", "AS t (a, b)")
+    named = [Column(name, column.kind) for name, column in zip(names, step.columns, strict=False)]
+    return replace(step, columns=(*named, *step.columns[len(names) :]))
 
 
 def _place(question: Question, questions: list[Question]) -> int:

@@ -15,7 +15,8 @@ from cloister.query.postprocessing.allowed import AGGREGATES, WINDOWS, check, na
 from cloister.query.postprocessing.values import NEVER, Value, folded, follows, number, truth, uncertain
 from cloister.query.refusals import refused, shown
 
-_MOST_TEXT = 400_000
+_MOST_TEXT, _DEEPEST = 40_000, 40
+"""The engine's time to read a rule grows with the square of how deep it stands in others."""
 _SYNTAX = (exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.DataType, exp.Interval, exp.Identifier, exp.Star)
 _MONOTONE = (exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Sign)
 _ARITHMETIC: dict[type[exp.Expression], str] = {exp.Add: "i_add", exp.Sub: "i_sub", exp.Mul: "i_mul", exp.Div: "i_div"}
@@ -78,10 +79,19 @@ class Expressions:
     rows: Rows
     grouped: bool = False
     """Whether a plain aggregate is one over the rows of a group."""
+    depth: int = 0
 
     def read(self, tree: exp.Expression) -> Value:
         """An expression."""
-        found = self._read(tree)
+        if self.depth >= _DEEPEST:
+            raise refused(
+                "An expression is not supported", f"it is nested deeper than {_DEEPEST}", "two steps, one in a subquery"
+            )
+        self.depth += 1
+        try:
+            found = self._read(tree)
+        finally:
+            self.depth -= 1
         if len(found.sql) + len(found.bound) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer parts")
         return found
@@ -161,9 +171,11 @@ class Expressions:
             base = "10" if len(parts) == 1 else parts[0].sql
             return number(sql, f"i_log({parts[-1].interval}, TRY_CAST({base} AS DOUBLE))")
         if isinstance(tree, exp.Greatest | exp.Least):
+            self._few(parts)
             rule = "i_greatest" if isinstance(tree, exp.Greatest) else "i_least"
             return number(sql, folded(rule, [part.interval for part in parts]))
         if isinstance(tree, exp.Coalesce):
+            self._few(parts)
             return number(sql, self._coalesced(parts))
         if isinstance(tree, exp.Nullif):
             return number(sql, f"i_unless({parts[0].interval}, t_eq({parts[0].interval}, {parts[1].interval}))")
@@ -182,6 +194,14 @@ class Expressions:
         if isinstance(tree, exp.Is):
             return self._is(tree, parts[0], sql)
         return None
+
+    @staticmethod
+    def _few(parts: Sequence[Value]) -> None:
+        """Each part is a rule within the rule before it."""
+        if len(parts) > 2 * _DEEPEST:
+            raise refused(
+                "An expression is not supported", f"it has more than {2 * _DEEPEST} parts", "a join with a public table"
+            )
 
     @staticmethod
     def _moved(tree: exp.Expression, parts: Sequence[Value]) -> str:
@@ -252,6 +272,7 @@ class Expressions:
         everything = [*conditions, *branches, last]
         if all(each.certain for each in everything):
             return Value(sql)
+        self._few(everything)
         trees = [each for _, each in pairs] + ([default] if default is not None else [])
         numeric = all(
             part.kind == "number" or isinstance(each, exp.Null) or _is_number(each)

@@ -39,7 +39,7 @@ from cloister.session.releases.frames import Frame, Kind, Series
 from cloister.session.releases.postprocessed import Bounds, Postprocessed
 from cloister.tables.engines.locked import locked
 
-_MEMORY = "256MB"
+_MEMORY, _MOST_TEXT = "256MB", 40_000
 _SECONDS = 10.0
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 1_000
 _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}
@@ -97,6 +97,8 @@ class Program:
     def described(self, kinds: Sequence[Mapping[str, Kind]]) -> list[tuple[str, Kind, bool]]:
         """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
         part. What the engine cannot read is refused."""
+        if len(self.sql) > _MOST_TEXT:
+            raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
         key = repr(kinds)
         if key in self.known:
             return self.known[key]

@@ -22,6 +22,7 @@ from sqlglot import exp
 from cloister import printable
 from cloister.errors import CloisterError
 from cloister.query.derived import resolved
+from cloister.query.grammar import part_refused
 from cloister.query.postprocessing.allowed import AGGREGATES, LIMITS, SELECT, parts_of
 from cloister.query.postprocessing.expressions import Expressions, Rows, direction
 from cloister.query.postprocessing.values import Kind, Value, uncertain
@@ -432,11 +433,11 @@ def _limits(tree: exp.Expression) -> str:
             continue
         options = clause.args.get("limit_options")
         if clause.args.get("expressions"):
-            raise unsupported("LIMIT … BY", "LIMIT 10")
+            raise part_refused(exp.Limit, "expressions")
         if options is not None and not isinstance(clause, exp.Fetch):
-            raise unsupported("LIMIT with PERCENT, ROWS or TIES", "LIMIT 10")
+            raise part_refused(exp.Limit, "limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise unsupported("PERCENT" if options.args.get("percent") else "WITH TIES", "LIMIT 10")
+            raise part_refused(exp.LimitOptions, "percent" if options.args.get("percent") else "with_ties")
         count = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
         count = count.unnest() if isinstance(count, exp.Paren) else count
         number = whole(count.this) if isinstance(count, exp.Literal) and not count.is_string else None
