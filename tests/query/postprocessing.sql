@@ -49,3 +49,5 @@ SELECT t.a, t.b FROM (SELECT sex, COUNT(*) FROM people GROUP BY sex) AS t(a, b) 
 WITH t(a, b) AS (SELECT sex, COUNT(*) FROM people GROUP BY sex) SELECT MAX(b) AS m FROM t
 (SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex) UNION ALL (SELECT town, COUNT(*) FROM people GROUP BY town) ORDER BY k
 (SELECT town, COUNT(*) AS n FROM people GROUP BY town) ORDER BY town LIMIT 2
+SELECT sex, SQRT(COUNT(*)) AS r FROM people GROUP BY GROUPING SETS ((), (sex)) ORDER BY sex NULLS FIRST
+SELECT sex, town, 2 * COUNT(*) - SQRT(4) AS r, GROUPING(town) AS g FROM people GROUP BY ROLLUP (sex, town) ORDER BY sex, town, g

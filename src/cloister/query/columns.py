@@ -17,9 +17,10 @@ AnswerColumns = list[tuple[str, Kind, bool]]
 
 
 def columns_of(layout: Layout, shapes: Sequence[Shape]) -> AnswerColumns:
-    """Those of one question, or of one with grouping sets: a shape for each of these."""
-    keys: dict[str, Kind] = {axis.name: kind_of_key(axis) for shape in shapes for axis in shape.grid.axes}
-    measured: dict[str, Kind] = {formula.name: formula.kind for shape in shapes for formula in shape.formulas}
+    """Those of one question, or of one with grouping sets, a shape for each: a key that the first of these rolls up is a text."""
+    first = shapes[0]
+    keys: dict[str, Kind] = {axis.name: kind_of_key(axis) for axis in first.grid.axes}
+    measured: dict[str, Kind] = {formula.name: formula.kind for formula in first.formulas}
     return [
         (column.name, kind_of_constant(column.fixed[0]), False)
         if column.source is None

@@ -273,6 +273,8 @@ def _plain(series: Series) -> Any:
     """Its values, with None for what is no number."""
     found = np.empty(len(series.values), dtype=object)
     found[:] = [None if isinstance(value, float) and not math.isfinite(value) else value for value in series.tolist()]
+    if series.kind == "text":  # a key that the first of several grouping sets rolls up may be of another kind
+        found[:] = [value if value is None or isinstance(value, str) else str(value) for value in found]
     return found
 
 
