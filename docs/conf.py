@@ -1,8 +1,8 @@
 """How the documentation is built: Sphinx, Markdown through MyST, the Furo theme, nothing fetched from anywhere.
 
 Before each build, scripts/figures.py draws the figures and scripts/reference.py writes the pages of the API reference. With the
-tag `draft` (`-t draft`) figures that are not drawn yet are left blank, and pages have Sphinx's plain theme: every word, link and
-warning is the same, in a third of the time.
+tag `draft` (`-t draft`) figures that are not drawn yet are left blank, pages have Sphinx's plain theme, and there is no index to
+search in: every word, link and warning is the same, in a third of the time.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ pygments_dark_style = "monokai"
 def _prepare(_app: Any) -> None:
     if DRAFT:
         figures.blank_for_build()
+        _app.builder.search = False
     else:
         figures.draw_for_build()
     reference.write_all()

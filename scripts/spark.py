@@ -20,6 +20,8 @@ from pathlib import Path
 
 from scripts.engines import java_home
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""How Java runs for tests: it compiles once and quickly, since nothing is repeated so often that a second time would pay."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -29,6 +31,7 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.session.timeZone": "Europe/Amsterdam",
+    "spark.driver.extraJavaOptions": JAVA,
 }
 _SECONDS = 120
 

@@ -22,6 +22,7 @@ from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
+from cloister.hub.policy.methods import offered
 from scripts.translations_found import said
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,7 +55,7 @@ BELOW = (
     ),
     *(
         f"tables/**/{each}.py"
-        for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts", "workspace")
+        for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")
     ),
     *(
         f"tables/**/{each}.py"
@@ -107,6 +108,8 @@ def extracted(folder: Path = HUB) -> Catalog:
         file = path.relative_to(folder).as_posix()
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=file.startswith(SHOWN)):
             found.add(text, locations=[(file, None)])
+    for method in offered().values() if folder == HUB else ():
+        found.add(method.title, locations=[("learn/frame/catalogue.py", None)])
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
             found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])

@@ -26,7 +26,9 @@ PLACED = {
     "check": slice(0, 1),
     "clean": slice(1, 2),
     "contradicted": slice(1, 3),
+    "from_lists": slice(1, 2),
     "spoken": slice(1, 2),
+    "unreadable": slice(0, 1),
     "weak": slice(1, 2),
 }
 """Which arguments of a function are texts for people, though its module does not show that."""

@@ -46,9 +46,10 @@ def page(text: str) -> str:
             said(body, names)
             return match.group(0)
         parts = [part for part in doctest.DocTestParser().parse(body) if isinstance(part, doctest.Example)]
-        return (
-            "```python\n" + "".join(_prompted(part.source) + _shown(said(part.source, names, "single")) for part in parts) + "```"
-        )
+        before = parts[0].lineno if parts else 0  # a comment there is no example
+        kept = "".join(line for line in body.splitlines(keepends=True)[:before] if line.startswith(">>> #"))
+        done = "".join(_prompted(part.source) + _shown(said(part.source, names, "single")) for part in parts)
+        return f"```python\n{kept}{done}```"
 
     with an_empty_folder():
         return _BLOCK.sub(refreshed, text)

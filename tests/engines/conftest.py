@@ -111,6 +111,7 @@ def spark_session() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from scripts.engines import java_home
+    from scripts.spark import JAVA
 
     if java_home() is None:
         pytest.skip("!!! Spark could not be started: there is no Java 17 to 21")
@@ -123,6 +124,7 @@ def spark_session() -> Iterator[Any]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", JAVA)
         .config("spark.sql.session.timeZone", "Europe/Amsterdam")
         .getOrCreate()
     )

@@ -23,7 +23,7 @@ from cloister.tables import (
     prepare,
     relate,
 )
-from cloister.tables.sourcing.sources import recognise
+from cloister.tables.sourcing.source_factory import recognise
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.postgres

@@ -35,7 +35,7 @@ def test_the_same_tables_are_measured_on_every_engine(loader: Loader) -> None:
     chosen = ["age", cl.Binned("pay", [0, 100, 500, 1000]), "sex", cl.Binned("born", ["1980-01-01", "1985-01-01", "1999-12-31"])]
     states = states_of(DECLARED, [*chosen, "smoker"], table="people")
     with cl.Session({"people": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
-        found = measure(session, "people", states, "pairs", 10**10, purpose="")
+        found, _ = measure(session, "people", states, "pairs", 10**10, purpose="")
         model = cl.synth.fit(session, "people", spend=10**10, method="independent", columns=[*chosen, "smoker"])
     places = []
     for each in states:

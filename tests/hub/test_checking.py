@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives import serialization
 
 from cloister.errors import InvalidParameter
 from cloister.hub import checking
+from cloister.hub.checking import Weakness, weaknesses
 from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
 from cloister.hub.serving import check
-from cloister.hub.settings import Settings, Weakness, weaknesses
+from cloister.hub.settings import Settings
 from tests.cli.test_hub import cloister
 from tests.hub.faults.processes import ROOT
 from tests.hub.test_serving import Authority

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cloister.errors import InvalidParameter
+from cloister.hub.checking import weaknesses
 from cloister.hub.hub import Hub
 from cloister.hub.serving import check
-from cloister.hub.settings import PREFIX, Settings, known_settings, load, weaknesses
+from cloister.hub.settings import PREFIX, Settings, known_settings, load
 from tests.hub.test_serving import Authority
 
 EACH = {name: each for name, each in known_settings().items() if name != "data"}

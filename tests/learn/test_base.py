@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import LinearRegression, PrivateSearch, cross_validate, fit_and_score
-from cloister.learn.frame.base import classes_of, places_of
-from cloister.learn.frame.bounds import Box, box_of, interval_of, steps_of
+from cloister.learn.frame.base import places_of
+from cloister.learn.frame.bounds import Box, box_of, classes_of, interval_of, steps_of
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.reading import number_of
 from cloister.learn.frame.scaling import BoundedScaler

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn.frame.base import Rows
-from cloister.learn.frame.bounds import box_of
+from cloister.learn.frame.bounds import Rows, box_of
 from cloister.learn.frame.vectors import noisy_columns, noisy_vector
 from cloister.learn.linear_models import prepared as module
 from cloister.learn.linear_models.prepared import STEPS, ball_rows, prepare

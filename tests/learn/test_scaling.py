@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn.frame.base import Rows
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.scaling import BoundedScaler, QuantileClipper, StandardScaler, _moment_steps
 from cloister.noise import Random
 from cloister.privacy import PureDP

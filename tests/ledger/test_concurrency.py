@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from fractions import Fraction
 
 import pytest
 
@@ -274,6 +275,19 @@ def test_a_refusal_in_a_batch_leaves_the_others_charged(ledger):
     ledger._writer.run(batch)
     assert [type(entry.error) for entry in batch] == [type(None), BudgetExceeded, type(None), BudgetExceeded]
     assert ledger.remaining("people") == PureDP(0)
+    assert ledger.verify() is True
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_an_attempt_is_taken_over_in_the_batch_that_reserved_it(ledger, before):
+    ledger.open("people", PureDP(1), who="owner")
+    plans = [*(f"plan {number}" for number in range(before)), "twice", "after", "twice"]
+    requests = [Request.of({"people": PureDP("0.1")}, "ada", what, "", rerun=True) for what in plans]
+    batch = [Entry(Act(lambda book, request=request: operations.reserve(book, request))) for request in requests]
+    ledger._writer.run(batch)
+    first, again = batch[before].result, batch[-1].result
+    assert (again.id, first.attempt, again.attempt) == (first.id, 1, 2)
+    assert ledger.spent("people") == PureDP(Fraction(before + 2, 10))
     assert ledger.verify() is True
 
 

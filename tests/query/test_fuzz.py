@@ -12,6 +12,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.query import Parsed, parse
+from tests.tiers import by_day_and_night
 
 SEEDS = (
     "SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY sex ORDER BY n DESC LIMIT 3",
@@ -38,7 +39,8 @@ WORDS = """
 """
 LONG = ("9" * 5_000, "(" * 300, ")" * 300, "NOT " * 400, "- " * 300, "a." * 300, "age" + "::int" * 300, "/* " * 200, "f(" * 40)
 ODD = [*SIGNS, *WORDS.split(), *LONG, "NULLS FIRST", "IGNORE NULLS", "AT TIME ZONE", "/*+ a */"]
-CASES = 6_000
+CASES = (3_000, 6_000)
+"""By day and at night."""
 DIALECTS = ("", "", "", "duckdb", "postgres", "bigquery", "snowflake", "tsql", "mysql", "spark", "sqlite")
 
 
@@ -116,11 +118,12 @@ def outcome(ask: Callable[[str], object], sql: str) -> object:
     return pytest.fail(f"{kind} from {ascii(sql)[:400]}", pytrace=False)
 
 
-def test_every_question_is_read_or_refused(session: cl.Session, caplog: pytest.LogCaptureFixture) -> None:
+@by_day_and_night("cases", *CASES)
+def test_every_question_is_read_or_refused(session: cl.Session, caplog: pytest.LogCaptureFixture, cases: int) -> None:
     mutations, read, refused = Mutations(2026), 0, 0
     before = session.spent_by
     caplog.set_level(logging.DEBUG)
-    for _ in range(CASES):
+    for _ in range(cases):
         sql = mutations.question()
         found = outcome(partial(parse, tables=session.tables, dialect=mutations.pick(DIALECTS) or None), sql)
         if isinstance(found, Parsed):
@@ -133,8 +136,8 @@ def test_every_question_is_read_or_refused(session: cl.Session, caplog: pytest.L
         assert found.instead, ascii(sql)
         assert (found.__cause__, found.__context__) == (None, None), ascii(sql)
         assert len(str(found)) < 1_000, ascii(sql)
-    assert read > CASES // 20, "too few are read: the mutations test only the parser's refusals"
-    assert refused > CASES // 4
+    assert read > cases // 20, "too few are read: the mutations test only the parser's refusals"
+    assert refused > cases // 4
     assert session.spent_by == before
     assert "secretword" not in caplog.text
 

@@ -64,3 +64,15 @@ def test_a_join_that_grows_too_large_ends() -> None:
     many = cl.PublicTable({"k": [1] * 2000, "town": ["Delft"] * 2000})
     with pytest.raises(cl.UnsupportedQuery, match="2,000,000 rows"):
         parse("SELECT COUNT(*) FROM people WHERE town IN (SELECT a.town FROM many a, many b)", {**TABLES, "many": many})
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ("people a JOIN towns b JOIN provinces c ON b.province = c.province ON a.town = b.town", "join within a join"),
+        ("people p JOIN towns ON people.town = towns.town", "'people' is unknown: the question reads from"),
+    ],
+)
+def test_a_table_is_neither_left_out_nor_called_by_a_name_that_an_alias_took(asked: str, why: str) -> None:
+    with pytest.raises(cl.CloisterError, match=why):
+        parse(f"SELECT COUNT(*) FROM {asked}", TABLES)

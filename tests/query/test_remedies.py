@@ -107,6 +107,7 @@ SELECT COUNT(*) FROM places LEFT JOIN staff ON staff.site = places.site
 SELECT COUNT(*) FROM staff NATURAL JOIN places
 SELECT COUNT(*) FROM staff JOIN places ON staff.level > places.size
 SELECT COUNT(*) FROM guests FULL JOIN stays USING (guest)
+SELECT COUNT(*) FROM guests JOIN stays JOIN places ON stays.site = places.site ON guests.guest = stays.guest
 SELECT COUNT(*) FROM guests LEFT JOIN stays ON guests.guest = stays.guest AND guests.level > 3
 SELECT COUNT(*) FROM guests WHERE guest IN (SELECT nights FROM stays)
 SELECT COUNT(*) FROM guests WHERE guest IN (SELECT guest FROM stays LIMIT 3)

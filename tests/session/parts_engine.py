@@ -21,7 +21,8 @@ from cloister.session.state.view import _rebuilt
 from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled, PreparationReport, Site
 from cloister.tables.engines.noised import Integers, Noised, NoisedRequest, exact_integers
-from cloister.tables.sourcing.sources import Source, recognise
+from cloister.tables.sourcing.source_factory import recognise
+from cloister.tables.sourcing.sources import Source
 
 Drawing = Literal["shares", "one"]
 

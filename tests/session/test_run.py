@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -101,6 +104,26 @@ def test_named_work_is_released_once_however_often_it_is_begun(door: Door) -> No
     assert other.digest != first.digest
     door.run(Largest(), "people", spend=2)
     assert door.spent == cl.PureDP(6)
+
+
+def test_named_work_begun_by_many_threads_at_once_is_released_once(door: Door) -> None:
+    begin = threading.Barrier(8)
+
+    class Slow(Largest):
+        def release(self, *how: Any) -> Mapping[str, Any]:
+            time.sleep(0.05)  # so that the others come while it works
+            return super().release(*how)
+
+    def run(_: int) -> Any:
+        begin.wait()
+        return door.run(Slow(), "people", spend=2, once="job 1")
+
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(run, range(8)))
+    assert len({(each.charge, each.values["at the top"]) for each in outcomes}) == 1
+    assert [(each.state, each.attempt) for each in door.ledger.charges("people")] == [("settled", 1)]
+    assert door.spent == cl.PureDP(2)
+    assert door.ledger.verify() is True
 
 
 def test_named_work_of_somebody_else_is_not_given(door: Door) -> None:

@@ -17,11 +17,10 @@ from cloister import local
 from cloister.local.survey import Number, Scale, Several, Word, YesNo
 from cloister.local.survey.alike import alike_of
 from cloister.local.survey.amounts import AmountChannel
-from cloister.local.survey.channels import channel_of
+from cloister.local.survey.channels import SeveralChannel, channel_of
 from cloister.local.survey.counts import LISTED, Counts
 from cloister.local.survey.findings import Finding, add_findings
 from cloister.local.survey.one_of import OneOfChannel
-from cloister.local.survey.several import SeveralChannel
 from cloister.mining.top import TopItemsets
 from cloister.noise import Random
 from tests.statistical.test_coverage import CONFIDENCES, Case, Told, check, many

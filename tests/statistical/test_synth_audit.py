@@ -177,11 +177,12 @@ def test_a_chosen_tree_keeps_its_promise(budget: Any, runs: int) -> None:
 
 
 @pytest.mark.slow
-def test_tables_chosen_round_by_round_keep_their_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["aim", "mwem", "privbayes"])
+def test_tables_chosen_round_by_round_keep_their_promise(monkeypatch: pytest.MonkeyPatch, method: Any) -> None:
     """With fits of a few steps: what the model is like is no part of the promise."""
     monkeypatch.setattr("cloister.synth.choosing._STEPS", 2)
     monkeypatch.setattr("cloister.synth.choosing._ROUNDS_A_COLUMN", 3)
-    result = audited(chosen("aim", cl.PureDP(1)), 56, 800, cl.PureDP(1))
+    result = audited(chosen(method, cl.PureDP(1)), 56, 800, cl.PureDP(1))
     assert not result.contradicts(cl.PureDP(1)), result
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ def test_keys_are_derived_for_and_bound_to_what_they_were(now: dict[str, Any], w
 
 @pytest.mark.parametrize("what", sorted(set(STORED["listed"]) - {"fields"}))
 def test_no_name_that_others_say_is_gone(now: dict[str, Any], what: str) -> None:
-    assert set(STORED["listed"][what]) <= set(now["listed"][what])
+    """An address is still there where one with a parameter answers it: `/models/{number}/{file}` answers `/models/7/card`."""
+    gone = set(STORED["listed"][what]) - set(now["listed"][what])
+    wider = [re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(known))) for known in now["listed"][what]]
+    assert [name for name in gone if what != "addresses" or not any(known.fullmatch(name) for known in wider)] == []
 
 
 def test_no_field_of_the_api_is_gone(now: dict[str, Any]) -> None:

@@ -27,12 +27,12 @@ ALLOWED = {
     ("attacks/canaries.py", "vars"): "an audit looks at what a model holds",
     ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
+    ("hub/services/anonymizing/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
     ("hub/services/asking/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/catalogue/shapes.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/services/learning/api.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/work/one_table.py", "vars"): "what the frame decided, given on in memory",
-    ("hub/work/ordering.py", "asdict"): "the digest of a form that was sent",
     ("hub/work/ordering.py", "fields"): "fields of a form and of a request, by the names that an order declares",
     ("hub/settings.py", "fields"): "by the literals of SETTINGS",
     ("learn/frame/catalogue.py", "vars"): "the literal that a class declares",
@@ -50,7 +50,7 @@ ALLOWED = {
     ("tables/expression/expressions.py", "vars"): "the literal that a class declares",
     ("tables/expression/scalar.py", "fields"): "in their order, without their names",
     ("tables/expression/scalar.py", "vars"): "the literal that a class declares",
-    ("tables/sourcing/sources.py", "__module__"): "of a source, to tell pandas from others",
+    ("tables/sourcing/source_factory.py", "__module__"): "of a source, to tell pandas from others",
 }
 
 

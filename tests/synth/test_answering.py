@@ -72,7 +72,7 @@ def tables(codes: np.ndarray, sizes: tuple[int, ...], noise: Any, random: Random
             fourth=12 * scale**4 if laplace else 0.0,
             largest=2 * scale**2 if laplace else 0.0,
         )
-    return Marginals(sizes=sizes, tables=found, cost=PureDP(1), population="people", charges=(), marked=True)
+    return Marginals(sizes=sizes, tables=found)
 
 
 def people(n: int = 4000, seed: int = 3) -> np.ndarray:
@@ -274,6 +274,36 @@ def test_margins_of_what_is_measured_hold_as_often_as_they_say(noise: Any, runs:
     assert np.mean(np.concatenate(inside["sure"])) >= 0.95
 
 
+def test_means_of_few_rows_are_covered_whether_or_not_the_noise_hides_them() -> None:
+    """Forty rows under noise of as many: some intervals are the whole column, and all hold as often as they say."""
+    codes, random = people(2_000), Random.deterministic(23)
+    codes[:, 1] = np.arange(len(codes)) < 40
+    text, inside, wide = "SELECT sex, AVG(ward) AS a FROM people GROUP BY sex", 0, 0
+    truth, runs = made_up(codes).answer(text)["a"][1], 200
+    for _ in range(runs):
+        answer = made_up(codes, DiscreteLaplace(scale=8), random).answer(text)
+        assert answer.kind()["a"][1] == "measured"
+        low, high = answer.low()["a"][1], answer.high()["a"][1]
+        inside += low - 1e-9 <= truth <= high + 1e-9
+        wide += (low, high) == (3, 6)
+    assert 0 < wide < runs
+    # below 1 in 10^6 by the binomial law
+    assert inside >= 0.95 * runs - 4.9 * (runs * 0.95 * 0.05) ** 0.5
+
+
+@pytest.mark.parametrize(("scale", "share"), [("0.4", 10), ("0.3", 2), ("1", 500)])
+def test_means_are_covered_though_noise_is_whole(scale: str, share: int) -> None:
+    """Where noise is small, its law is far from the continuous one: half a step is added, as to counts."""
+    codes, random, runs = people(2 * share), Random.deterministic(29), 150
+    codes[:, 1], codes[:, 2] = 0, np.arange(len(codes)) < share
+    text, inside = "SELECT AVG(ward) AS a FROM people", 0
+    truth = made_up(codes).answer(text)["a"][0]
+    for _ in range(runs):
+        answer = made_up(codes, DiscreteLaplace(scale=scale), random).answer(text)
+        inside += answer.low()["a"][0] - 1e-9 <= truth <= answer.high()["a"][0] + 1e-9
+    assert inside >= 0.95 * runs - 4.9 * (runs * 0.95 * 0.05) ** 0.5
+
+
 def _sure_of_bins(model: SyntheticModel, states: list[int]) -> np.ndarray:
     """Whether the bounds of cells of three columns, of which one is in bins of its own, hold the counts of the rows."""
     question = Question(table="people", by=("sex", cl.Binned("born", DAYS), "ward"), statistics=(Count(),))  # fmt: skip
@@ -389,7 +419,7 @@ def test_independent_columns_have_bounds_where_they_meet() -> None:
     model = made_up(codes, DiscreteGaussian(scale=5))
     assert model.measured is not None
     singles = {kept: table for kept, table in model.measured.tables.items() if len(kept) == 1}
-    alone = Marginals(sizes=model.measured.sizes, tables=singles, cost=PureDP(1), population="p", charges=(), marked=True)
+    alone = Marginals(sizes=model.measured.sizes, tables=singles)
     apart = SyntheticModel(
         table="people", method="independent", why="", columns=STATES, mixture=independent(alone), rows=alone.rows()[0],
         rows_error=1, cost=PureDP(1), population="p", charges=(), measured=alone,

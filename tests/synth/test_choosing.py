@@ -19,16 +19,16 @@ from cloister.noise import Exponential, PermuteAndFlip, Random
 from cloister.session import Count, Question
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth import SyntheticModel
-from cloister.synth.choosing import Choosing, Loop, Purse, _tree, _worst_first, choose
+from cloister.synth.choosing import _SCHEDULES as SCHEDULES
+from cloister.synth.choosing import Choosing, Loop, Purse, _network, _tree, _worst_first, choose
 from cloister.synth.measuring import measure
 from cloister.synth.mixture import Mixture, independent
 from cloister.synth.states import states_of
-from cloister.synth.workload import About, Adaptive
+from cloister.synth.workload import Adaptive
 from tests.session.parts_engine import InParts, Parties
 from tests.synth.conftest import COLUMNS, rows
 
 METHODS = get_args(Adaptive)
-SCHEDULES: Mapping[str, Callable[[Loop, About], None]] = {"mst": _tree, "aim": _worst_first}
 MANY = 10**9
 FEW = ["age", "sex", "ward", "smoker", "member"]
 BUDGETS = [cl.PureDP(1), cl.ApproxDP(1, "1e-6"), cl.ZCDP("0.1")]
@@ -69,8 +69,8 @@ def test_measured_tables_are_those_that_the_door_counts(method: Adaptive) -> Non
     table = cl.PrivateTable(held, columns=COLUMNS)
     states = states_of(COLUMNS, ["age", *bins, "sex", "ward", "smoker"], table="people")
     with cl.Session({"people": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
-        exact = measure(session, "people", states, "pairs", 10**10, purpose="").tables
-        found = choose(session, "people", states, method, 10**10, purpose="")
+        exact = measure(session, "people", states, "triples", 10**10, purpose="")[0].tables
+        found, _ = choose(session, "people", states, method, 10**10, purpose="")
     assert {(place,) for place in range(6)} < set(found.tables)
     for kept, counted in found.rounds:
         assert counted.counts.tolist() == exact[kept].counts.tolist(), kept
@@ -129,6 +129,44 @@ def test_a_forest_is_measured_where_pairs_have_too_many_cells() -> None:
     assert [(kept, part) for kept, part, *_ in alone.measured] == [((0,), Fraction(1, 2)), ((1,), Fraction(1, 2))]
 
 
+def test_a_network_joins_what_depends_by_tables_that_noise_leaves_readable() -> None:
+    codes = chain()
+    loop = Loop(SIZES, exact_of(codes, SIZES), purse(amount=1000), Random.deterministic(1))
+    _network(loop, ())
+    tables = [kept for kept, *_ in loop.measured[5:]]
+    assert len(tables) == 4
+    assert tables[0] == (0, 1)  # from the first column to what depends on it most
+    for pair in [(0, 1), (1, 2), (2, 3)]:
+        assert any(set(pair) <= set(kept) for kept in tables), tables
+    joined = [set(tables[0])]
+    for kept in tables[1:]:  # each brings in one column
+        assert len(set(kept) - joined[-1]) == 1
+        joined.append(joined[-1] | set(kept))
+    assert max(len(kept) for kept in tables) == 3
+    faint = Loop(SIZES, exact_of(codes[:40], SIZES), purse(), Random.deterministic(1))
+    _network(faint, ())
+    assert {len(kept) for kept, *_ in faint.measured[5:]} == {2}
+
+
+def test_a_network_begins_again_where_nothing_can_be_joined() -> None:
+    sizes = (101, 101, 3, 3)
+    loop = Loop(sizes, exact_of(np.zeros((50, 4), dtype=int), sizes), purse(), Random.deterministic(1))
+    _network(loop, ())
+    assert (0, 1) not in {kept for kept, *_ in loop.measured}
+    assert loop.purse.left == 0
+    alone = Loop(sizes[:2], exact_of(np.zeros((50, 2), dtype=int), sizes[:2]), purse(), Random.deterministic(1))
+    _network(alone, ())
+    assert [(kept, part) for kept, part, *_ in alone.measured] == [((0,), Fraction(1, 2)), ((1,), Fraction(1, 2))]
+
+
+def test_multiplicative_weights_take_half_of_each_round_for_the_choice() -> None:
+    loop = Loop(SIZES, exact_of(chain(), SIZES), Noted(pure=True, amount=Fraction(20), rows=1), Random.deterministic(1))
+    SCHEDULES["mwem"](loop, ())
+    assert [part for _, part, *_ in loop.measured] == [Fraction(1, 15)] * 10
+    assert loop.purse.__dict__["choices"] == [Fraction(1, 15)] * 5
+    assert {kept for kept, *_ in loop.measured[5:8]} <= set(combinations(range(4), 2))
+
+
 def test_the_worst_tables_come_first_and_asked_ones_before_them() -> None:
     loop = Loop(SIZES, exact_of(chain(), SIZES), purse(amount=20), Random.deterministic(1))
     _worst_first(loop, ())
@@ -145,7 +183,7 @@ def test_the_worst_tables_come_first_and_asked_ones_before_them() -> None:
 @pytest.mark.parametrize("pure", [True, False], ids=["ε", "ρ"])
 @pytest.mark.parametrize("sizes", [(2,), (2, 3), (4, 4, 4, 4), (7, 2, 2, 3, 2)])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_acts_take_all_of_the_spend_and_no_more(method: str, pure: bool, sizes: tuple[int, ...], seed: int) -> None:
+def test_the_acts_take_all_of_the_spend_and_no_more(method: Adaptive, pure: bool, sizes: tuple[int, ...], seed: int) -> None:
     """Whatever came out: what the noises and the rates cost, added up by their own accounts, is the spend."""
     codes = coded(sizes, seed)
     loop = Loop(sizes, exact_of(codes, sizes), Noted(pure=pure, amount=Fraction(3, 10), rows=2), Random.deterministic(seed))
@@ -182,7 +220,8 @@ def cost_of(loop: Loop) -> Fraction:
     return sum(loop.purse.__dict__.get("choices", []), Fraction(0)) + sum(part for _, part, *_ in loop.measured)
 
 
-def test_a_choice_whose_cost_is_forgotten_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["mst", "privbayes"])
+def test_a_choice_whose_cost_is_forgotten_is_caught(monkeypatch: pytest.MonkeyPatch, method: Adaptive) -> None:
     """The broken twin: tables alone are paid for."""
     honest = Loop.choose
 
@@ -196,9 +235,8 @@ def test_a_choice_whose_cost_is_forgotten_is_caught(monkeypatch: pytest.MonkeyPa
     sizes = (2, 3, 2)
     money = Noted(pure=True, amount=Fraction(1), rows=1)
     loop = Loop(sizes, exact_of(coded(sizes, 1), sizes), money, Random.deterministic(1))
-    _tree(loop, ())
-    assert cost_of(loop) == 1
-    assert money.left == Fraction(1, 3)
+    SCHEDULES[method](loop, ())
+    assert cost_of(loop) > 1 - money.left
 
 
 def test_a_purse_refuses_what_is_no_longer_there() -> None:
@@ -271,6 +309,66 @@ def test_the_law_of_a_choice_keeps_its_promise(m: int, pure: bool) -> None:
     mechanism = money.choice(Fraction(1, 2), most)
     ratios = [worst_ratio(lambda codes, n=n: utilities(codes, n), mechanism, m) for n in (6.5, 37.25)]  # type: ignore[misc]
     assert float(mechanism.epsilon) / 4 < max(ratios) <= float(mechanism.epsilon) + 1e-9
+
+
+class Replayed(Loop):
+    """What is measured comes from a script, the same for all tables."""
+
+    def measure(self, tables: Any, part: Fraction) -> None:
+        for kept in tables:
+            self.purse.take(part)
+            shape = [self.sizes[place] for place in kept]
+            script = (np.arange(int(np.prod(shape))) * 7 % 13 + 3).reshape(shape)
+            self.measured.append((kept, part, len(self.measured) if len(kept) > 1 else 0, script))
+
+
+class Lawful(Purse):
+    """A purse that notes the exact law of each choice, and its rate; what is taken follows from the number of the choice."""
+
+    def choice(self, part: Fraction, weight: int) -> Any:
+        mechanism, laws = super().choice(part, weight), self.__dict__.setdefault("laws", [])
+
+        class Noting:
+            def release(self, utilities: list[int], random: Any) -> int:
+                laws.append((np.log(mechanism.probabilities(utilities)), float(mechanism.epsilon)))
+                return 5 * len(laws) % len(utilities)
+
+        return Noting()
+
+
+def laws(method: Adaptive, codes: np.ndarray, pure: bool, m: int) -> list[tuple[np.ndarray, float]]:
+    """The laws of all choices of a run, where releases and choices are what they are."""
+    sizes = (2, 3, 2)
+    loop = Replayed(sizes, exact_of(codes, sizes), Lawful(pure=pure, amount=Fraction(4), rows=m), Random.deterministic(1))
+    SCHEDULES[method](loop, ())
+    found: list[tuple[np.ndarray, float]] = loop.purse.__dict__["laws"]
+    return found
+
+
+def run_ratios(method: Adaptive, pure: bool, m: int, person: int) -> list[float]:
+    """For each choice of runs on neighbours the largest logarithm of the ratio of its probabilities, over its rate."""
+    found, random = [], Random.deterministic(3)
+    for size in (0, 5, 40):
+        codes = np.column_stack([random.below(each, size) for each in (2, 3, 2)]).astype(int)
+        more = np.concatenate([codes, [[1, 2, 0]] * person])
+        for (one, rate), (other, again) in zip(laws(method, codes, pure, m), laws(method, more, pure, m), strict=True):
+            assert len(one) == len(other)
+            assert rate == again
+            found.append(float(np.abs(one - other).max()) / rate)
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("pure", [True, False], ids=["ε", "ρ"])
+def test_the_laws_of_all_choices_of_a_run_keep_their_promise(method: Adaptive, pure: bool) -> None:
+    """Given the same releases: the candidates are the same for neighbours, and no law moves by more than its rate."""
+    assert 0.05 < max(run_ratios(method, pure, 2, person=2)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_for_persons_of_fewer_rows_than_they_have_is_caught(method: Adaptive) -> None:
+    """The broken twin: a person has eight rows where the choices reckon with one."""
+    assert max(run_ratios(method, True, 1, person=8)) > 1
 
 
 def scaled_by_the_data(codes: np.ndarray) -> list[int]:
@@ -369,8 +467,9 @@ def test_more_columns_than_are_looked_at_are_refused() -> None:
 
 def test_a_tree_is_for_nothing_in_particular(people: cl.PrivateTable) -> None:
     with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
-        with pytest.raises(cl.InvalidParameter, match="whatever they are for"):
-            cl.synth.fit(session, "people", spend=1, method="mst", about=["age"])
+        for method in ("mst", "privbayes", "histogram"):
+            with pytest.raises(cl.InvalidParameter, match="whatever they are for"):
+                cl.synth.fit(session, "people", spend=1, method=method, about=["age"])  # type: ignore[arg-type]
         with pytest.raises(cl.InvalidParameter, match="spend"):
             cl.synth.fit(session, "people", spend=0, method="mst")
         assert session.spent == cl.PureDP(0)
@@ -380,3 +479,29 @@ def test_rho_with_a_delta_costs_the_rho_alone() -> None:
     table = cl.PrivateTable({"a": [True]}, columns={"a": cl.Boolean()})
     method = Choosing(states=tuple(states_of({"a": cl.Boolean()}, None, table="t")), method="mst")
     assert method.guarantee(cl.ZCDP(1, "1e-6"), table) == cl.ZCDP(1)
+
+
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_the_margins_that_are_said_beforehand_are_those_of_what_is_measured(method: Adaptive) -> None:
+    table = cl.PrivateTable(rows(), columns={name: COLUMNS[name] for name in FEW})
+    with cl.Session({"people": table}, budget=cl.PureDP(1)) as session:
+        states = states_of(table.columns, FEW, table="people")
+        one, two = Choosing(states=tuple(states), method=method).margins(cl.PureDP(1), table)
+        found, _ = choose(session, "people", states, method, 1, purpose="")
+    widths = {
+        number: [np.sqrt(each.variance / 2) * np.log(20) for kept, each in found.rounds if len(kept) == number]
+        for number in (1, 2)
+    }
+    assert widths[1][0] == pytest.approx(one, rel=0.02)
+    assert two is not None
+    assert all(width <= two * 1.02 for width in widths[2])
+    assert method == "aim" or widths[2][0] == pytest.approx(two, rel=0.02)
+
+
+def test_no_pair_is_expected_where_none_is_measured() -> None:
+    declared = {name: cl.Integer(0, 199) for name in ("a", "b")}
+    table = cl.PrivateTable({name: [1] for name in declared}, columns=declared)
+    states = tuple(states_of(declared, [cl.Binned(name, range(201)) for name in declared], table="t"))
+    assert [Choosing(states=states, method=each).margins(cl.PureDP(1), table)[1] for each in ("mst", "aim")] == [None, None]
+    with pytest.raises(cl.InvalidParameter, match="not known before"):
+        Choosing(states=states, method="mwem").margins(cl.PureDP(1), table)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cloister as cl
+import cloister.synth.drawing as drawing
 from cloister.noise import Random
 from cloister.synth.drawing import conditioned, drawn
 from cloister.synth.mixture import Mixture
@@ -61,3 +62,25 @@ def test_values_inside_a_bin_are_all_drawn_alike() -> None:
     assert counts[:10].sum() == 10_000
     assert (np.abs(counts[:10] - 1000) < 6 * 1000**0.5).all()
     assert (np.abs(counts[10:] - 10_000 / 90) < 6 * (10_000 / 90) ** 0.5).all()
+
+
+def test_long_tables_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "_AT_ONCE", 3000)
+    codes = rows(10_000)
+    assert codes.shape == (10_000, 2)
+    for place in (0, 1):
+        counts = np.bincount(codes[:, place], minlength=STATES[place].number)
+        assert (np.abs(counts - 10_000 * MIXTURE.marginal((place,))) <= 4 * 4).all()
+
+
+def test_columns_are_independent_within_a_component_and_rows_of_each_other() -> None:
+    """Chi-square of 6 degrees of freedom; beyond 39 with a probability of 10⁻⁶ where columns are independent."""
+    states = [States("a", cl.Integer(0, 2)), States("b", cl.Integer(0, 3))]
+    mixture = Mixture(np.ones(1), (np.array([[0.5, 0.3, 0.2]]), np.array([[0.1, 0.2, 0.3, 0.4]])))
+    one, other = drawn(mixture, states, [each.pieces for each in states], 100_000, Random.deterministic(9))
+    expected = 100_000 * mixture.marginal((0, 1))
+    for right, left in ((one, other), (one[1:], other[:-1]), (one[2:], other[:-2])):
+        found = np.bincount(right * 4 + left, minlength=12).reshape(3, 4)
+        assert ((found - expected) ** 2 / expected).sum() < 39
+    equal = float(np.mean(one[1:] == one[:-1]))
+    assert equal == pytest.approx(0.25 + 0.09 + 0.04, abs=5 * (0.38 * 0.62 / 100_000) ** 0.5)

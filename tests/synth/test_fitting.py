@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import cloister as cl
 import cloister.synth.fitting as fitting
 from cloister.noise import Random
+from cloister.session.questions.spend import amount_of
 from cloister.synth.measuring import measure
 from cloister.synth.states import states_of
 from tests.synth.conftest import COLUMNS, ROWS, rows
@@ -26,7 +28,7 @@ def test_measured_marginals_are_those_of_the_rows(people: cl.PrivateTable) -> No
     """Without noise, every one- and two-way table is the exact count of each combination of states, missing ones included."""
     states = states_of(COLUMNS, None, table="people")
     with cl.Session({"people": people}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
-        found = measure(session, "people", states, "pairs", 10**11, purpose="")
+        found, _ = measure(session, "people", states, "pairs", 10**11, purpose="")
     places = []
     for each, values in zip(states, rows().values(), strict=True):
         codes = [each.domain.null_code if value is None else each.domain.encode(value) for value in values]
@@ -148,6 +150,48 @@ def test_one_category_is_enough() -> None:
     assert set(model.sample(10)) == {("x", 1)}
 
 
+@pytest.mark.parametrize("budget", [cl.PureDP(1), cl.ApproxDP(1, "1e-6"), cl.ZCDP(1)])
+def test_a_spend_that_buys_noise_alone_is_refused_and_enough_is_said(budget: Any) -> None:
+    held = {"age": [20, 30] * 50, "sex": ["F", "M"] * 50, "member": [True, False] * 50}
+    with cl.Session({"t": small(held, size=100)}, budget=budget) as session:
+        with pytest.raises(cl.InvalidParameter, match="and the table has about 100 rows") as refused:
+            cl.synth.fit(session, "t", spend="0.0001")
+        assert not amount_of(session.spent)
+        [enough] = re.findall(r"spend=([0-9.]+), or more", str(refused.value))
+        with pytest.raises(cl.InvalidParameter):
+            cl.synth.fit(session, "t", spend=str(float(enough) * 0.8))
+        assert cl.synth.fit(session, "t", spend=enough).method == "independent"
+
+
+def test_a_histogram_keeps_what_three_columns_make_together() -> None:
+    """The third column is the first two taken apart (exclusive or): no pair of columns shows it."""
+    random = Random.deterministic(3)
+    one, two = (random.below(2, 4000).astype(bool) for _ in range(2))
+    declared = {"one": cl.Boolean(), "two": cl.Boolean(), "three": cl.Boolean()}
+    model = cl.synth.fit_frame(
+        {"one": one, "two": two, "three": one ^ two}, declared, epsilon=1, method="histogram", random=random
+    )
+    rows = model.sample(4000, random=random)
+    assert np.mean(rows["three"] == (rows["one"] ^ rows["two"])) > 0.99
+    assert len(model.mixture.weights) <= 4
+    back = cl.synth.SyntheticModel.from_json(model.to_json())
+    np.testing.assert_allclose(back.mixture.marginal((0, 1, 2)), model.mixture.marginal((0, 1, 2)), atol=1e-8)
+    report = back.report()
+    assert [each.tables for each in report.measured] == [3, 1]
+    assert [each.value for each in report.expected] == [None] * 3
+    assert model.answer("SELECT COUNT(*) AS n FROM frame WHERE one AND two AND three").kind()["n"].tolist() == ["measured"]
+
+
+def test_a_histogram_of_one_column_is_that_column_and_obeys_rules() -> None:
+    held = {"a": [1, 2, 2, 3] * 100, "b": [3, 3, 2, 3] * 100}
+    declared = {"a": cl.Integer(0, 3), "b": cl.Integer(0, 3)}
+    alone = cl.synth.fit_frame({"a": held["a"]}, {"a": cl.Integer(0, 3)}, epsilon=2, method="histogram")
+    assert alone.mixture.marginal((0,)) == pytest.approx([0, 0.25, 0.5, 0.25], abs=0.05)
+    ruled = cl.synth.fit_frame(held, declared, epsilon=1, method="histogram", rules=["a <= b"])
+    assert np.tril(ruled.mixture.marginal((0, 1)), -1).sum() == 0
+    assert ruled.acceptance == 1
+
+
 def test_a_column_that_is_always_missing_comes_back_missing() -> None:
     declared = {"a": cl.Integer(0, 9, nullable=True), "b": cl.Boolean()}
     held = {"a": np.array([None] * 400, dtype=object), "b": [True, False] * 200}
@@ -157,10 +201,11 @@ def test_a_column_that_is_always_missing_comes_back_missing() -> None:
 
 REFUSED: list[tuple[Callable[[cl.Session], Any], type[Exception], str]] = [
     (
-        lambda s: cl.synth.fit(s, "people", spend=1, method="histogram"),  # type: ignore[arg-type]
+        lambda s: cl.synth.fit(s, "people", spend=1, method="copula"),  # type: ignore[arg-type]
         cl.InvalidParameter,
-        "known are auto, pairs, triples, independent, mst, aim",
+        "known are auto, pairs, triples, independent, histogram, mst, aim, mwem, privbayes",
     ),
+    (lambda s: cl.synth.fit(s, "people", spend=1, method="histogram"), cl.UnsupportedQuery, "cells, and at most 100,000"),
     (lambda s: cl.synth.fit(s, "people", spend=1, about=["aeg"]), cl.UnknownColumn, "'aeg' is unknown"),
     (lambda s: cl.synth.fit(s, "people", spend=1, about=[["age", "pya"]]), cl.UnknownColumn, "'pya' is unknown"),
     (lambda s: cl.synth.fit(s, "people", spend=1, columns=["age", "sex"], about=["ward"]), cl.UnknownColumn, "'ward' is unknown"),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cloister.noise import Random
-from cloister.privacy import PureDP
 from cloister.synth.measuring import Marginals, Noisy
 from cloister.synth.mixture import Mixture, _Problem, components_for, fitted, independent, on_simplex
 from cloister.synth.workload import Method, parts_for
@@ -24,7 +23,7 @@ def marginals(
         exact = np.bincount(np.ravel_multi_index([codes[:, place] for place in kept], shape), minlength=int(np.prod(shape)))
         uniform = (random.words(12 * exact.size) * 2.0**-64).reshape(12, -1).sum(axis=0) - 6
         tables[kept] = Noisy((exact + noise * uniform).reshape(shape), noise**2, laplace)
-    return Marginals(sizes=sizes, tables=tables, cost=PureDP(1), population="p", charges=(), marked=True)
+    return Marginals(sizes=sizes, tables=tables)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +134,7 @@ def test_what_noise_alone_says_is_still_a_distribution() -> None:
 
 def test_the_rows_are_the_inverse_variance_mean_of_all_totals() -> None:
     tables = {(0,): Noisy(np.array([60.0, 46.0]), 4.0, False), (1,): Noisy(np.array([50.0, 25.0, 25.0]), 8.0, False)}
-    found = Marginals(sizes=(2, 3), tables=tables, cost=PureDP(1), population="p", charges=(), marked=True)
+    found = Marginals(sizes=(2, 3), tables=tables)
     assert found.rows() == (pytest.approx((106 / 8 + 100 / 24) / (1 / 8 + 1 / 24)), pytest.approx((1 / 8 + 1 / 24) ** -0.5))
 
 

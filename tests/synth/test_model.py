@@ -135,6 +135,35 @@ def test_a_file_that_is_no_model_is_refused(sure: SyntheticModel, tmp_path: Path
         cl.synth.load(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"round": -1}, "of no round"),
+        ({"round": 1_000}, "of no round"),
+        ({"round": 1}, "of one column is missing"),
+        ({"variance": 1e300}, "holds no numbers"),
+        ({"variance": -1.0}, "holds no numbers"),
+        ({"columns": [0, 0]}, "names no columns"),
+    ],
+    ids=str,
+)
+def test_a_file_with_other_measured_tables_is_refused(
+    sure: SyntheticModel, tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    path, written = tmp_path / "model.json", json.loads(sure.to_json())
+    written["measured"][0] |= change
+    path.write_text(json.dumps(written), encoding="utf-8")
+    with pytest.raises(cl.InvalidParameter, match=why):
+        cl.synth.load(path)
+
+
+def test_rules_in_a_format_that_has_none_are_refused(sure: SyntheticModel, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({**json.loads(sure.to_json()), "format": 1, "rules": ["age > 3"]}), encoding="utf-8")
+    with pytest.raises(cl.InvalidParameter, match="format 1 has no rules"):
+        cl.synth.load(path)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"format": 1, "kind": "synthetic model"}', "\x80"])
 def test_neither_is_any_other_text(tmp_path: Path, text: str) -> None:
     path = tmp_path / "model.json"

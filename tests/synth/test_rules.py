@@ -230,7 +230,10 @@ STATUS = cl.Category(["a", "b", "c"])
         ({"x": SMALL, "y": SMALL}, ["x <= y"], (5, 3), (5, 5)),
         ({"x": SMALL, "y": SMALL}, ["x < y"], (5, 3), (5, 6)),
         ({"x": SMALL, "y": SMALL}, ["y > x"], (5, 3), (2, 3)),
-        ({"x": SMALL, "y": cl.Integer(0, 4)}, ["x <= y"], (5, 3), (5, 4)),  # what does not fit is counted as it can be
+        ({"x": SMALL, "y": cl.Integer(0, 4)}, ["x <= y"], (5, 3), (4, 4)),  # the other one leaves room
+        ({"x": SMALL, "y": SMALL}, ["x < y"], (9, 9), (8, 9)),
+        ({"x": SMALL, "y": SMALL, "z": SMALL}, ["y <= z", "x <= y"], (9, 0, 5), (9, 9, 9)),
+        ({"x": SMALL, "y": SMALL, "z": SMALL}, ["CASE WHEN x + y > 5 THEN 1 ELSE 0 END = z"], (3, 3, 0), (3, 3, 1)),
         ({"x": SOME, "y": SMALL}, ["x <= y"], (5, 3), (3, 3)),
         ({"x": SOME, "y": SMALL}, ["x <= y"], (None, 3), (None, 3)),
         ({"x": SMALL, "y": SMALL, "z": SMALL}, ["x <= y <= z"], (7, 2, 4), (7, 7, 7)),
@@ -248,6 +251,12 @@ STATUS = cl.Category(["a", "b", "c"])
             ["d < e"],
             (datetime.date(2020, 12, 31), datetime.date(2020, 7, 1)),
             (datetime.date(2020, 12, 31), datetime.date(2021, 1, 1)),
+        ),
+        (
+            {"d": cl.Date("2020-01-01", "2020-12-31"), "e": cl.Date("2020-01-01", "2020-12-31")},
+            ["d < e"],
+            (datetime.date(2020, 12, 31), datetime.date(2020, 7, 1)),
+            (datetime.date(2020, 12, 30), datetime.date(2020, 12, 31)),
         ),
         ({"x": SMALL, "s": STATUS}, ["s = CASE WHEN x < 5 THEN 'a' ELSE 'c' END"], (7, "b"), (7, "c")),
     ],
@@ -293,6 +302,13 @@ def test_what_no_map_mends_is_said_and_not_drawn() -> None:
     assert "not of the rows that were counted" in str(model)
     made = model.sample(MANY, random=Random.deterministic(2))
     assert not (np.asarray(made["x"]) == np.asarray(made["y"])).any()
+
+
+@pytest.mark.parametrize("rule", ["x + y = z", "x != y"])
+def test_a_rule_that_some_rows_break_after_the_map_is_named(rule: str) -> None:
+    columns = {"x": SMALL, "y": SMALL, "z": SMALL}
+    _, unmapped = counted({name: np.array([9, 1]) for name in columns}, columns, [rule, "x <= z"], list(columns))
+    assert unmapped == (rule,)
 
 
 def test_the_cost_is_that_of_the_table_and_an_interruption_loses_nothing() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cloister as cl
+from cloister.noise import Random
 from cloister.synth.states import MOST_STATES, States, states_of
 from tests.synth.conftest import COLUMNS
 
@@ -86,7 +87,13 @@ def test_a_condition_that_cannot_be_met_is_refused(name: str, wanted: Any, why: 
     [
         ({"name": cl.Text()}, None, cl.UnsupportedQuery, "'name' is not supported: it is free text"),
         ({"visit": cl.Identifier()}, None, cl.UnsupportedQuery, "'visit' is not supported: it is free text"),
-        ({"code": cl.Category(range(10**6))}, None, cl.UnsupportedQuery, "1,000,000 categories, and at most 1,000"),
+        (
+            lambda: {"town": cl.Category(range(10**5)), "age": cl.Integer(0, 9)},
+            None,
+            cl.UnsupportedQuery,
+            r"columns=\['age'\], and in its place",
+        ),
+        (lambda: {"code": cl.Category(range(10**6))}, None, cl.UnsupportedQuery, "1,000,000 categories, and at most 1,000"),
         ({f"c{i}": cl.Category(range(900)) for i in range(5)}, None, cl.UnsupportedQuery, "4,500 values and bins"),
         ({"age": cl.Integer(0, 9)}, ["aeg"], cl.UnknownColumn, "'aeg' is unknown"),
         ({"age": cl.Integer(0, 9)}, [], cl.InvalidParameter, "at least one"),
@@ -97,7 +104,7 @@ def test_a_condition_that_cannot_be_met_is_refused(name: str, wanted: Any, why: 
 )
 def test_what_has_no_states_is_refused_by_name(declared: Any, columns: Any, error: type[Exception], why: str) -> None:
     with pytest.raises(error, match=why):
-        states_of(declared, columns, table="people")
+        states_of(declared() if callable(declared) else declared, columns, table="people")
 
 
 def test_a_number_with_a_million_values_has_bins() -> None:
@@ -110,3 +117,36 @@ def test_reals_come_back_as_the_very_floats_that_are_declared() -> None:
     states = States("share", domain)
     codes = np.arange(domain.low_code, domain.high_code + 1)
     assert states.series(codes).tolist() == [domain.decode(int(code)) for code in codes] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+
+
+@pytest.mark.parametrize("name", ["pay", "ward", "born", "smoker", "sex"])
+def test_many_rows_have_the_values_that_few_have(name: str) -> None:
+    """Where there are more rows than values, each value is made once."""
+    [states] = states_of({**COLUMNS, "pay": cl.Real(0, 50, step="0.5", nullable=True)}, [name], table="people")
+    codes = np.arange(states.domain.low_code, states.domain.high_code + 1 + states.domain.nullable)
+    few = [value for code in codes for value in states.series(np.array([code])).tolist()]
+    many = states.series(np.tile(codes, 3))
+    assert many.tolist() == few * 3
+    assert {type(value) for value in many.tolist()} == {type(value) for value in few}
+    assert many.values.dtype == states.series(codes[:1]).values.dtype
+
+
+def test_quantiles_of_a_long_tail_survive_in_bins_that_double() -> None:
+    """A hundred bins of equal width put nine tenths of such numbers into the first; twenty that double keep every quantile."""
+    random = Random.deterministic(5)
+    one, two = ((random.words(20_000) >> np.uint64(11)) * 2.0**-53 for _ in range(2))
+    normal = np.sqrt(-2 * np.log1p(-one)) * np.cos(2 * np.pi * two)
+    pay = np.minimum(np.rint(200 * np.exp(1.2 * normal)), 10**6 - 1).astype(np.int64)
+    doubling = cl.Binned("pay", [0, *(2**power for power in range(19)), 10**6])
+    with cl.Session(
+        {"t": cl.PrivateTable({"pay": pay}, {"pay": cl.Integer(0, 10**6)})}, budget=cl.PureDP(2), random=random
+    ) as session:
+        model = cl.synth.fit(session, "t", spend=1, columns=[doubling])
+        equal = cl.synth.fit(session, "t", spend=1)
+    shares = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
+    true, found, other = (
+        np.quantile(each, shares)
+        for each in (pay, model.sample(20_000, random=random)["pay"], equal.sample(20_000, random=random)["pay"])
+    )
+    np.testing.assert_allclose(found, true, rtol=0.2)
+    assert abs(other[2] / true[2] - 1) > 5

@@ -34,7 +34,7 @@ from cloister.tables import (
     relate,
 )
 from cloister.tables.sourcing.encrypted import EncryptedSource, write_encrypted
-from cloister.tables.sourcing.sources import recognise
+from cloister.tables.sourcing.source_factory import recognise
 from tests.tables.test_lines import LINE
 
 KEY = b"a key that nobody has ever seen!"

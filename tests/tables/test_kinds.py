@@ -12,7 +12,7 @@ import pytest
 
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, prepare
 from cloister.tables.engines.duckdb import DuckDBPrepared
-from cloister.tables.sourcing.sources import recognise
+from cloister.tables.sourcing.source_factory import recognise
 
 UNITS = [unit for unit in range(200) for _ in range(4)]
 VALUES = [i % 4 + 10 * (i % 3) for i in range(len(UNITS))]

@@ -34,7 +34,7 @@ from cloister.tables import (
     prepare,
 )
 from cloister.tables.sourcing import sources
-from cloister.tables.sourcing.sources import recognise
+from cloister.tables.sourcing.source_factory import recognise
 
 ROWS: dict[str, list[Any]] = {
     "age": [39, 51, None],

@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.anonymizer import Anonymizer
 from cloister.anonymize.encoded import encode, one_writing, too_long
 from cloister.anonymize.files_checked import check_written, rows_of
 from cloister.anonymize.frames import ORDER_KEPT, Frame, need_polars, secret_order
@@ -37,6 +36,9 @@ from cloister.anonymize.risks.added import Added
 from cloister.anonymize.roles import research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.anonymize.anonymizer import Anonymizer
 
 _ENDINGS = (".parquet", ".csv")
 _MEMORY = "1GiB"

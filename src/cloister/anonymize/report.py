@@ -15,15 +15,10 @@ from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.risks import Risk, risk_of
 from cloister.anonymize.risks.added import Added
-from cloister.anonymize.risks.words import added_warnings, spelling_warnings
+from cloister.anonymize.risks.words import NOT_PRIVATE, added_warnings, recognised, spelling_warnings
 
 if TYPE_CHECKING:
     import altair as alt
-
-NOT_PRIVATE = (
-    "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or has another "
-    "release about the same people, may learn more"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,19 +142,6 @@ class Report:
             "dropped": list(self.dropped),
             "seconds": round(self.seconds, 3),
         }
-
-
-def recognised(before: Risk, after: Risk) -> list[tuple[str, float, float]]:
-    """Chances of being recognised, before and after, in words."""
-    return [
-        ("highest probability of a person", before.prosecutor, after.prosecutor),
-        ("average probability", before.marketer, after.marketer),
-        ("share of rows that are alone", _alone(before), _alone(after)),
-    ]
-
-
-def _alone(risk: Risk) -> float:
-    return risk.sample_uniques / risk.rows if risk.rows else 0.0
 
 
 def report_on(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.anonymize.paper import document, facts, paired_bars, section, table
-from cloister.anonymize.risks.words import added_warnings, spelling_warnings
+from cloister.anonymize.risks.words import NOT_PRIVATE, added_warnings, recognised, spelling_warnings
 from cloister.printable import escape
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ def report_page(report: Report, *, title: str = "An anonymised table") -> str:
 
 def body_of(report: Report) -> str:
     """What stands on the page, for places that have their own frame."""
-    from cloister.anonymize.report import NOT_PRIVATE, recognised
-
     lost = [(name, before, after) for name, (before, after) in report.utility.items() if max(before, after) <= 1]
     pairs = [
         ("rows", f"{report.published}, {report.suppressed:,} suppressed"),
@@ -96,7 +94,6 @@ def report_chart(report: Report) -> alt.VConcatChart:
     """
     import altair as alt
 
-    from cloister.anonymize.report import recognised
     from cloister.notebook import offline
 
     risks = [

@@ -135,7 +135,8 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
 def _furnished(hub: Hub) -> dict[str, Caller]:
     """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
     from cloister.hub.records.people import person_by_email
-    from cloister.hub.services.accounts import add_person, caller_for
+    from cloister.hub.services.accounts import add_person
+    from cloister.hub.work.callers import caller_for
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:

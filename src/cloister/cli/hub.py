@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,7 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
     cloister hub check --data /srv/cloister
     """
     settings = _settings(context, data, file)
-    from cloister.hub.settings import weaknesses
+    from cloister.hub.checking import weaknesses
 
     found, unreadable = weaknesses(settings), _unreadable(settings)
     if as_json:
@@ -156,9 +157,11 @@ def backup(context: click.Context, data: Path | None, file: Path | None, folder:
     \b
     cloister hub backup /backup/monday --data /srv/cloister
     """
-    from cloister.cli.backup import back_up
+    from cloister.hub.backup import back_up as copied
 
-    back_up(_settings(context, data, file), folder)
+    count = copied(_settings(context, data, file), folder)
+    click.echo(f"{count} files are in {folder}, with a manifest")
+    click.echo("left out on purpose: master.key and hub.toml; keep them elsewhere, since who has both has the data")
 
 
 @hub.command()
@@ -173,9 +176,27 @@ def restore(context: click.Context, data: Path | None, file: Path | None, folder
     cloister hub restore /backup/monday --data /srv/cloister
     cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
     """
-    from cloister.cli.backup import put_back
+    from cloister.cli.ledgers import loss_option
+    from cloister.hub.backup import put_back as placed
 
-    put_back(_settings(context, data, file), folder)
+    settings = _settings(context, data, file)
+    count = placed(folder, settings)
+    click.echo(f"{count} files are back in {settings.data}")
+    key = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
+    if not settings.master_key and not key.is_file():
+        click.echo(f"now put the hub's master key back as {key}: without it nothing can be read")
+        click.echo(f"then: cloister ledger show {shlex.quote(str(settings.data))}")
+        return
+    with open_hub(settings, services=False) as opened:
+        frozen = opened.ledger.frozen
+    if frozen is None:
+        click.echo("the ledger lacks nothing that its head knows, and is open")
+        return
+    click.echo(f"the ledger is frozen: {frozen.reason}")
+    losses = " ".join(loss_option(population, "…") for population in frozen.losses)
+    where = shlex.quote(str(settings.data))
+    click.echo(f"its owner says what was spent in all: cloister ledger restore {where} {losses} --who … --why …")
+    click.echo(f"the trail tells what it lacks: cloister audit-trail verify --data {where}")
 
 
 def open_hub(settings: Settings, *, services: bool = True) -> Hub:
@@ -191,7 +212,7 @@ def _unreadable(settings: Settings) -> list[tuple[str, str]]:
     if not settings.database and not settings.path("hub.db").is_file():
         return []
     from cloister.hub.services import all_services
-    from cloister.hub.services.access.unreadable import unreadable_views_of
+    from cloister.hub.services.access.views import unreadable_views_of
 
     all_services()
     try:
@@ -238,11 +259,11 @@ def _password_link(opened: Hub, email: str) -> str:
 
 
 def _serve(settings: Settings) -> None:
+    from cloister.hub.checking import weaknesses
     from cloister.hub.locks import serving_lock
     from cloister.hub.services.accounts import first_link
     from cloister.hub.serving import bound, private_files, serve
     from cloister.hub.serving import check as checked
-    from cloister.hub.settings import weaknesses
 
     checked(settings)
     with serving_lock(settings), private_files(), contextlib.ExitStack() as held:

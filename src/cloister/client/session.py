@@ -195,13 +195,15 @@ class RemoteSession(RemoteBalance):
         spend: Exact,
         columns: Sequence[str] | None = None,
         method: str = "auto",
+        rules: Sequence[str] = (),
         purpose: str | None = None,
         project: str | None = None,
         title: str = "",
         progress: Callable[[str], None] | None = None,
     ) -> SyntheticModel:
         """Have the hub make a synthetic table of a data set, as a job, and keep it there; the model, from which rows are drawn
-        here. `columns=None`: all that are declared, but free text and the one that names people. `progress` is told each stage.
+        here. `columns=None`: all that are declared, but free text and the one that names people. `method` and `rules` are
+        those of `cl.synth.fit`. `progress` is told each stage.
         """
         from cloister.synth import SyntheticModel
 
@@ -214,6 +216,7 @@ class RemoteSession(RemoteBalance):
             "table": table,
             "columns": list(columns),
             "method": method,
+            "rules": "\n".join(rules),
             "spend": text_of(exact_positive(spend, "spend")),
             "purpose": self.purpose if purpose is None else purpose,
             "project": self.project if project is None else project,
@@ -222,6 +225,23 @@ class RemoteSession(RemoteBalance):
         told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
         result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
+
+    def synthetic(self, address: str, *others: str) -> SyntheticModel:
+        """The model of a synthetic table that the hub keeps, by its address or its id: it draws rows and answers queries here.
+        Several, of data sets about different people, are pooled into one (`cl.synth.pooled`).
+        """
+        from cloister.synth import SyntheticModel, pooled
+
+        files = [self._transport.file(f"/releases/{_number(each)}") for each in (address, *others)]
+        models = [SyntheticModel.from_json(each.decode()) for each in files]
+        return pooled(models) if others else models[0]
+
+    def answer(self, sql: str, *, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """What a synthetic table of the hub answers, by its name in queries: at no cost. Each statistic `n` is followed by its
+        interval and by how sure that is (`n_low`, `n_high`, `n_kind`), as in `model.answer(…).to_pydict()`.
+        """
+        told = self._transport.post("/releases/answer", {"sql": _text(sql), "confidence": confidence})
+        return dict(told["columns"])
 
     def try_anonymizing(
         self,
@@ -268,12 +288,7 @@ class RemoteSession(RemoteBalance):
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then. One that others show you
         takes a grant of `release.download` on the data that it came from, as a file of it does."""
-        number = address.rstrip("/").rpartition("/")[2]
-        if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
-            raise InvalidParameter(
-                "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
-            )
-        return self._kept(self._transport.get(f"/releases/{number}"))
+        return self._kept(self._transport.get(f"/releases/{_number(address)}"))
 
     def address_of(self, answer: Release) -> str:
         """Where the hub keeps an answer; what was computed from an answer on this machine has no address."""
@@ -342,6 +357,16 @@ class RemoteSession(RemoteBalance):
 
     def __repr__(self) -> str:
         return f"<RemoteSession: {self._transport.address}>"
+
+
+def _number(address: str) -> str:
+    """The id of a release, by its address."""
+    number = address.rstrip("/").rpartition("/")[2]
+    if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
+        raise InvalidParameter(
+            "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
+        )
+    return number
 
 
 def _silent(_: str) -> None:

@@ -1,7 +1,7 @@
 """What a setting's value may be: numbers that a hub can work with, names and addresses that are some, files that hold what they
 should, and a folder that nobody else reads.
 
-`settings.weaknesses` asks here about each value by itself; what choices mean together is said there.
+`faults_of` asks about each value by itself, `weaknesses` about what choices mean together too.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ import re
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
-from cloister.hub.settings import Settings, listed
+from cloister.hub.settings import Settings, is_loopback, listed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fault:
-    """What is wrong with one value, or weak about it."""
+class Weakness:
+    """What is wrong with a value or a choice, or weak about it."""
 
     name: str
     why: str
     instead: str
     grave: bool = True
+
+    def __str__(self) -> str:
+        return f"{'wrong' if self.grave else 'weak'}: {self.name}: {self.why}.\n  Instead: {self.instead}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +123,101 @@ _OTHERS = 0o077
 _KEPT = ("hub.db", "ledger.db", "master.key")
 
 
-def faults_of(settings: Settings) -> Iterator[Fault]:
+def weaknesses(settings: Settings) -> list[Weakness]:
+    """What is wrong or weak, the grave first; empty for a hub that is in order.
+
+    >>> [weak.name for weak in weaknesses(Settings(data=Path("hub"), host="0.0.0.0", address="http://hub.example.org"))]
+    ['certificate', 'second_factor']
+    """
+    found: list[Weakness] = []
+
+    def weak(name: str, why: str, instead: str, *, grave: bool = False) -> None:
+        found.append(Weakness(name=name, grave=grave, why=why, instead=instead))
+
+    if not is_loopback(settings.host) and not settings.secure:
+        weak("certificate", "people would reach the hub over plain HTTP", "certificate = and certificate_key =", grave=True)
+    if bool(settings.certificate) != bool(settings.certificate_key):
+        weak("certificate_key", "a certificate and its key go together", "both, or neither", grave=True)
+    for name in ("certificate", "certificate_key", "client_authority", "master_key_file"):
+        value = getattr(settings, name)
+        if value and not Path(value).is_file():
+            weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
+    if settings.address.startswith("https://") and not settings.certificate and not settings.proxies.strip():
+        why = "TLS ends at a proxy that is not named, so that everybody seems to come from the proxy's address"
+        weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
+    for name in ("database", "ledger"):
+        value = getattr(settings, name)
+        if value and not value.startswith("postgresql://"):
+            weak(name, "it is not a PostgreSQL address", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
+        elif value and "sslmode=verify-full" not in value and not _local_address(value):
+            weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
+    if bool(settings.database) != bool(settings.ledger):
+        weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
+    if settings.second_factor not in ("optional", "owners", "everyone"):
+        weak("second_factor", "it is not one of the three choices", 'second_factor = "owners"', grave=True)
+    elif settings.second_factor == "optional" and not is_loopback(settings.host):
+        weak("second_factor", "a stolen password of an owner is enough to raise a budget", 'second_factor = "owners"')
+    if settings.password_length < 12:
+        weak("password_length", "short passwords are guessed", "password_length = 12", grave=settings.password_length < 8)
+    if settings.oidc_issuer and not _reached_safely(settings.oidc_issuer):
+        weak("oidc_issuer", "it is not reached by https", 'oidc_issuer = "https://login.example.org"', grave=True)
+    if settings.oidc_issuer and not settings.oidc_client:
+        weak("oidc_client", "the identity provider asks which hub this is", 'oidc_client = "cloister"', grave=True)
+    if {"administrator", "steward"} & {*listed(settings.oidc_roles)}:
+        weak("oidc_roles", "everyone whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True)
+    found += faults_of(settings)
+    if settings.master_key and not any(each.name == "master_key" for each in found):
+        weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
+    if settings.pg_port and not settings.certificate and not is_loopback(settings.host):
+        weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
+    if not _positive(settings.survey_cap):
+        weak("survey_cap", "it is not a number above 0", 'survey_cap = "20"', grave=True)
+    if not _probability(settings.max_delta):
+        weak("delta_floor", "it is not a number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
+    if settings.survey_hourly < 0:
+        weak("survey_hourly", "it is not a number of reports", "survey_hourly = 600", grave=True)
+    if not known_zone(settings.zone):
+        weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
+    return sorted(found, key=lambda each: not each.grave)
+
+
+def _positive(text: str) -> bool:
+    try:
+        return Fraction(text) > 0
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
+def _probability(text: str) -> bool:
+    try:
+        return 0 <= Fraction(text) < 1
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
+def known_zone(name: str) -> bool:
+    """Whether a time zone has this name.
+
+    >>> known_zone("Europe/Lisbon"), known_zone("Lisbon"), known_zone("")
+    (True, False, False)
+    """
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+    return True
+
+
+def _reached_safely(address: str) -> bool:
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+
+
+def _local_address(address: str) -> bool:
+    return is_loopback(urlsplit(address).hostname or "localhost")
+
+
+def faults_of(settings: Settings) -> Iterator[Weakness]:
     """Each value that a hub can't work with, or should not have.
 
     >>> from cloister.hub.settings import Settings
@@ -128,53 +227,53 @@ def faults_of(settings: Settings) -> Iterator[Fault]:
     for each in _NUMBERS:
         yield from _number(each, getattr(settings, each.name))
     if settings.pg_port and settings.pg_port == settings.port:
-        yield Fault(name="pg_port", why="pages and PostgreSQL clients can't come in by one port", instead="pg_port = 5433")
+        yield Weakness(name="pg_port", why="pages and PostgreSQL clients can't come in by one port", instead="pg_port = 5433")
     yield from _texts(settings)
     yield from _names(settings)
     yield from _files(settings)
     yield from _folder(settings.data)
 
 
-def _number(known: _Whole, value: int) -> Iterator[Fault]:
+def _number(known: _Whole, value: int) -> Iterator[Weakness]:
     instead = f"{known.name} = {known.example}"
     if not known.least <= value <= known.most:
         why = known.few if value < known.least else known.many
-        yield Fault(name=known.name, why=f"{value} is none: {why}" if why == _NO_PORT else why, instead=instead)
+        yield Weakness(name=known.name, why=f"{value} is none: {why}" if why == _NO_PORT else why, instead=instead)
     elif known.odd is not None and value > known.odd:
-        yield Fault(name=known.name, why=known.oddly, instead=instead, grave=False)
+        yield Weakness(name=known.name, why=known.oddly, instead=instead, grave=False)
 
 
-def _texts(settings: Settings) -> Iterator[Fault]:
+def _texts(settings: Settings) -> Iterator[Weakness]:
     """Values that have a form of their own."""
     memory = settings.memory.strip()
     if _MEMORY.fullmatch(memory) is None:
-        yield Fault(name="memory", why=f"{settings.memory!r} is not an amount of memory", instead='memory = "1GiB"')
+        yield Weakness(name="memory", why=f"{settings.memory!r} is not an amount of memory", instead='memory = "1GiB"')
     elif _bytes(memory) < _LEAST_MEMORY:
-        yield Fault(name="memory", why="no engine works with less than 32 MiB", instead='memory = "1GiB"')
+        yield Weakness(name="memory", why="no engine works with less than 32 MiB", instead='memory = "1GiB"')
     if settings.log_level not in _LEVELS:
         why = f"{settings.log_level!r} is not one of {', '.join(_LEVELS)}"
-        yield Fault(name="log_level", why=why, instead='log_level = "info"')
+        yield Weakness(name="log_level", why=why, instead='log_level = "info"')
 
 
-def _names(settings: Settings) -> Iterator[Fault]:
+def _names(settings: Settings) -> Iterator[Weakness]:
     """Addresses, hosts and roles."""
     if settings.address and not _is_origin(settings.address):
         why = f"{settings.address!r} is not an address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
-        yield Fault(name="address", why=why, instead='address = "https://hub.example.org"')
+        yield Weakness(name="address", why=why, instead='address = "https://hub.example.org"')
     for host in listed(settings.hosts):
         if _HOST.fullmatch(host) is None:
             why = f"{host!r} is not a host name; an address or a port is not part of it"
-            yield Fault(name="hosts", why=why, instead='hosts = "hub.internal"')
+            yield Weakness(name="hosts", why=why, instead='hosts = "hub.internal"')
             break
     for proxy in listed(settings.proxies):
         network = _network(proxy)
         if network is None:
             why = f"{proxy!r} is not an IP address or network"
-            yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"')
+            yield Weakness(name="proxies", why=why, instead='proxies = "127.0.0.1"')
             break
         if network.prefixlen == 0:
             why = "every client would be believed about its own address"
-            yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"', grave=False)
+            yield Weakness(name="proxies", why=why, instead='proxies = "127.0.0.1"', grave=False)
             break
     yield from _sources(settings)
     from cloister.hub.policy.actions import OFFERED_ROLES, ROLES
@@ -182,11 +281,11 @@ def _names(settings: Settings) -> Iterator[Fault]:
     for role in listed(settings.oidc_roles):
         if role not in ROLES:
             why = f"{role!r} is not a role; the roles are {', '.join(OFFERED_ROLES)}"
-            yield Fault(name="oidc_roles", why=why, instead='oidc_roles = "analyst"')
+            yield Weakness(name="oidc_roles", why=why, instead='oidc_roles = "analyst"')
             break
 
 
-def _sources(settings: Settings) -> Iterator[Fault]:
+def _sources(settings: Settings) -> Iterator[Weakness]:
     if not settings.sources.strip():
         return
     from cloister.hub.storage.allowed import Allowed
@@ -196,15 +295,15 @@ def _sources(settings: Settings) -> Iterator[Fault]:
             Allowed.read(source)
         except InvalidParameter:
             why = f"{source!r} is not host:port or host:port@network"
-            yield Fault(name="sources", why=why, instead='sources = "db.example.org:5432"')
+            yield Weakness(name="sources", why=why, instead='sources = "db.example.org:5432"')
             return
     if not any(all(find_spec(module) for module in modules) for modules in _READERS.values()):
         why = "no database can be read: neither psycopg is installed nor pyspark with what Spark Connect needs"
         instead = " or ".join(f'pip install "cloister[{extra}]"' for extra in _READERS)
-        yield Fault(name="sources", why=why, instead=instead, grave=False)
+        yield Weakness(name="sources", why=why, instead=instead, grave=False)
 
 
-def _files(settings: Settings) -> Iterator[Fault]:
+def _files(settings: Settings) -> Iterator[Weakness]:
     """What is in the files that are named; that they are there is asked elsewhere."""
     certificate, key = settings.certificate, settings.certificate_key
     for name in ("certificate", "client_authority", "source_authorities"):
@@ -212,22 +311,22 @@ def _files(settings: Settings) -> Iterator[Fault]:
         if not value:
             continue
         if name == "source_authorities" and not Path(value).is_file():
-            yield Fault(name=name, why="there is no such file", instead=f'{name} = "/path/to/file.pem"')
+            yield Weakness(name=name, why="there is no such file", instead=f'{name} = "/path/to/file.pem"')
         elif Path(value).is_file():
             why = _why_not(lambda value=value: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cafile=value))  # type: ignore[misc]
             if why:
                 why = why if why == _UNREADABLE else "the file holds no certificate in PEM"
-                yield Fault(name=name, why=why, instead=f'{name} = "/path/to/certificate.pem"')
+                yield Weakness(name=name, why=why, instead=f'{name} = "/path/to/certificate.pem"')
                 certificate = "" if name == "certificate" else certificate
     if certificate and key and Path(certificate).is_file() and Path(key).is_file():
         why = _why_not(lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b""))
         if why:
             why = why if why == _UNREADABLE else "the file holds no key in PEM without a password that belongs to the certificate"
-            yield Fault(name="certificate_key", why=why, instead='certificate_key = "/path/to/key.pem"')
+            yield Weakness(name="certificate_key", why=why, instead='certificate_key = "/path/to/key.pem"')
     yield from _master_key(settings)
 
 
-def _master_key(settings: Settings) -> Iterator[Fault]:
+def _master_key(settings: Settings) -> Iterator[Weakness]:
     """A key that is none: what it locked can't be read by it."""
     name = "master_key_file" if settings.master_key_file and not settings.master_key else "master_key"
     path = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
@@ -239,19 +338,19 @@ def _master_key(settings: Settings) -> Iterator[Fault]:
         try:
             text = path.read_bytes()
         except OSError:
-            yield Fault(name=name, why=f"{path.name} can't be read by this user", instead=f"chmod u+r {path}")
+            yield Weakness(name=name, why=f"{path.name} can't be read by this user", instead=f"chmod u+r {path}")
             return
     try:
         size = len(base64.b64decode(text.strip(), validate=True))
     except (binascii.Error, ValueError):
-        yield Fault(name=name, why=f"{where} is not base64", instead=_KEY_BACK)
+        yield Weakness(name=name, why=f"{where} is not base64", instead=_KEY_BACK)
         return
     if size != _KEY_BYTES:
         why = f"{where} is {size} bytes long, and a master key is {_KEY_BYTES}"
-        yield Fault(name=name, why=why, instead=_KEY_BACK)
+        yield Weakness(name=name, why=why, instead=_KEY_BACK)
 
 
-def _folder(data: Path) -> Iterator[Fault]:
+def _folder(data: Path) -> Iterator[Weakness]:
     """Whether other users of this machine can read what is in it."""
     try:
         mode = data.stat().st_mode & 0o777
@@ -259,7 +358,7 @@ def _folder(data: Path) -> Iterator[Fault]:
         return
     if mode & _OTHERS:
         why = f"other users of this machine may look into the folder {data.name} (its mode is {mode:04o})"
-        yield Fault(name="data", why=why, instead=f"chmod 700 {data}", grave=False)
+        yield Weakness(name="data", why=why, instead=f"chmod 700 {data}", grave=False)
     for name in _KEPT:
         try:
             mode = (data / name).stat().st_mode & 0o777
@@ -267,7 +366,7 @@ def _folder(data: Path) -> Iterator[Fault]:
             continue
         if mode & _OTHERS:
             why = f"other users of this machine may read {name} (its mode is {mode:04o})"
-            yield Fault(name="data", why=why, instead=f"chmod 600 {data / name}", grave=False)
+            yield Weakness(name="data", why=why, instead=f"chmod 600 {data / name}", grave=False)
 
 
 _UNREADABLE = "the file can't be read by this user"

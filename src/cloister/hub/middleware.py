@@ -38,6 +38,7 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.guard import check_action
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.settings import listed
+from cloister.hub.web.errors import answer, failed, refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -90,7 +91,6 @@ class Middleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        from cloister.hub.app import answer
         from cloister.hub.services.accounts import identify
 
         if scope["method"] == "HEAD":
@@ -149,7 +149,6 @@ class Middleware:
         await response(request.scope, receive, send)
 
     def _answered(self, request: Request, direct: Direct, given: Any) -> Response:
-        from cloister.hub.app import failed, refusal
         from cloister.hub.services.accounts import identify
 
         try:
@@ -169,8 +168,6 @@ class Middleware:
 
     async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What nobody foresaw ends here, inside the headers, and shows nothing of itself."""
-        from cloister.hub.app import failed
-
         begun = False
 
         async def watched(message: Message) -> None:

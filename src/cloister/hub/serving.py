@@ -27,7 +27,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from cloister.errors import InvalidParameter
 from cloister.hub.app import make_app
-from cloister.hub.settings import Settings, weaknesses
+from cloister.hub.checking import weaknesses
+from cloister.hub.settings import Settings
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub

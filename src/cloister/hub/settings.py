@@ -1,7 +1,8 @@
 """What an institution sets: from a file, then from the environment, each name in one place with its meaning.
 
 The file is `hub.toml` in the hub's folder (or `--settings FILE`); the variable of `session_hours` is CLOISTER_HUB_SESSION_HOURS,
-and the environment wins over the file. A name that is not known is refused. `weaknesses` says what is odd or weak about a choice.
+and the environment wins over the file. A name that is not known is refused. `checking.weaknesses` says what is
+odd or weak about a choice.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
 from cloister.stored import Stored
@@ -114,7 +113,7 @@ class Settings:
             return False
         name = found[1].strip("[]").casefold().rstrip(".")
         names = {self.host, urlsplit(self.address).hostname or "", *listed(self.hosts)}
-        return _loopback(name) or name in {each.casefold().rstrip(".") for each in names if each}
+        return is_loopback(name) or name in {each.casefold().rstrip(".") for each in names if each}
 
     def shown(self) -> dict[str, str]:
         """All values, secrets hidden.
@@ -149,19 +148,6 @@ def known_settings() -> dict[str, Field[Any]]:
     return {name: of[attribute] for name, attribute in SETTINGS.pairs}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weakness:
-    """What is wrong with a choice, or weak about it."""
-
-    name: str
-    grave: bool
-    why: str
-    instead: str
-
-    def __str__(self) -> str:
-        return f"{'wrong' if self.grave else 'weak'}: {self.name}: {self.why}.\n  Instead: {self.instead}"
-
-
 def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
     """The settings of the hub in a folder; what is given by hand wins over the environment, and that over the file.
 
@@ -192,67 +178,6 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
     return SETTINGS.made({name: _value(name, known[name].type, value) for name, value in values.items()}, data=data)
 
 
-def weaknesses(settings: Settings) -> list[Weakness]:
-    """What is wrong or weak, the grave first; empty for a hub that is in order.
-
-    >>> [weak.name for weak in weaknesses(Settings(data=Path("hub"), host="0.0.0.0", address="http://hub.example.org"))]
-    ['certificate', 'second_factor']
-    """
-    from cloister.hub.checking import faults_of
-
-    found: list[Weakness] = []
-
-    def weak(name: str, why: str, instead: str, *, grave: bool = False) -> None:
-        found.append(Weakness(name=name, grave=grave, why=why, instead=instead))
-
-    if not _loopback(settings.host) and not settings.secure:
-        weak("certificate", "people would reach the hub over plain HTTP", "certificate = and certificate_key =", grave=True)
-    if bool(settings.certificate) != bool(settings.certificate_key):
-        weak("certificate_key", "a certificate and its key go together", "both, or neither", grave=True)
-    for name in ("certificate", "certificate_key", "client_authority", "master_key_file"):
-        value = getattr(settings, name)
-        if value and not Path(value).is_file():
-            weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
-    if settings.address.startswith("https://") and not settings.certificate and not settings.proxies.strip():
-        why = "TLS ends at a proxy that is not named, so that everybody seems to come from the proxy's address"
-        weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
-    for name in ("database", "ledger"):
-        value = getattr(settings, name)
-        if value and not value.startswith("postgresql://"):
-            weak(name, "it is not a PostgreSQL address", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
-        elif value and "sslmode=verify-full" not in value and not _local_address(value):
-            weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
-    if bool(settings.database) != bool(settings.ledger):
-        weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
-    if settings.second_factor not in ("optional", "owners", "everyone"):
-        weak("second_factor", "it is not one of the three choices", 'second_factor = "owners"', grave=True)
-    elif settings.second_factor == "optional" and not _loopback(settings.host):
-        weak("second_factor", "a stolen password of an owner is enough to raise a budget", 'second_factor = "owners"')
-    if settings.password_length < 12:
-        weak("password_length", "short passwords are guessed", "password_length = 12", grave=settings.password_length < 8)
-    if settings.oidc_issuer and not _reached_safely(settings.oidc_issuer):
-        weak("oidc_issuer", "it is not reached by https", 'oidc_issuer = "https://login.example.org"', grave=True)
-    if settings.oidc_issuer and not settings.oidc_client:
-        weak("oidc_client", "the identity provider asks which hub this is", 'oidc_client = "cloister"', grave=True)
-    if {"administrator", "steward"} & {*listed(settings.oidc_roles)}:
-        weak("oidc_roles", "everyone whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True)
-    for fault in faults_of(settings):
-        weak(fault.name, fault.why, fault.instead, grave=fault.grave)
-    if settings.master_key and not any(each.name == "master_key" for each in found):
-        weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
-    if settings.pg_port and not settings.certificate and not _loopback(settings.host):
-        weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
-    if not _positive(settings.survey_cap):
-        weak("survey_cap", "it is not a number above 0", 'survey_cap = "20"', grave=True)
-    if not _probability(settings.max_delta):
-        weak("delta_floor", "it is not a number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
-    if settings.survey_hourly < 0:
-        weak("survey_hourly", "it is not a number of reports", "survey_hourly = 600", grave=True)
-    if not known_zone(settings.zone):
-        weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
-    return sorted(found, key=lambda each: not each.grave)
-
-
 def listed(text: str) -> list[str]:
     """The parts of a setting that names several, between commas.
 
@@ -260,19 +185,6 @@ def listed(text: str) -> list[str]:
     ['127.0.0.1', '::1']
     """
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def known_zone(name: str) -> bool:
-    """Whether a time zone has this name.
-
-    >>> known_zone("Europe/Lisbon"), known_zone("Lisbon"), known_zone("")
-    (True, False, False)
-    """
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        return False
-    return True
 
 
 def _of_file(path: Path) -> dict[str, Any]:
@@ -297,37 +209,11 @@ def _value(name: str, kind: Any, value: Any) -> Any:
     return value
 
 
-def _positive(text: str) -> bool:
-    try:
-        return Fraction(text) > 0
-    except (ValueError, ZeroDivisionError):
-        return False
-
-
-def _probability(text: str) -> bool:
-    try:
-        return 0 <= Fraction(text) < 1
-    except (ValueError, ZeroDivisionError):
-        return False
-
-
-def _loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
     if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _reached_safely(address: str) -> bool:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(address)
-    return parts.scheme == "https" or (parts.scheme == "http" and _loopback(parts.hostname or ""))
-
-
-def _local_address(address: str) -> bool:
-    from urllib.parse import urlsplit
-
-    return _loopback(urlsplit(address).hostname or "localhost")

@@ -271,10 +271,13 @@ class Book:
         Rows of tables can be dropped, and so can lines before the newest checkpoint, which nobody reads at opening. So the chain
         is read from the reservation to its end.
         """
-        before = self.store.execute("SELECT hash FROM lines WHERE sequence = ?", (number - 1,)).fetchone()
-        end = b"" if before is None else blob(before[0])
+        end = next((sealed for sequence, _, sealed in self._lines if sequence == number - 1), None)
+        if end is None:  # it was written before this transaction, or is missing
+            row = self.store.execute("SELECT hash FROM lines WHERE sequence = ?", (number - 1,)).fetchone()
+            end = b"" if row is None else blob(row[0])
         expected, ending = number, f'"id":{number:d},"kind":"'
-        for sequence, text, sealed in itertools.chain(ahead(self.store, number - 1), self._lines):
+        unwritten = (line for line in self._lines if line[0] >= number)
+        for sequence, text, sealed in itertools.chain(ahead(self.store, number - 1), unwritten):
             if sequence != expected or not is_text(text) or self._seal(sequence, end, text) != sealed:
                 raise _tampered(f"line {expected} of its database is not what was written")
             if sequence == number and json.loads(text).get("what") != what:

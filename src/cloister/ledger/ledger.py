@@ -19,12 +19,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, LedgerError
-from cloister.ledger import operations, reading
+from cloister.ledger import operations, reading, steps
 from cloister.ledger.book import Book
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, LedgerRecord, Reservation, StoredRelease
 from cloister.ledger.request import Bounds, Request
+from cloister.ledger.steps import LastStep
 from cloister.ledger.store import Store
 from cloister.ledger.writer import Step, Writer, frozen_error, head_unavailable
 from cloister.printable import is_text
@@ -176,12 +177,7 @@ class Ledger:
 
         `marked` says that the noise came from a generator made for tests: only a ledger in memory takes such a release.
         """
-        if marked and not self._store.memory:
-            raise LedgerError(
-                "The release was not settled",
-                why="its noise came from a generator made for tests, which can be predicted",
-                instead="a Ledger() in memory for tests, or the secure generator",
-            )
+        self._check_marked(marked)
         if not isinstance(release, bytes) or len(release) > operations.LARGEST_RELEASE:
             raise InvalidParameter(
                 "The release was not settled",
@@ -202,6 +198,40 @@ class Ledger:
         PureDP(epsilon='0')
         """
         self._do(lambda book: operations.void(book, reservation))
+
+    def open_steps(
+        self, population: str, cost: Guarantee, *, who: str, what: str, words: str, state: bytes, marked: bool = False
+    ) -> int:
+        """Charge once for a series of releases that follow one another, and keep the sealed state before the first; the number of
+        the opening. `what` is its name, `words` say what it is.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> opening = ledger.open_steps("people", PureDP("0.5"), who="ada", what="entrance", words="a counter", state=b"sealed")
+        >>> ledger.add_step(opening, 1, b"17 so far", b"sealed again")
+        >>> ledger.last_step("people", "entrance").step, ledger.spent("people"), ledger.verify()
+        (1, PureDP(epsilon='0.5'), True)
+        """
+        self._check_marked(marked)
+        purpose = steps.opening_purpose(words)
+        _check_request({population: cost}, who=who, what=what, purpose=purpose)
+        request = Request.of({population: cost}, who, what, purpose, rerun=False, at_most=self._standing({population: cost}))
+        opening: int = self._do(lambda book: steps.open_steps(book, request, state))
+        return opening
+
+    def add_step(self, opening: int, step: int, release: bytes, state: bytes) -> None:
+        """The next step's line, its release and the state after it, in one durable transaction: after it the step may leave."""
+        self._do(lambda book: steps.add_step(book, opening, step, release, state))
+
+    def last_step(self, population: str, what: str) -> LastStep:
+        """Where a series of steps stands. Refused where its state is not what its last line says, or where the ledger was
+        restored from a backup after it was opened.
+        """
+        if self.frozen is not None:
+            raise frozen_error(self.frozen)
+        with self._reading() as store:
+            return steps.last_step(store, self._opened.key, population, what)
 
     def charge_allotment(
         self,
@@ -544,6 +574,14 @@ class Ledger:
                 store.close()
         except self._store.errors as error:
             raise self._store.unavailable(error) from None
+
+    def _check_marked(self, marked: bool) -> None:
+        if marked and not self._store.memory:
+            raise LedgerError(
+                "The release was not settled",
+                why="its noise came from a generator made for tests, which can be predicted",
+                instead="a Ledger() in memory for tests, or the secure generator",
+            )
 
     def _check_process(self) -> None:
         """A forked child gets connections and locks of its own: those of its parent are not its to use."""

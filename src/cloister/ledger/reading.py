@@ -112,7 +112,7 @@ def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[Sto
         reserved, release = json.loads(payload), blob(content)
         if reserved["what"] != what or reserved["costs"].keys() != names:
             continue
-        line = _sealed(store, key, settled)
+        line = sealed(store, key, settled)
         if line is None or line.get("id") != number or line.get("release") != hashlib.sha256(release).hexdigest():
             raise LedgerTampered(
                 "A stored release was not returned",
@@ -126,7 +126,7 @@ def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[Sto
     return found
 
 
-def _sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
+def sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
     """A line whose own seal fits; None where it doesn't."""
     rows = {
         sequence: (payload, blob(end))

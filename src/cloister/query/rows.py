@@ -157,6 +157,11 @@ def named(fields: Sequence[Field], tree: exp.Column) -> list[Field]:
     return [each for each in fields if each.name == tree.name] or [each for each in fields if same(tree.this, each.name)]
 
 
+def _called(fields: Sequence[Field]) -> list[str]:
+    """The names that the question gives its tables."""
+    return list(dict.fromkeys(".".join(part.name for part in each.qualifiers[-1]) for each in fields if each.qualifiers))
+
+
 def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
     """The one field that a column means."""
     if not isinstance(tree, exp.Column) or not isinstance(tree.this, exp.Identifier):
@@ -170,7 +175,7 @@ def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
         before = ".".join(part.name for part in qualifier)
         raise UnknownTable(
             f"The qualifier {clipped(before)} is unknown",
-            why=f"the question reads from {label!r}",
+            why=f"the question reads from {', '.join(_called(fields)) or label!r}",
             instead=known[0] if known else "column",
         )
     if len({(each.column, each.unit) for each in matches}) > 1:

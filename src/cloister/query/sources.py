@@ -115,6 +115,11 @@ def items_of(select: exp.Select, environment: Environment) -> list[Item]:
             "The joins are not supported", f"there are more than {_MOST_JOINS}", "a table that holds the columns of several"
         )
     for place, join in enumerate(joins):
+        if join.this.args.get("joins"):
+            instead = "FROM a JOIN b USING (patient) JOIN c USING (patient)"
+            raise refused(
+                "A join within a join is not supported", "its parts are read in the order in which they are written", instead
+            )
         item = _item(join.this, environment)
         _check_kind(join, item, first=place == 0)
         item.on, item.using = join.args.get("on"), tuple(join.args.get("using") or ())
@@ -160,7 +165,7 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
         return found if alias is None else renamed(found, alias)
     assert isinstance(tree, exp.Table), "nothing else that is understood stands in FROM"
     parts = tuple(tree.parts)
-    qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else (parts, (name,))
+    qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else ((name,),)  # an alias takes the name's place
     if len(parts) == 1:
         for known, (cte, where) in reversed(list(environment.named.items())):
             if same(parts[0], known):

@@ -2,13 +2,16 @@
 
     states.py     the values of each column as a few states: categories, bins of numbers and days, missing
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
-    choosing.py   marginals that are chosen by looking at the rows, at a price: MST and AIM, with the proof
+    choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
     rules.py      what every row obeys: real rows mended before they are counted, empty cells, drawn rows; rule_texts.py reads it
     drawing.py    rows from it, stratified, under conditions
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
+    gaussians.py  microaggregation: a noisy Gaussian for each public group
+    pooling.py    models of several populations as one
+    related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
@@ -27,10 +30,25 @@ from cloister.lazily import Lazily
 if TYPE_CHECKING:
     from cloister.synth.fitting import fit as fit
     from cloister.synth.fitting import fit_frame as fit_frame
+    from cloister.synth.gaussians import GaussianModel as GaussianModel
+    from cloister.synth.gaussians import fit_gaussians as fit_gaussians
     from cloister.synth.model import SyntheticModel as SyntheticModel
     from cloister.synth.model import load as load
+    from cloister.synth.pooling import PooledModel as PooledModel
+    from cloister.synth.pooling import pooled as pooled
+    from cloister.synth.related import RelatedModel as RelatedModel
+    from cloister.synth.related import fit_related as fit_related
 
-_lazily = Lazily(__name__, {".fitting": "fit fit_frame", ".model": "SyntheticModel load"})
+_lazily = Lazily(
+    __name__,
+    {
+        ".fitting": "fit fit_frame",
+        ".gaussians": "GaussianModel fit_gaussians",
+        ".model": "SyntheticModel load",
+        ".pooling": "PooledModel pooled",
+        ".related": "RelatedModel fit_related",
+    },
+)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

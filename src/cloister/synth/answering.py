@@ -21,7 +21,7 @@ from cloister.session import Count, Mean, Question, Sum, unknown_column
 from cloister.session.planning.grid import grid_of
 from cloister.session.releases.uncertainty import check_confidence
 from cloister.synth.answer import Answer, Statistic
-from cloister.synth.cutting import cut, truth
+from cloister.synth.cutting import cut, scope_of, truth
 from cloister.synth.measuring import Floats
 from cloister.synth.mixture import Mixture
 from cloister.synth.released import Evidence, Functional, Reading, Truths, bounds, cells_of, functional, projected, read
@@ -37,7 +37,9 @@ _AT_ONCE = 4_000_000
 _CLAIMED = 0.95
 
 
-def answered(model: SyntheticModel, question: str | Question, confidence: float, progress: Callable[[str], None]) -> Answer:
+def answered(
+    model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None, progress: Callable[[str], None]
+) -> Answer:
     """The answer to a text, or to a question."""
     check_confidence(confidence)
     domains = {each.name: each.domain for each in model.columns}
@@ -46,7 +48,7 @@ def answered(model: SyntheticModel, question: str | Question, confidence: float,
         return _Asked(model, declaration, question, confidence, progress).answer()
     from cloister.query import parse
 
-    parsed = parse(question, {model.table: declaration}, cut=False)
+    parsed = parse(question, {model.table: declaration}, dialect, cut=False)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
     found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout
@@ -116,9 +118,10 @@ class _Asked:
                     )
         notes = [] if self.model.measured else ["the model's file holds no measured tables: no margin is known"]
         if self.model.rules:
+            breaking = f"rows of the table that break {', '.join(self.model.unmapped)} were measured as they are"
             notes.append(
-                "counted are rows that obey the rules, each as the rules mend it; what is not measured is the mixture's own, of "
-                f"which {self.model.acceptance:.1%} obeys them"
+                (breaking if self.model.unmapped else "counted are rows that obey the rules, each as the rules mend it")
+                + f"; what is not measured is the mixture's own, of which {self.model.acceptance:.1%} obeys them"
             )
         return Answer(
             keys=self.grid.labels(),
@@ -149,7 +152,7 @@ class _Asked:
     def _mean(self, column: str) -> Statistic:
         """A mean of a number: a ratio, solved by Fieller's theorem where both sums are measured."""
         one, count = self._sum(column), self._present(column, always=True)
-        inside = one.reading.group >= 0
+        inside = (one.reading.group >= 0) & (count.low > 0)  # a missing value is none of those
         least, most = np.full(one.reading.number, np.inf), np.full(one.reading.number, -np.inf)
         np.minimum.at(least, one.reading.group[inside], one.low[inside])
         np.maximum.at(most, one.reading.group[inside], one.high[inside])
@@ -166,6 +169,9 @@ class _Asked:
         told = (fewest > 0) & ((first > least) | (last < most))
         found.tell("sure", told, np.maximum(first, least), np.minimum(last, most))
         ratio, start, end, exact = _fieller(one, count, self.confidence)
+        ratio = np.where(np.isnan(ratio), found.value, ratio)
+        # were means left out of which the noise tells nothing, those that stay would be the ones it moved up
+        exact &= ~np.isnan(ratio) & ~(told & np.isinf(start))
         found.tell("measured", exact, *(np.clip(each, least, most) for each in (start, end, ratio)))
         return found
 
@@ -224,7 +230,7 @@ class _Asked:
             group, out = group * (axis.size or 1) + along, out | (along < 0)
         if self.where is not None:
             codes = {name: grid.spread(self.places[name], cuts[self.places[name]].code) for name in self.where.columns()}
-            said = truth(self.where, self.domains, codes)
+            said = truth(self.where, scope_of(self.domains, codes))
             out |= said.null | ~said.values.astype(bool)
         return replace(grid, group=np.where(out, -1, group))
 
@@ -299,7 +305,7 @@ class _Weighed:
         nothing = np.zeros(reading.number, dtype=bool), np.zeros(reading.number)
         if found is None or len(reading.places) != 3 or self.asked.confidence != _CLAIMED or found.signal() < LEAST_SIGNAL:
             return nothing
-        if found.rounds:  # refits to redrawn noise would choose other tables
+        if found.rounds or model.method == "pooled":  # refits would choose other tables; of pools none were tried
             return nothing
         if model.ruled.touch([model.columns[place].name for place in reading.places]):  # refits know no rules
             return nothing
@@ -340,7 +346,7 @@ def _chances(mixture: Mixture, reading: Reading) -> Floats:
 
 
 def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats, Floats, Floats, Truths]:
-    """The ratio of two measured sums, the ends of its interval, and where there is one."""
+    """The ratio of two measured sums, the ends of its interval (none where the divisor may be 0), and where both are measured."""
     number, evidence = one.reading.number, one.evidence
     if evidence is None or number * evidence.counts.size > _AT_ONCE:
         nothing = np.full(number, np.nan)
@@ -358,14 +364,14 @@ def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats,
         square=evidence.variance * (off**2 @ sizes),
         fourth=evidence.fourth * (off**4 @ sizes),
         largest=evidence.largest * (off**2).max(axis=1),
-        step=np.zeros(number),
+        step=np.abs(off).max(axis=1) / 2 if evidence.variance > 0 else np.zeros(number),
         level=evidence.level,
     )
-    z2 = noise.deviations(confidence) ** 2 * evidence.variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z2 = np.nan_to_num(noise.width(confidence) ** 2 / noise.square) * evidence.variance
     vff, vfc, vcc = (f * f) @ sizes, (f * c) @ sizes, (c * c) @ sizes
     a, b, rest = under**2 - z2 * vcc, top * under - z2 * vfc, top**2 - z2 * vff
-    inner = b**2 - a * rest
-    exact = one.exact & count.exact & (under > 0) & (a > 0) & (inner >= -1e-9 * b**2)
+    bounded, root = (under > 0) & (a > 0), np.sqrt(np.maximum(b**2 - a * rest, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(inner, 0.0))
-        return ratio, (b - root) / a, (b + root) / a, exact
+        low, high = np.where(bounded, (b - root) / a, -np.inf), np.where(bounded, (b + root) / a, np.inf)
+    return ratio, low, high, one.exact & count.exact

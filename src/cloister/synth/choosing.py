@@ -1,4 +1,4 @@
-"""Methods that choose which tables to measure by looking at the rows, for a part of the spend: MST and AIM.
+"""Methods that choose which tables to measure by looking at the rows, for a part of the spend: MST, AIM, MWEM and PrivBayes.
 
 They run inside of the door as one method that is handed rows (`Door.run`): it is charged for all of the spend first, counts the
 exact tables of all candidates once, and lets out what it chose and the noisy tables, nothing else. Between its rounds a mixture
@@ -8,7 +8,13 @@ is fitted to what has been measured so far, and that alone.
 (each edge among those that join two parts of it, by how far the exact pair lies from the product of its columns), and on the
 pairs of the tree. *AIM* (McKenna, Mullins, Sheldon & Miklau 2022): all tables of one column, then rounds, each of which chooses
 the table on which the model is worst by more than fresh noise would be, and measures it; where a round changed the model by less
-than its noise, the next ones are bought at four times the ρ, or twice the ε.
+than its noise, the next ones are bought at four times the ρ, or twice the ε. *MWEM* (Hardt, Ligett & McSherry 2012): as many
+rounds as there are columns, half of each for the choice of the table on which the model is worst, half for its counts; the
+queries come in families, the cells of a table, and the mixture stands for its multiplicative weights. *PrivBayes* (Zhang,
+Cormode, Procopiuc, Srivastava & Xiao 2017): 3/10 of the spend choose a network, column by column: a new one with one or two
+parents among those before it, where the model is furthest from their table; the tables share the rest. With two parents, cells
+have to hold four times the noise on average. The mutual information that the paper chooses by takes a public number of rows and
+neighbours that replace a row; the score below needs neither. Both forgive the model one row a cell, which rounding may make.
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit; m is that number. The
 spend is ε or ρ; of (ε, δ) either the ε, or the largest ρ that implies it (Canonne, Kamath & Steinke 2020, corollary 13),
@@ -41,7 +47,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from math import isqrt, pi, sqrt
 from typing import Any, ClassVar
@@ -57,15 +63,19 @@ from cloister.session.door import Door
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
-from cloister.synth.measuring import Marginals, Noisy, combined
+from cloister.synth.measuring import Marginals, Noisy, Origin, combined
 from cloister.synth.mixture import Follower, Mixture, independent
 from cloister.synth.states import Integers, States, counted
-from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for
+from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for, fewest
 from cloister.tables import PrivateTable
 
 _CHOICE = Fraction(1, 10)
 """What part of a round of AIM the choice takes."""
 _ROUNDS_A_COLUMN = 16
+_NETWORK = Fraction(3, 10)
+"""What part of the spend the choices of PrivBayes take."""
+_USEFUL = 4
+"""How many times the noise of a cell its mean count must be in a table with two parents."""
 _MOST_COLUMNS = 100
 _ASKED = 4
 """How many times the weight of another pair one that is asked for has."""
@@ -96,6 +106,20 @@ class Choosing:
         self.purse(spend, declaration)
         return ZCDP(spend.rho) if isinstance(spend, ZCDP) and spend.delta else spend
 
+    def margins(self, spend: Guarantee, declaration: PrivateTable) -> tuple[int, int | None]:
+        """Margins of error to expect of a count of one column and of two, at 95 %, of the noise alone: of AIM those of its first
+        rounds, since later ones have no more; of two columns none where no pair can be measured. Not of MWEM and PrivBayes."""
+        if self.method not in ("mst", "aim"):
+            raise InvalidParameter(f"method={self.method!r} is invalid", why="its margins are not known before", instead='"aim"')
+        purse, number = self.purse(spend, declaration), len(self.states)
+        edges = _edges(tuple(each.number for each in self.states))
+        if self.method == "aim":
+            one = two = (1 - _CHOICE) / (_ROUNDS_A_COLUMN * number)
+        else:
+            third = Fraction(1, 3)
+            one, two = (third if edges else Fraction(1)) / number, third / max(edges, 1)
+        return purse.noise(one).margin(), purse.noise(two).margin() if edges else None
+
     def release(
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
@@ -103,7 +127,7 @@ class Choosing:
         places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
         sizes = tuple(each.number for each in self.states)
         loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
-        (_tree if self.method == "mst" else _worst_first)(loop, self.about)
+        _SCHEDULES[self.method](loop, self.about)
         return {
             "tables": [
                 {"columns": kept, "part": str(part), "round": number, "counts": counts.ravel()}
@@ -188,7 +212,7 @@ class Loop:
 
     def found(self) -> Marginals:
         """The releases so far, as the fit reads them."""
-        return read(self.sizes, self.measured, self.purse, cost=PureDP(0), population="", charges=(), marked=False)
+        return read(self.sizes, self.measured, self.purse)
 
     @cached_property
     def rows(self) -> float:
@@ -199,8 +223,7 @@ class Loop:
 def _tree(loop: Loop, about: About) -> None:
     """MST's schedule."""
     every, third = range(len(loop.sizes)), Fraction(1, 3)
-    pairs = [pair for pair in combinations(every, 2) if cells(loop.sizes, pair) <= MOST_CELLS]
-    edges = len(every) - len(set(_parts(len(every), pairs)))
+    pairs, edges = _pairs(loop.sizes), _edges(loop.sizes)
     loop.measure([(place,) for place in every], (third if edges else Fraction(1)) / len(every))
     model = independent(loop.found())
     tree: list[Marginal] = []
@@ -212,26 +235,66 @@ def _tree(loop: Loop, about: About) -> None:
         loop.measure(tree, third / edges)
 
 
-def _worst_first(loop: Loop, about: About) -> None:
-    """AIM's schedule."""
+def _network(loop: Loop, about: About) -> None:
+    """PrivBayes' schedule."""
     every, purse = range(len(loop.sizes)), loop.purse
+    edges = len(every) - len(set(_parts(len(every), _pairs(loop.sizes))))
+    part = (1 - (_NETWORK if edges else Fraction(0))) / (len(every) + edges)
+    loop.measure([(place,) for place in every], part)
+    follower, inside = Follower(), list[int]()
+    useful = min(loop.rows / (_USEFUL * purse.typical(part)), MOST_CELLS)
+    while len(inside) < len(every):
+        outside = [place for place in every if place not in inside]
+        one, two = ([tuple(sorted((*some, place))) for place in outside for some in combinations(inside, of)] for of in (1, 2))
+        open_ = [kept for kept in one if cells(loop.sizes, kept) <= MOST_CELLS]
+        open_ += fewest(loop.sizes, [kept for kept in two if cells(loop.sizes, kept) <= useful])
+        if not open_:  # nothing can be joined: another network begins
+            inside.append(outside[0])
+            continue
+        scores = {kept: (1, cells(loop.sizes, kept)) for kept in open_}
+        kept = loop.choose(follower.after(loop.found(), _STEPS, _RATE), scores, _NETWORK / edges)
+        loop.measure([kept], part)
+        inside += [place for place in kept if place in outside]
+
+
+def _worst_first(loop: Loop, about: About, *, aim: bool = True) -> None:
+    """AIM's schedule; or MWEM's, which has fewer rounds, all alike."""
+    every, purse = range(len(loop.sizes)), loop.purse
+    choice, part = (_CHOICE, Fraction(1, _ROUNDS_A_COLUMN * len(every))) if aim else (Fraction(1, 2), Fraction(2, 3 * len(every)))
     weights: dict[Marginal, int] = {(place,): 1 for place in every}
-    weights |= {pair: 2 for pair in combinations(every, 2) if cells(loop.sizes, pair) <= MOST_CELLS}
+    weights |= dict.fromkeys(_pairs(loop.sizes), 2)
     weights |= dict.fromkeys(asked_for(loop.sizes, about), 2 * _ASKED)
-    part = Fraction(1, _ROUNDS_A_COLUMN * len(every))
-    loop.measure([(place,) for place in every], (1 - _CHOICE) * part)
+    loop.measure([(place,) for place in every], (1 - choice) * part)
     follower = Follower()
     model = follower.after(loop.found(), _STEPS, _RATE)
     while purse.left > 0:
         if purse.left < 2 * part:
             part = purse.left
-        noise = purse.typical((1 - _CHOICE) * part)
+        noise = purse.typical((1 - choice) * part) if aim else 1.0
         scores = {kept: (weight, round(noise * cells(loop.sizes, kept))) for kept, weight in weights.items()}
-        kept = loop.choose(model, scores, _CHOICE * part)
-        loop.measure([kept], (1 - _CHOICE) * part)
+        kept = loop.choose(model, scores, choice * part)
+        loop.measure([kept], (1 - choice) * part)
         before, model = model, follower.after(loop.found(), _STEPS, _RATE)
-        if np.abs(model.marginal(kept) - before.marginal(kept)).sum() * loop.rows <= scores[kept][1]:
+        if aim and np.abs(model.marginal(kept) - before.marginal(kept)).sum() * loop.rows <= scores[kept][1]:
             part *= 2 if purse.pure else 4
+
+
+_SCHEDULES: Mapping[Adaptive, Callable[[Loop, About], None]] = {
+    "mst": _tree,
+    "aim": _worst_first,
+    "mwem": partial(_worst_first, aim=False),
+    "privbayes": _network,
+}
+
+
+def _pairs(sizes: Sequence[int]) -> list[Marginal]:
+    """The pairs of columns whose table is small enough to be measured."""
+    return [pair for pair in combinations(range(len(sizes)), 2) if cells(sizes, pair) <= MOST_CELLS]
+
+
+def _edges(sizes: Sequence[int]) -> int:
+    """How many pairs a tree of them has."""
+    return len(sizes) - len(set(_parts(len(sizes), _pairs(sizes))))
 
 
 def _parts(number: int, edges: Sequence[Marginal]) -> list[int]:
@@ -256,7 +319,7 @@ def choose(
     *,
     about: About = (),
     purpose: str,
-) -> Marginals:
+) -> tuple[Marginals, Origin]:
     """Choose tables and measure them under one charge; what the same person has bought before is given again at no cost."""
     mechanism = Choosing(states=tuple(states), method=method, about=about)
     declaration = session.declared(table)
@@ -283,20 +346,12 @@ def choose(
         (tuple(each["columns"]), Fraction(each["part"]), int(each["round"]), np.array(each["counts"]))
         for each in outcome.values["tables"]
     ]
-    return read(
-        sizes,
-        told,
-        mechanism.purse(outcome.cost, declaration),
-        cost=outcome.cost,
-        population=session.population_of(table)[0],
-        charges=(outcome.charge,),
-        marked=outcome.marked,
-    )
+    origin = {"cost": outcome.cost, "charges": (outcome.charge,), "marked": outcome.marked}
+    found = read(sizes, told, mechanism.purse(outcome.cost, declaration))
+    return found, {"population": session.population_of(table)[0], **origin}
 
 
-def read(
-    sizes: tuple[int, ...], told: Sequence[tuple[Marginal, Fraction, int, Integers]], purse: Purse, **rest: Any
-) -> Marginals:
+def read(sizes: tuple[int, ...], told: Sequence[tuple[Marginal, Fraction, int, Integers]], purse: Purse) -> Marginals:
     """Measured tables with their noise."""
     rounds = []
     for kept, part, number, counts in told:
@@ -304,7 +359,7 @@ def read(
         table = counts.reshape([sizes[place] for place in kept]).astype(np.float64)
         noisy = Noisy(table, law.variance, purse.pure, fourth=law.fourth, largest=law.largest, round=number)
         rounds.append((kept, noisy))
-    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds), **rest)
+    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds))
 
 
 @lru_cache(maxsize=64)

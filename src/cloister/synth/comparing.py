@@ -35,9 +35,10 @@ from cloister.attacks import (
     singling_out,
 )
 from cloister.attacks.scores import rate_of
-from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
+from cloister.errors import InvalidParameter, MissingDependency
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee, PureDP
+from cloister.session import unknown_column
 from cloister.session.door import Door
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.measuring import Floats, Marginals
@@ -214,9 +215,7 @@ def compared(
     source = default_random() if random is None else random
     names, sizes = [each.name for each in model.columns], [each.number for each in model.columns]
     if target is not None and target not in names:
-        raise UnknownColumn(
-            f"The column {target!r} is unknown", why=f"the model has {', '.join(names)}", instead=f"target={names[-1]!r}"
-        )
+        raise unknown_column(target, model.table, names)
     progress("reading the rows")
     real, unseen = _states(model, rows, "rows"), None if others is None else _states(model, others, "others")
     if unseen is not None and len(unseen) < _FEWEST_OTHERS:

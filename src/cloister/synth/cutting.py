@@ -77,7 +77,7 @@ def cut(states: States, axis: Axis | None, where: Expression | None, domains: Ma
     share = (last - first + 1) / sizes[state]
     told = [group.tolist(), (first == states.domain.null_code).tolist()]
     for part in conditions_on(states.name, where):
-        said = truth(part, domains, {states.name: first})
+        said = truth(part, scope_of(domains, {states.name: first}))
         told.append(np.broadcast_to(np.where(said.null, -1, said.values), first.shape).tolist())
     apart = summed or _compared(states.name, where)
     kinds: dict[object, int] = {}
@@ -194,9 +194,13 @@ def _groups(axis: Axis | None, codes: Integers, domain: Domain) -> Integers:
     return np.where(inside, axis.place(axis.first + places), -1)
 
 
-def truth(condition: Expression, domains: Mapping[str, Domain], codes: Mapping[str, Integers]) -> Lane:
-    """What a condition says of rows of codes: true, false or open."""
-    lanes = {name: Lane(column, column == domains[name].null_code) for name, column in codes.items()}
+def scope_of(domains: Mapping[str, Domain], codes: Mapping[str, Integers]) -> LaneScope:
+    """Columns of codes, as conditions read them."""
+    return LaneScope(domains, {name: Lane(codes[name], codes[name] == domains[name].null_code) for name in codes})
+
+
+def truth(condition: Expression, scope: LaneScope) -> Lane:
+    """What a condition says of rows: true, false or open."""
     with np.errstate(all="ignore"):
-        found: Lane = condition.condition(LaneScope(domains, lanes))
+        found: Lane = condition.condition(scope)
     return found

@@ -3,11 +3,17 @@
 Each component gets its expected number of rows, rounded by one random offset (systematic sampling), and so does each state of
 each column within the component; then the rows of a column are put into a random order within the component, so that columns
 stay independent there. Each row by itself has the law of the mixture; the table has less sampling error than independent rows.
+Long tables are drawn in parts, each stratified by itself, so that what is shuffled stays in the cache.
+
+Orders come from sorts of 20 or more random bits a row. Rows whose bits are equal stand in the order of their states, which
+matters for the first and last few rows of a component alone: worked out exactly for half a million rows of one component and two
+columns of 2,000 states each, it moves the law of a row by less than 2·10⁻⁸ in total variation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +27,7 @@ from cloister.synth.states import Pieces, States, uniform
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_AT_ONCE = 500_000
+_AT_ONCE, _RULED = 250_000, 500_000
 _PILOT = 10_000
 _SEED = b"rows that show how many obey the rules"
 
@@ -42,27 +48,52 @@ def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Piec
 
 def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, random: Random) -> list[Integers]:
     """The codes of `n` rows, column by column, in random order."""
-    codes, _, order = _by_component(mixture, states, pieces, n, random)
-    for place, column in enumerate(codes):  # one by one, so that no second copy of all columns is held
-        codes[place] = column[order]
-    return codes
+    found = [np.empty(n, dtype=np.int64) for _ in states]
+    step = min(20_000 * len(mixture.weights), _AT_ONCE)  # long runs are slow to sort
+    for first in range(0, n, step):
+        some, _ = _by_component(mixture, states, pieces, min(step, n - first), random, mixed=True)
+        for column, codes in zip(found, some, strict=True):
+            column[first : first + step] = codes
+    return found
 
 
 def _by_component(
-    mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random
-) -> tuple[list[Integers], Integers, Integers]:
-    """The codes of `n` rows, component by component, the component of each, and a random order of them."""
-    sizes = _systematic(mixture.weights[None, :], np.array([n]), random)[0]
-    used = np.flatnonzero(sizes)
-    block = np.repeat(np.arange(len(used)), sizes[used])
-    order = random.permutation(n) if n else np.zeros(0, dtype=np.int64)
-    found = []
+    mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random, *, mixed: bool = False
+) -> tuple[list[Integers], Integers]:
+    """The codes of `n` rows, component by component unless they are mixed, and the components in order."""
+    sizes = systematic(mixture.weights[None, :], np.array([n]), random)[0]
+    order, found = _order(n, random) if mixed else slice(None), []
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
-        counts = _systematic(column[used], sizes[used], random)
-        chosen = np.repeat(np.tile(np.arange(each.number), len(used)), counts.ravel())
-        mixed = np.argsort(block + uniform(n, random) * 0.999, kind="stable")
-        found.append(one.at(chosen[mixed], each.number, uniform(n, random)))
-    return found, block, order
+        chosen = _shuffled(column, sizes, random)[order]
+        found.append(one.at(chosen, each.number, None if one.single else uniform(n, random)))
+    return found, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _shuffled(column: Floats, sizes: Integers, random: Random) -> npt.NDArray[np.uint16]:
+    """The state of each row in one column: in each component as many rows of each as there should be, in random order."""
+    used = np.flatnonzero(sizes)
+    number = column.shape[1]
+    counts = systematic(column[used], sizes[used], random)
+    chosen = np.repeat(np.tile(np.arange(number, dtype=np.uint32), len(used)), counts.ravel())
+    mask = np.uint32((1 << (number - 1).bit_length()) - 1)
+    keys = _halves(len(chosen), random) & ~mask  # random bits above the state: a sort shuffles, and moves no indices
+    keys |= chosen
+    for low, high in pairwise([0, *np.cumsum(sizes[used]).tolist()]):
+        keys[low:high].sort()
+    keys &= mask
+    return keys.astype(np.uint16)
+
+
+def _order(n: int, random: Random) -> Integers:
+    """A random order: two sorts of 16 bits each, which numpy does in a few passes."""
+    bits = _halves(n, random).view(np.uint16).reshape(n, 2)
+    first = np.argsort(bits[:, 0], kind="stable")
+    return np.asarray(first[np.argsort(bits[first, 1], kind="stable")])
+
+
+def _halves(n: int, random: Random) -> npt.NDArray[np.uint32]:
+    """32 random bits each: two for the word."""
+    return random.words(-(-n // 2)).astype("<u8", copy=False).view("<u4")[:n]
 
 
 def drawn_under(
@@ -73,9 +104,10 @@ def drawn_under(
     parts, have, tried = [drawn(mixture, states, pieces, 0, random)], 0, 0
     while have < n:
         share = max(have / tried, LEAST_ACCEPTED) if tried else 1.0
-        number = min(max(int((n - have) / share * 1.02), _PILOT), _AT_ONCE)  # few rows have few others to change places with
-        codes, block, order = _by_component(mixture, states, pieces, number, random)
+        number = min(max(int((n - have) / share * 1.02), _PILOT), _RULED)  # few rows have few others to change places with
+        codes, block = _by_component(mixture, states, pieces, number, random)
         codes, obeyed = rules.settled(codes, block, given, random)
+        order = _order(number, random)
         kept = order[obeyed[order]]
         parts.append([column[kept] for column in codes])
         have, tried = have + int(obeyed.sum()), tried + number
@@ -94,11 +126,11 @@ def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Ma
     if not rules.rules:
         return 1.0
     random, pieces = Random.derived(_SEED), [given.get(place, each.pieces) for place, each in enumerate(states)]
-    codes, block, _ = _by_component(mixture, states, pieces, _PILOT, random)
+    codes, block = _by_component(mixture, states, pieces, _PILOT, random)
     return float(rules.settled(codes, block, given, random)[1].mean())
 
 
-def _systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
+def systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
     """In each row of shares how often each is drawn: its expected number, rounded up or down at random, in all `totals`."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:] * totals[:, None] + uniform(len(totals), random)[:, None]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, cast, get_args
+from fractions import Fraction
+from typing import Any, Literal, get_args
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import ApproxDP, Exact, PureDP, exact
+from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact, text_of
 from cloister.session import Measurer
 from cloister.session.door import Door
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import expected_noise, measure
-from cloister.synth.mixture import fitted, independent
+from cloister.synth.measuring import measure, worst_noise
+from cloister.synth.mixture import fitted
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
@@ -23,6 +24,10 @@ from cloister.tables import Binned, Domain, PrivateTable
 
 _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
+_METHODS: tuple[Fixed, ...] = ("pairs", "triples", "independent")
+"""What `auto` chooses from."""
+_LEAST_ROWS = 2
+"""How many times the noise of a cell of a one-way table all rows must be for anything to be seen."""
 _LEAST_SIGNAL = 20
 """How many times the noise of a cell of a two-way table all rows must be for pairs to tell more than they cost."""
 
@@ -42,8 +47,9 @@ def fit(
     """A synthetic model of a private table, for one charge.
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
-    proof, `choosing.py` those of `mst` and `aim`); the model and all rows drawn from it are post-processing of that release.
-    Should the fit be interrupted, the release is kept, and the same call again costs nothing.
+    proof, `choosing.py` those of methods that choose); the model and all rows drawn from it are post-processing of that release.
+    Should the fit be interrupted, the release is kept, and the same call again costs nothing (in another session, if rows in
+    memory were given a `version`).
 
     Parameters
     ----------
@@ -51,10 +57,11 @@ def fit(
         What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
     method
         `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
-        itself. `"triples"`: besides, up to a hundred tables of three columns. `"mst"`: one-way tables, and a tree of pairs that
-        is chosen by looking at the rows. `"aim"`: one-way tables, then round by round the table on which the model is worst;
-        both pay for their choices. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that
-        noise would hide them, or is so small that triples repay too.
+        itself. `"triples"`: besides, up to a hundred tables of three columns. `"histogram"`: besides one-way tables the one table
+        of all columns, of up to 10⁵ cells, and no fit. Four look at the rows besides, and pay for their choices: `"mst"` takes a
+        tree of pairs, `"aim"` and `"mwem"` round by round the table on which the model is worst, `"privbayes"` a network of
+        columns. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that noise would hide them,
+        or is so small that triples repay too.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them.
@@ -78,21 +85,22 @@ def fit(
     blind = {
         "independent": ("independent columns", "they keep nothing of two columns", 'method="pairs"'),
         "mst": ("mst", "it measures a tree of pairs, whatever they are for", 'method="aim"'),
+        "privbayes": ("privbayes", "it measures a network of columns, whatever they are for", 'method="aim"'),
+        "histogram": ("a histogram", "it measures all columns together, whatever they are for", 'method="pairs"'),
     }
     if wanted and method in blind:
         name, reason, instead = blind[method]
         raise InvalidParameter(f"about= is invalid with {name}", why=reason, instead=instead)
+    _check_spend(session, table, states, spend, declaration.size)
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     ruled = Rules.of(rules, states, table=table)
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     progress("measuring")
-    if adaptive:
-        found = choose(session, table, states, cast(Adaptive, chosen), spend, about=wanted, purpose=purpose)
-    else:
-        found = measure(session, source, states, cast(Fixed, chosen), spend, about=wanted, purpose=purpose)
+    act: Any = choose if adaptive else measure
+    found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
     count, error = found.rows()
-    mixture = independent(found) if chosen == "independent" else fitted(found, zeros=ruled.zeros, progress=progress)
+    mixture = fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
         table=table,
         method=chosen,
@@ -101,14 +109,11 @@ def fit(
         mixture=mixture,
         rows=count,
         rows_error=error,
-        cost=found.cost,
-        population=found.population,
-        charges=found.charges,
-        marked=found.marked,
         measured=found,
         rules=ruled.texts,
         unmapped=unmapped,
         acceptance=accepted(mixture, states, ruled, {}),
+        **origin,
     )
 
 
@@ -153,15 +158,29 @@ def fit_frame(
         )
 
 
+def _check_spend(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> None:
+    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
+    if size is None or (worst := worst_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
+        return
+    noise, cost = worst
+    text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
+    while not text or worst_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
+        text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
+    raise InvalidParameter(
+        f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
+        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and the table has "
+        f"about {size:,} rows",
+        instead=f"spend={text}, or more, or fewer columns=",
+    )
+
+
 def _chosen(
     session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None, about: About
 ) -> tuple[Method, str]:
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {
-        method: max(expected_noise(session, table, states, method, spend, about=about).values()) for method in get_args(Fixed)
-    }
+    noise = {method: worst_noise(session, table, states, method, spend, about)[0] for method in _METHODS}
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:

@@ -1,8 +1,9 @@
 """Which marginals are measured for a synthetic table, and the release that they make.
 
 All one-way tables; with `pairs` every two-way table of up to 10⁴ cells; with `triples` the three-way tables of the fewest cells
-besides; and what `about=` asks for (`workload.py`), which takes up to half of the spend. What is charged is charged by the door
-before anything is read; what comes back is counts with independent noise of a known law.
+besides; with `histogram` the one table of all columns; and what `about=` asks for (`workload.py`), which takes up to half of the
+spend. What is charged is charged by the door before anything is read; what comes back is counts with independent noise of a known
+law.
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
 in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
@@ -17,11 +18,11 @@ afterwards reads only the release: post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, sqrt
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,8 @@ from cloister.synth.workload import About, Fixed, parts_for
 from cloister.tables import Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Origin: TypeAlias = Mapping[str, Any]
+"""What a model says of where its tables come from: `cost`, `population`, `charges`, `marked`."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,14 @@ class Noisy:
 
 @dataclass(frozen=True, kw_only=True)
 class Marginals:
-    """All that was measured, by the places of the columns, with what it cost and where it came from."""
+    """All that was measured, by the places of the columns."""
 
     sizes: tuple[int, ...]
     tables: dict[Marginal, Noisy]
-    cost: Guarantee
-    population: str
-    charges: tuple[int | str, ...]
-    marked: bool
     rounds: tuple[tuple[Marginal, Noisy], ...] = ()
     """Where tables were chosen by looking (`choosing.py`), each as it was measured, in order; `tables` has their means."""
+    whole: bool = False
+    """Whether rows come from the table of all columns, as it was measured, rather than from a fit."""
 
     @property
     def readings(self) -> list[tuple[Marginal, Noisy]]:
@@ -97,6 +98,15 @@ def questions_for(
     return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
 
 
+class Part(NamedTuple):
+    """What is measured of one table, or of one relation."""
+
+    table: str | Relation
+    states: Sequence[States]
+    method: Fixed
+    about: About = ()
+
+
 def measure(
     session: Measurer,
     table: str | Relation,
@@ -106,20 +116,28 @@ def measure(
     *,
     about: About = (),
     purpose: str,
-) -> Marginals:
+) -> tuple[Marginals, Origin]:
     """Measure the tables of a method under one charge; what was bought before costs nothing again."""
-    wanted, questions, shares = questions_for(table, states, method, about)
+    [found], origin = measure_all(session, [Part(table, states, method, about)], spend, purpose=purpose)
+    return found, origin
+
+
+def measure_all(session: Measurer, parts: Sequence[Part], spend: Spending, *, purpose: str) -> tuple[list[Marginals], Origin]:
+    """Measure several tables or relations under one charge, of which each takes the same part."""
+    asked = [questions_for(*part) for part in parts]
+    questions = [question for _, some, _ in asked for question in some]
+    shares = asked[0][2]
+    if len(parts) > 1:
+        shares = [each / len(parts) for _, some, own in asked for each in own or [Fraction(1, len(some))] * len(some)]
     releases = session.measure_all(questions, spend, purpose=purpose, shares=shares)
-    sizes = tuple(each.number for each in states)
-    origin = releases[0].provenance
-    return Marginals(
-        sizes=sizes,
-        tables={kept: _noisy(release, [sizes[place] for place in kept]) for kept, release in zip(wanted, releases, strict=True)},
-        cost=releases[0].spent_by[origin.population],
-        population=origin.population,
-        charges=origin.charges,
-        marked=any(release.marked for release in releases),
-    )
+    found, left = [], iter(releases)
+    for (_, states, method, _), (wanted, _, _) in zip(parts, asked, strict=True):
+        sizes = tuple(each.number for each in states)
+        tables = {kept: _noisy(next(left), [sizes[place] for place in kept]) for kept in wanted}
+        found.append(Marginals(sizes=sizes, tables=tables, whole=method == "histogram"))
+    first, marked = releases[0].provenance, any(release.marked for release in releases)
+    origin = {"cost": releases[0].spent_by[first.population], "charges": first.charges, "marked": marked}
+    return found, {"population": first.population, **origin}
 
 
 def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
@@ -155,14 +173,11 @@ def combined(rounds: Sequence[tuple[Marginal, Noisy]]) -> dict[Marginal, Noisy]:
     return found
 
 
-def expected_noise(
-    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, *, about: About = ()
-) -> dict[Marginal, float]:
-    """The standard deviation of a cell of each table that a method would measure: spends nothing."""
-    wanted, questions, shares = questions_for(table, states, method, about)
+def worst_noise(
+    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
+) -> tuple[float, Guarantee]:
+    """The standard deviation of a cell of the table that a method would measure worst, and what it would cost: spends nothing."""
+    _, questions, shares = questions_for(table, states, method, about)
     plan = session.explain(questions, spend, shares=shares)
-    found = {}
-    for kept, part in zip(wanted, plan.parts, strict=True):
-        [reading] = part.sharpness().values()
-        found[kept] = sqrt(max(variance(reading.terms), 1e-12))
-    return found
+    variances = [variance(reading.terms) for part in plan.parts for reading in part.sharpness().values()]
+    return sqrt(max(*variances, 1e-12)), plan.cost

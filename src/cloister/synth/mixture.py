@@ -109,13 +109,35 @@ def independent(found: Marginals) -> Mixture:
     return Mixture(np.ones(1), columns)
 
 
+def histogram(found: Marginals, zeros: Zeros | None = None) -> Mixture:
+    """The table of all columns, projected on what counts of all rows can be: a component for each combination of values of all
+    columns but the widest that is left with rows."""
+    total, sizes = max(found.rows()[0], 1.0), found.sizes
+    counts = found.tables[tuple(range(len(sizes)))].counts.copy()
+    for (one, other), empty in (zeros or {}).items():
+        shape = [size if place in (one, other) else 1 for place, size in enumerate(sizes)]
+        counts[np.broadcast_to(empty.reshape(shape), counts.shape)] = -np.inf
+    shares = on_simplex(counts.ravel(), total).reshape(sizes) / total
+    wide = int(np.argmax(sizes))
+    others = sizes[:wide] + sizes[wide + 1 :]
+    flat = np.moveaxis(shares, wide, -1).reshape(-1, sizes[wide])
+    weights = flat.sum(axis=1)
+    used = np.flatnonzero(weights)
+    where = np.unravel_index(used, others) if others else ()
+    columns = [np.eye(size)[at] for size, at in zip(others, where, strict=True)]
+    columns.insert(wide, flat[used] / weights[used, None])
+    return Mixture(weights[used] / weights.sum(), tuple(columns))
+
+
 def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[str], None] = lambda _: None) -> Mixture:
     """The average of several fits to all tables that were measured; `zeros` are cells of pairs that are known to be empty."""
+    if found.whole:
+        return histogram(found, zeros)
     if not any(len(kept) > 1 for kept in found.tables):
         return independent(found)
     random, number = Random.derived(_SEED), components_for(found.signal())
     starts, steps = (10, 200) if number <= _MANY else (3, 500)
-    problem, fits = _Problem.of(found, zeros), list[Mixture]()
+    problem, fits = _Problem(found, zeros), list[Mixture]()
     for start in range(starts):
         progress(f"fitting a mixture of {number} products, start {start + 1} of {starts}")
         fits.append(problem.descend(*problem.begun(number, random), steps))
@@ -125,7 +147,9 @@ def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[
 
 def refitted(found: Marginals, random: Random) -> Mixture:
     """One fit from one start: what redrawn noise makes of a model, at a tenth of the time."""
-    problem, number = _Problem.of(found), components_for(found.signal())
+    if found.whole:
+        return histogram(found)
+    problem, number = _Problem(found), components_for(found.signal())
     return problem.descend(*problem.begun(number, random), 200 if number <= _MANY else 500)
 
 
@@ -138,7 +162,7 @@ class Follower:
     def after(self, found: Marginals, steps: int, rate: float) -> Mixture:
         """A few steps towards all that is measured by now."""
         number = min(components_for(found.signal()), _LIGHT)
-        problem = _Problem.of(found)
+        problem = _Problem(found)
         if self._at is None or len(self._at[1]) != number:
             self._at, steps, rate = problem.begun(number, Random.derived(_SEED)), 200, _RATE
         return problem.descend(*self._at, steps, rate)
@@ -147,8 +171,9 @@ class Follower:
 class _Problem:
     """Measured tables as blocks of one matrix, in shares of all rows, and the gradient of the misfit."""
 
-    def __init__(self, found: Marginals, penalty: float, zeros: Zeros | None = None) -> None:
-        self.sizes, self.penalty = np.array(found.sizes), penalty
+    def __init__(self, found: Marginals, zeros: Zeros | None = None, penalty: float | None = None) -> None:
+        self.sizes = np.array(found.sizes)
+        self.penalty = penalty_for(found.sizes, found.signal()) if penalty is None else penalty
         self.first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         self.rows = max(found.rows()[0], 1.0)
         whole = int(self.sizes.sum())
@@ -180,11 +205,6 @@ class _Problem:
                 self.empty[one, other] = _SURE * self.one_trust.max() * empty
                 self.empty[other, one] = self.empty[one, other].T
         self.start = start.astype(np.float32)
-
-    @classmethod
-    def of(cls, found: Marginals, zeros: Zeros | None = None) -> _Problem:
-        """With the penalty that its noise asks for."""
-        return cls(found, penalty_for(found.sizes, found.signal()), zeros)
 
     def begun(self, number: int, random: Random) -> tuple[Small, Small]:
         """Where a fit starts: logits of each component's probabilities, and logarithms of the weights."""

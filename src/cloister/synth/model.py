@@ -11,35 +11,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
-from cloister.session import Frame, Question
+from cloister.session import Frame, Question, unknown_column
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import Rules
-from cloister.synth.states import Pieces, States
+from cloister.synth.states import Integers, Pieces, States, states_from
 from cloister.synth.workload import Adaptive, Method
-from cloister.tables import Binned, Strided
-from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
     from cloister.synth.comparing import Comparison
     from cloister.synth.report import Report
 
+POOLED = "pooled synthetic model"
+"""What a file of `pooling.py` says that it is."""
 _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
 _MOST_ROWS = 20_000_000
-_MOST_COMPONENTS = 10_000
+_MOST_COMPONENTS = 100_000
+_MOST_NOISE = 1e100  # moments of a law that a spend could have bought
 _PILOT, _ENOUGH = 20_000, 50
 _SEED = b"rows that show how many meet a condition"
 
@@ -58,7 +59,7 @@ class SyntheticModel:
     """
 
     table: str
-    method: Method
+    method: Method | Literal["pooled"]
     why: str
     """Why this method, where it was chosen."""
     columns: tuple[States, ...]
@@ -99,36 +100,39 @@ class SyntheticModel:
         random
             Where the draws come from; they protect nothing.
         """
+        codes = self.codes(n, given or {}, default_random() if random is None else random)
+        return Frame({each.name: each.series(column) for each, column in zip(self.columns, codes, strict=True)})
+
+    def codes(self, n: int | None, given: Mapping[str, Any], random: Random) -> list[Integers]:
+        """The same rows as codes of the declared columns."""
         states, places = list(self.columns), {each.name: place for place, each in enumerate(self.columns)}
-        for name in given or {}:
+        for name in given:
             if name not in places:
-                raise UnknownColumn(
-                    f"The column {name!r} is unknown",
-                    why=f"the model has {', '.join(places)}",
-                    instead=f"given={{{states[0].name!r}: …}}",
-                )
-        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
-        mixture, share = conditioned(self.mixture, states, allowed)
-        if share <= 0:
+                raise unknown_column(name, self.table, list(places))
+        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given).items()}
+        if conditioned(self.mixture, states, allowed)[1] <= 0:
             raise InvalidParameter(
-                f"given={dict(given or {})!r} is invalid", why="no row of the model meets it", instead="a wider condition"
+                f"given={dict(given)!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
-        wanted = self._rows(self._share(share, mixture, allowed)) if n is None else n
+        wanted = self._rows(self.met(allowed)) if n is None else n
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
         if wanted > _MOST_ROWS:
             why = f"at most {_MOST_ROWS:,} rows are drawn at once"
             raise InvalidParameter(f"n={wanted:,} is invalid", why=why, instead=f"model.sample({_MOST_ROWS})")
-        source = default_random() if random is None else random
-        if self.rules:
-            codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), source)
-        else:
-            pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
-            codes = drawn(mixture, states, pieces, int(wanted), source)
-        return Frame({each.name: each.series(column) for each, column in zip(states, codes, strict=True)})
+        return self.draw(int(wanted), allowed, random)
 
-    def _share(self, share: float, mixture: Mixture, allowed: Mapping[int, Pieces]) -> float:
+    def draw(self, n: int, allowed: Mapping[int, Pieces], random: Random) -> list[Integers]:
+        """The codes of so many rows that meet conditions on columns, by their places, and obey the rules."""
+        states = list(self.columns)
+        mixture, _ = conditioned(self.mixture, states, allowed)
+        if self.rules:
+            return drawn_under(self.ruled, mixture, states, allowed, n, random)
+        return drawn(mixture, states, [allowed.get(place, each.pieces) for place, each in enumerate(states)], n, random)
+
+    def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules: as drawn, or by the mixture."""
+        mixture, share = conditioned(self.mixture, list(self.columns), allowed)
         if not (self.rules and allowed and self.acceptance):
             return share
         some = drawn_under(self.ruled, self.mixture, list(self.columns), {}, _PILOT, Random.derived(_SEED))
@@ -147,7 +151,12 @@ class SyntheticModel:
         return round(self.rows * share)
 
     def answer(
-        self, question: str | Question, *, confidence: float = 0.95, progress: Callable[[str], None] = lambda _: None
+        self,
+        question: str | Question,
+        *,
+        confidence: float = 0.95,
+        dialect: str | None = None,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> Answer:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
@@ -162,6 +171,8 @@ class SyntheticModel:
             `cloister.session.Question`.
         confidence
             Of margins and bounds. What is typical is claimed at 0.95 alone.
+        dialect
+            Of the text; None: DuckDB's.
 
         >>> from cloister.noise import Random
         >>> from cloister.synth import fit_frame
@@ -174,7 +185,7 @@ class SyntheticModel:
         """
         from cloister.synth.answering import answered
 
-        return answered(self, question, confidence, progress)
+        return answered(self, question, confidence, dialect, progress)
 
     def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
         """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be
@@ -220,7 +231,7 @@ class SyntheticModel:
             "format": _WITH_RULES if self.rules else _FORMAT,
             "kind": "synthetic model",
             **{name: getattr(self, name) for name in ("table", "method", "why", "rows", "rows_error", "population", "marked")},
-            "columns": [{"name": each.name, "declared": each.domain.describe(), "bins": _bins(each)} for each in self.columns],
+            "columns": [each.plain() for each in self.columns],
             "weights": _listed(self.mixture.weights),
             "probabilities": [_listed(column) for column in self.mixture.columns],
             "cost": guarantee_to_plain(self.cost),
@@ -234,8 +245,11 @@ class SyntheticModel:
     @classmethod
     def from_json(cls, text: str) -> SyntheticModel:
         """The model of a text that `to_json` gave. Only what this library knows is made: no code runs."""
+        from cloister.synth.pooling import read_pooled
+
         try:
-            return _read(json.loads(text))
+            document = json.loads(text)
+            return read_pooled(document) if document["kind"] == POOLED else _read(document)
         except CloisterError:
             raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
@@ -274,10 +288,16 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(document["kind"] == "synthetic model", "it is not a synthetic model")
     known = f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}"
     _need(document["format"] in (_FORMAT, _WITH_RULES), known)
+    _need(document["format"] == _WITH_RULES or not document.get("rules"), f"format {_FORMAT} has no rules")
     _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
-    columns, listed = tuple(_column(each) for each in document["columns"]), document["probabilities"]
+    columns, listed = tuple(states_from(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
-    belong = bool(columns) and 1 <= len(weights) <= _MOST_COMPONENTS and len(listed) == len(columns)
+    belong = (
+        bool(columns)
+        and max(each.number for each in columns) < 2**16
+        and 1 <= len(weights) <= _MOST_COMPONENTS
+        and len(listed) == len(columns)
+    )
     _need(belong, "its columns and probabilities don't belong together")
     shares = tuple(_shares(each, (len(weights), column.number)) for each, column in zip(listed, columns, strict=True))
     rows, error = float(document["rows"]), float(document["rows_error"])
@@ -286,12 +306,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(0 <= acceptance <= 1, "its share of rows that obey the rules is no share")
     cost = guarantee_from_plain(document["cost"])
     _need(cost is not None, "its guarantee is of an unknown kind")
-    origin: Any = {
-        "cost": cost,
-        "population": str(document["population"]),
-        "charges": tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
-        "marked": bool(document["marked"]),
-    }
+    assert cost is not None
     sizes, tables = tuple(each.number for each in columns), document.get("measured")
     model = SyntheticModel(
         table=str(document["table"]),
@@ -301,17 +316,20 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         mixture=Mixture(weights, shares),
         rows=rows,
         rows_error=error,
-        measured=None if tables is None else _measured(tables, sizes, document["method"] in get_args(Adaptive), origin),
+        measured=None if tables is None else _measured(tables, sizes, document["method"]),
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
-        **origin,
+        cost=cost,
+        population=str(document["population"]),
+        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        marked=bool(document["marked"]),
     )
     _ = model.ruled  # what can't be read is refused here
     return model
 
 
-def _measured(tables: Any, sizes: tuple[int, ...], chosen: bool, origin: Mapping[str, Any]) -> Marginals:
+def _measured(tables: Any, sizes: tuple[int, ...], method: str) -> Marginals:
     """The released tables."""
     found: list[tuple[Marginal, Noisy]] = []
     for each in tables:
@@ -321,12 +339,15 @@ def _measured(tables: Any, sizes: tuple[int, ...], chosen: bool, origin: Mapping
         counts = np.array(each["counts"], dtype=np.float64).reshape([sizes[place] for place in kept])
         variance, fourth, largest = noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
         finite = bool(np.isfinite(counts).all() and np.isfinite(noise).all())
-        _need(finite and min(noise) >= 0, "a measured table holds no numbers")
+        _need(finite and min(noise) >= 0 and max(noise) < _MOST_NOISE, "a measured table holds no numbers")
         laplace, number = bool(each["laplace"]), int(each.get("round", 0))
+        _need(0 <= number <= len(tables), "a measured table is of no round")
         found.append((kept, Noisy(counts, variance, laplace, fourth=fourth, largest=largest, round=number)))
     known = combined(found)
-    _need({(place,) for place in range(len(sizes))} <= set(known), "a table of one column is missing")
-    return Marginals(sizes=sizes, tables=known, rounds=tuple(found) if chosen else (), **origin)
+    first = {kept for kept, table in found if table.round == 0}
+    _need({(place,) for place in range(len(sizes))} <= first, "a table of one column is missing")
+    rounds = tuple(found) if method in get_args(Adaptive) else ()
+    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram")
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
@@ -339,23 +360,6 @@ def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
         "largest": table.largest,
         **({"round": table.round} if chosen else {}),
     }
-
-
-def _bins(states: States) -> Any:
-    match states.bins:
-        case Strided():
-            return {"stride": states.bins.stride}
-        case Binned():
-            return {"edges": [str(edge) for edge in states.bins.edges]}
-    return None
-
-
-def _column(told: Mapping[str, Any]) -> States:
-    name, bins = str(told["name"]), told["bins"]
-    domain = domain_of(name, told["declared"], table="the model")
-    if bins is None:
-        return States(name, domain)
-    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
 
 
 def _listed(values: Any) -> Any:

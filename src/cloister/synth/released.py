@@ -194,11 +194,9 @@ def bounds(
 
     See the top of the file for the proof.
     """
-    subsets = [
-        each
-        for each in chain.from_iterable(combinations(reading.places, size) for size in range(len(reading.places) + 1))
-        if len(each) <= (_MOST_CHOSEN if found.rounds else max(_MOST_SUBSETS, *(len(kept) for kept in found.tables)))
-    ]
+    orders = [_MOST_SUBSETS, *(len(kept) for kept in found.tables if not found.whole)]
+    sizes = {*range((_MOST_CHOSEN if found.rounds else max(orders)) + 1), *([len(reading.places)] if found.whole else ())}
+    subsets = list(chain.from_iterable(combinations(reading.places, size) for size in sorted(sizes)))
     known = {each: evidence for each in subsets if (evidence := read(found, each, reading.cuts)) is not None}
     possible = subsets if found.rounds else list(known)
     joined = [

@@ -238,7 +238,7 @@ class Report(Document):
 def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _: None) -> Report:
     """The report of a model, from the model alone."""
     found, sizes = model.measured, tuple(each.number for each in model.columns)
-    others = [] if found is None else [mixture for _, mixture in refits(found, model.mixture, progress)]
+    others = [mixture for _, mixture in refits(found, model.mixture, progress)] if found and model.method != "pooled" else []
     guesses = [Inference.of(model.cost, about=about).right for about in ("presence", "value")]
     return Report(
         table=model.table,
@@ -322,7 +322,8 @@ def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int
     own = [model.mixture.marginal(kept) for kept in chosen]
     again = [np.sqrt(2 * each * np.maximum(1 - each, 0) / (pi * max(model.rows, 1.0))).sum() / 2 for each in own]
     mean = low = high = None
-    if chosen and (order <= complete or (order == complete + 1 == 3 and not faint)):
+    known = order <= complete or (order == complete + 1 == 3 and not faint)
+    if chosen and others and known and model.method != "histogram":
         told = zip(chosen, own, strict=True)
         mean = float(np.mean([[np.abs(other.marginal(kept) - each).sum() / 2 for other in others] for kept, each in told]))
         least, most = _NEXT if order > complete else _FAINT if faint else _SURE

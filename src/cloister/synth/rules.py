@@ -35,7 +35,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
-from cloister.synth.cutting import changes, leaves
+from cloister.synth.cutting import changes, leaves, scope_of, truth
 from cloister.synth.states import Integers, Pieces, States, uniform
 from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
 from cloister.tables.expression import expressions as conditions
@@ -73,23 +73,25 @@ class Rule:
     @classmethod
     def of(cls, text: str, condition: Expression, computed: Mapping[str, Scalar], domains: Mapping[str, Domain]) -> Rule:
         """With what it reads of these columns."""
-        used = condition.columns()
-        kept = tuple(each for each in computed.items() if each[0] in used)
-        named = used.union(*(scalar.columns() for _, scalar in kept))
-        return cls(text, condition, kept, {name: domain for name, domain in domains.items() if name in named})
+        used, kept = set(condition.columns()), dict[str, Scalar]()
+        for name, scalar in reversed(list(computed.items())):  # each may stand on those before it
+            if name in used:
+                kept[name] = scalar
+                used |= scalar.columns()
+        read = {name: domain for name, domain in domains.items() if name in used}
+        return cls(text, condition, tuple(reversed(kept.items())), read)
 
     def scope(self, codes: Mapping[str, Integers]) -> LaneScope:
         """The columns as arrays, with the computed ones."""
-        domains = dict(self.domains)
-        lanes = {name: Lane(codes[name], codes[name] == domain.null_code) for name, domain in domains.items()}
+        found = scope_of(self.domains, {name: codes[name] for name in self.domains})
         for name, scalar in self.computed:
-            lanes[name], domains[name] = scalar.code(LaneScope(domains, lanes)), scalar.domain(domains)
-        return LaneScope(domains, lanes)
+            domains = {**found.domains, name: scalar.domain(found.domains)}
+            found = LaneScope(domains, {**found.codes, name: scalar.code(found)})
+        return found
 
     def broken(self, codes: Mapping[str, Integers]) -> Truths:
         """Which rows break it: false, neither true nor open."""
-        with np.errstate(all="ignore"):
-            found = self.condition.condition(self.scope(codes))
+        found = truth(self.condition, self.scope(codes))
         return np.broadcast_to(~found.values.astype(bool) & ~found.null, (len(next(iter(codes.values()))),))
 
     @cached_property
@@ -106,7 +108,47 @@ class Rule:
             order = [*alone, *(name for name in reversed(terms) if name and name not in alone)]
             return [(name, _solved(name, terms)) for name in order if abs(terms.get(name, 0)) == 1]
         others = {right: left, left: right}
-        return [(name, Ref(others[name])) for name in alone if name not in known.get(others[name], Ref(others[name])).columns()]
+        return [(name, Ref(others[name])) for name in alone if name not in self._behind(others[name])]
+
+    def _behind(self, name: str) -> set[str]:
+        """A column, and those that it is computed from."""
+        scalar = dict(self.computed).get(name)
+        return {name}.union(*(self._behind(each) for each in scalar.columns())) if scalar is not None else {name}
+
+    @cached_property
+    def map(self) -> dict[str, Scalar]:
+        """The columns that the map of rows sets: another value where the rule is broken, their own elsewhere; empty where no
+        such map into declared values is known."""
+        domains = dict(self.domains)
+        for name, scalar in self.computed:
+            domains[name] = scalar.domain(domains)
+        # the first branch is never taken: it keeps the order of the categories
+        found: dict[str, Scalar] = {
+            target: scalars.Case(((Literal(False), Ref(target)), (Not(self.condition), scalar)), Ref(target))
+            for target, scalar in self.fixes.items()
+        }
+        return found if all(_alike(scalar.domain(domains), domains[target]) for target, scalar in found.items()) else {}
+
+    def mapped(self, codes: Codes) -> Codes:
+        """Rows after the map, as arrays."""
+        scope, found = self.scope(codes), dict(codes)
+        for target, scalar in self.map.items():
+            with np.errstate(all="ignore"):
+                lane = scalar.code(scope)
+            found[target] = np.where(lane.null, self.domains[target].null_code, lane.values)
+        return found
+
+    def over(self, relation: Relation) -> Relation:
+        """A relation after the map."""
+        names, extended = tuple(relation.columns), relation
+        beside = not any(scalar.columns() & dict(self.computed).keys() for _, scalar in self.computed)
+        for some in filter(None, [self.computed] if beside else ((each,) for each in self.computed)):
+            extended = Extended(source=extended, scalars=some)
+        mark = "'"
+        while any(f"{target}{mark}" in extended.columns for target in self.map):
+            mark += "'"
+        extended = Extended(source=extended, scalars=tuple((f"{target}{mark}", each) for target, each in self.map.items()))
+        return Projected(source=extended, names=tuple((name, f"{name}{mark}" if name in self.map else name) for name in names))
 
     @cached_property
     def fixes(self) -> dict[str, Scalar]:
@@ -150,12 +192,19 @@ class Rule:
         target, domain, other = (left, first, right) if turn else (right, second, left)
         if not isinstance(domain, Integer | Real | Date):
             return None
-        way = {"<": 1, ">": -1}.get(op, 0) * (-1 if turn else 1)
-        if not way:
-            return {target: Ref(other)}
-        if isinstance(domain, Date):
-            return {target: scalars.DateShift(Ref(other), way, "day")}
-        return {target: scalars.Add(Ref(other), Const(way * domain.step))}
+        up = op.startswith("<") != turn
+        way = (1 if up else -1) if op in "<>" else 0
+        moved: Scalar = Ref(other)
+        if way:
+            days = isinstance(domain, Date)
+            moved = scalars.DateShift(moved, way, "day") if days else scalars.Add(moved, Const(way * domain.step))
+        found, beside = {target: moved}, self.domains.get(other)
+        code = (domain.high_code if up else domain.low_code) - way
+        if isinstance(beside, Integer | Real | Date) and domain.low_code <= code <= domain.high_code:
+            last, furthest = _value(domain, code), _value(beside, beside.high_code if up else beside.low_code)
+            if furthest > last if up else furthest < last:  # the other has to leave room
+                found[other] = (scalars.LeastOf if up else scalars.GreatestOf)((Ref(other), Const(last)))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,10 +281,9 @@ class Rules:
     def _named(self, codes: Sequence[Integers]) -> Codes:
         return {each.name: column for each, column in zip(self.states, codes, strict=True)}
 
-    def _only(self, texts: Sequence[str]) -> Rules:
-        return Rules(tuple(rule for rule in self.rules if rule.text in texts), self.states)
-
-    # the fit
+    def _only(self, rules: Iterable[Rule | str]) -> Rules:
+        kept = set(rules)
+        return Rules(tuple(rule for rule in self.rules if rule in kept or rule.text in kept), self.states)
 
     @cached_property
     def zeros(self) -> dict[tuple[int, int], Truths]:
@@ -262,27 +310,26 @@ class Rules:
         binned = any(each.bins is not None for each in self.states if each.name in rule.domains)
         return binned and (equal or bool(rule.computed))
 
-    # the map of real rows
-
     def mapped(
         self, session: Measurer, table: str, declaration: PrivateTable, spend: Spending
     ) -> tuple[str | Relation, tuple[str, ...]]:
         """What is measured: the table with rows that break a rule mended; and the rules that this map does not mend."""
         relation: Relation = Base(name=table, table=declaration)
-        left = []
         try:
-            for rule in self.rules:
-                mended = _mended(relation, rule)
-                relation = relation if mended is None else mended
-                left += [rule.text] if mended is None else []
+            able = [rule for rule in self.rules if rule.map]
+            asked, codes, before = able, self._witnesses(missing=True), _WITNESSES + 1
+            while asked and (wrong := int(self._only(able).broken(list(codes.values())).sum())) < before:
+                for rule in asked:
+                    relation, codes = rule.over(relation), rule.mapped(codes)
+                # what mends one rule may break another
+                asked, before = [rule for rule in able if rule.broken(codes).any()], wrong
             if isinstance(relation, Base):
-                return table, tuple(dict.fromkeys(left))
+                return table, self.texts
             session.explain(Question(table=relation, by=(), statistics=(Count(),)), spend)
         except UnsupportedQuery:  # an engine without computed columns
             return table, self.texts
-        return relation, tuple(dict.fromkeys(left))
-
-    # whether they can be met
+        left = {rule.text for rule in self.rules if rule not in able or rule.broken(codes).any()}
+        return relation, tuple(text for text in self.texts if text in left)
 
     def _check(self) -> None:
         names = [each.name for each in self.states]
@@ -297,19 +344,26 @@ class Rules:
 
     def _met(self) -> bool:
         """Whether some row of declared values obeys them: by random rows, mended by the map."""
-        missing = any(isinstance(leaf, IsNull) for rule in self.rules for leaf in leaves(rule.condition))
-        random, codes = Random.derived(_SEED), Codes()
-        for each in self.states:
-            most = each.number - (each.domain.nullable and not missing)
-            codes[each.name] = each.pieces.at(random.below(most, _WITNESSES), each.number, uniform(_WITNESSES, random))
+        codes = self._witnesses(missing=any(isinstance(leaf, IsNull) for rule in self.rules for leaf in leaves(rule.condition)))
         for _ in range(len(self.rules) + 2):
             if not self.broken(list(codes.values())).all():
                 return True
             for rule in self.rules:
-                wrong = rule.broken(codes)
-                for target, scalar in rule.fixes.items():
-                    _set(codes, rule, target, scalar, wrong, null=True)
-        return bool(self.settled(list(codes.values()), np.zeros(_WITNESSES, dtype=np.int64), {}, random)[1].any())
+                codes = rule.mapped(codes)
+        block = np.zeros(_WITNESSES, dtype=np.int64)
+        return bool(self.settled(list(codes.values()), block, {}, Random.derived(_SEED + b", drawn"))[1].any())
+
+    def _witnesses(self, *, missing: bool) -> Codes:
+        """Rows of declared values, of a fixed generator: half of them anywhere, half at the ends of the columns."""
+        random, codes, half = Random.derived(_SEED), Codes(), _WITNESSES // 2
+        for each in self.states:
+            states = random.below(each.number - (each.domain.nullable and not missing), _WITNESSES)
+            codes[each.name] = each.pieces.at(states, each.number, uniform(_WITNESSES, random))
+            low, high = each.domain.low_code, each.domain.high_code
+            ends = np.clip([low, low + 1, high - 1, high], low, high)[random.below(4, half)]
+            held = codes[each.name][half:] == each.domain.null_code
+            codes[each.name][half:] = np.where(held, each.domain.null_code, ends)
+        return codes
 
 
 class _Rows:
@@ -386,7 +440,7 @@ class _Rows:
 
     def _compute(self, codes: Codes) -> None:
         for target, (rule, scalar) in self.followers.items():
-            _set(codes, rule, target, scalar, np.True_)
+            _set(codes, rule, target, scalar)
 
     def _count(self, codes: Codes) -> Integers:
         return np.asarray(np.sum([rule.broken(codes) for rule in self.rules.rules], axis=0, dtype=np.int64))
@@ -398,37 +452,14 @@ def refused(text: object, why: str, names: Sequence[str]) -> InvalidParameter:
     return InvalidParameter(f"The rule {text!r} is invalid", why=why, instead=f'rules=["{one} <= {other}"]')
 
 
-def _mended(relation: Relation, rule: Rule) -> Relation | None:
-    """A relation with the rows that break a rule set right; None where that isn't known."""
-    names, extended = tuple(relation.columns), relation
-    if rule.computed:
-        extended = Extended(source=relation, scalars=rule.computed)
-    mark = "'"
-    while any(f"{target}{mark}" in extended.columns for target in rule.fixes):
-        mark += "'"
-    fixed = []
-    for target, scalar in rule.fixes.items():
-        # the first branch is never taken: it keeps the order of the categories
-        branches = ((Literal(False), Ref(target)), (Not(rule.condition), scalar))
-        fixed.append((f"{target}{mark}", scalars.Case(branches, Ref(target))))
-    if not fixed:
-        return None
-    extended = Extended(source=extended, scalars=tuple(fixed))
-    if not all(_alike(extended.columns[f"{target}{mark}"], rule.domains[target]) for target in rule.fixes):
-        return None
-    return Projected(source=extended, names=tuple((name, f"{name}{mark}" if name in rule.fixes else name) for name in names))
-
-
-def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar, where: Any, *, null: bool = False) -> None:
-    """Give a column its computed values where they are declared ones, in place; what is missing stays so, unless `null`."""
+def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar) -> None:
+    """Give a column its computed values where they are declared ones, in place; what is missing stays so."""
     scope, domain, column = rule.scope(codes), rule.domains[target], codes[target]
     with np.errstate(all="ignore"):
         lane = scalar.code(scope)
     if not lane.null.all():
         values, fits = _recoded(lane, scalar.domain(scope.domains), domain)
-        codes[target] = np.where(where & fits & (column != domain.null_code), values, column)
-    if null and domain.nullable:
-        codes[target] = np.where(where & lane.null, domain.null_code, codes[target])
+        codes[target] = np.where(fits & (column != domain.null_code), values, column)
 
 
 def _recoded(lane: Lane, source: Domain, target: Domain) -> tuple[Integers, Truths]:
@@ -458,6 +489,11 @@ def _nearest(name: str, domain: Domain, op: str, value: Any) -> Any:
     code = {"=": floor(at), "<=": floor(at), "<": ceil(at) - 1, ">=": ceil(at), ">": floor(at) + 1}[op]
     if not domain.low_code <= code <= domain.high_code or (op == "=" and code != at):
         return None
+    return _value(domain, code)
+
+
+def _value(domain: Domain, code: int) -> Any:
+    """The value of a code, exactly."""
     return domain.origin + code * domain.step if isinstance(domain, Real) else domain.decode(code)
 
 

@@ -6,7 +6,6 @@ States follow from declarations alone, so they are public. Inside a bin every va
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
-from cloister.session import Series
+from cloister.session import Series, unknown_column
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
+from cloister.tables.declaring.plain import domain_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -27,7 +27,6 @@ MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width."""
 _MOST_CATEGORIES = 1_000
 _MOST_IN_ALL = 4_000
-_EPOCH = np.datetime64("1970-01-01")
 
 
 @dataclass(frozen=True)
@@ -56,20 +55,31 @@ class Pieces:
         place = np.searchsorted(self.low[order], codes, side="right") - 1
         return np.asarray((place >= 0) & (codes <= self.high[order][place]))
 
-    def at(self, chosen: Integers, states: int, shares: npt.NDArray[np.float64]) -> Integers:
-        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them.
+    @cached_property
+    def single(self) -> bool:
+        """Whether each state has one code, so that nothing is left to draw."""
+        return bool((self.low == self.high).all() and (np.diff(self.state) > 0).all())
+
+    def at(self, chosen: npt.NDArray[Any], states: int, shares: npt.NDArray[np.float64] | None = None) -> Integers:
+        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them; without
+        shares the first.
 
         >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([4, 9])).at(np.array([0, 1]), 2, np.array([0.5, 0.99])).tolist()
         [2, 9]
         """
-        lengths = self.high - self.low + 1
-        ends = np.cumsum(lengths)
-        sizes = np.bincount(self.state, lengths, minlength=states).astype(np.int64)
-        before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        steps = np.minimum((shares * sizes[chosen]).astype(np.int64), sizes[chosen] - 1)
-        place = before[chosen] + steps
+        first = np.zeros(states, dtype=np.int64)
+        first[self.state[::-1]] = self.low[::-1]
+        if shares is None:
+            return np.asarray(first[chosen])
+        sizes, lengths = self.sizes(states).astype(np.int64), self.high - self.low + 1
+        size = sizes[chosen]
+        steps = np.minimum((shares * size).astype(np.int64), size - 1)
+        if (np.diff(self.state) > 0).all():  # each state is one run
+            steps += first[chosen]
+            return np.asarray(steps)
+        place, ends = (np.cumsum(sizes) - sizes)[chosen] + steps, np.cumsum(lengths)
         piece = np.searchsorted(ends, place, side="right")
-        return np.asarray(self.low[piece] + place - (ends - lengths)[piece], dtype=np.int64)
+        return np.asarray(self.low[piece] + place - (ends - lengths)[piece])
 
 
 @dataclass(frozen=True)
@@ -125,30 +135,43 @@ class States:
 
     def series(self, codes: Integers) -> Series:
         """Codes as the column's own values, in the column's own type."""
-        domain = self.domain
-        missing = codes == domain.null_code
+        first, last = self.domain.low_code, self.domain.null_code
+        if self.domain.nullable and last - first < len(codes):  # an object is made for each value, not for each row
+            every = self._series(np.arange(first, last + 1))
+            return Series(every.kind, every.values[codes - first])
+        return self._series(codes)
+
+    def _series(self, codes: Integers) -> Series:
+        domain, kind = self.domain, self.domain.kind
+        values: npt.NDArray[Any] = codes
         if isinstance(domain, Date):
-            return Series("date", _with_missing(_EPOCH + codes.astype("timedelta64[D]"), missing))
-        if isinstance(domain, Integer):
-            return Series("integer", _with_missing(codes, missing) if domain.nullable else codes)
-        if isinstance(domain, Real):
+            values = np.datetime64("1970-01-01") + codes.astype("timedelta64[D]")
+        elif isinstance(domain, Real):
             origin, step = domain.origin, domain.step  # one division of whole numbers, so that each value is the nearest float
-            top = origin.numerator * step.denominator
-            under, times = origin.denominator * step.denominator, step.numerator * origin.denominator
+            top, times = origin.numerator * step.denominator, step.numerator * origin.denominator
+            under = origin.denominator * step.denominator
             exact = max(abs(domain.low_code), abs(domain.high_code)) * abs(times) + abs(top) < 2**53 and under < 2**53
-            values = (
-                (top + codes * times) / under if exact else np.array([domain.decode(int(code)) for code in codes], dtype=float)
-            )
-            return Series("real", _with_missing(values, missing) if domain.nullable else values)
-        if isinstance(domain, Boolean):
-            return Series("boolean", _with_missing(codes == 1, missing) if domain.nullable else codes == 1)
-        options = [*domain.values(), None]
-        kind = {str: "text", int: "integer", bool: "boolean"}[type(options[0])]
-        if kind == "text" or domain.nullable:
-            table = np.empty(len(options), dtype=object)
-            table[:] = options
-            return Series(kind, table[codes])  # type: ignore[arg-type]
-        return Series(kind, np.array(options[:-1])[codes])  # type: ignore[arg-type]
+            values = (top + codes * times) / under if exact else np.array([domain.decode(int(code)) for code in codes], float)
+        elif isinstance(domain, Boolean):
+            values = codes == 1
+        elif isinstance(domain, Category):
+            options = domain.values()
+            kind = {str: "text", int: "integer", bool: "boolean"}[type(options[0])]
+            table = np.array([*options, options[0]], dtype=object if kind == "text" else None)  # the last one for missing
+            values = table[codes]
+        if domain.nullable or kind in ("text", "date"):
+            values = values.astype(object)
+            values[codes == domain.null_code] = None
+        return Series(kind, values)  # type: ignore[arg-type]
+
+    def plain(self) -> dict[str, Any]:
+        """As a model's file has it."""
+        bins: dict[str, Any] | None = None
+        if isinstance(self.bins, Strided):
+            bins = {"stride": self.bins.stride}
+        elif self.bins is not None:
+            bins = {"edges": [str(edge) for edge in self.bins.edges]}
+        return {"name": self.name, "declared": self.domain.describe(), "bins": bins}
 
     def given(self, wanted: Any) -> Pieces:
         """The codes that a condition allows: a value, a list of them, a pair (low, high) of numbers or days; None is missing."""
@@ -181,12 +204,7 @@ class States:
         if isinstance(self.domain, Integer | Real):
             return self.domain.decode(self.domain.low_code) <= float(value) <= self.domain.decode(self.domain.high_code)
         if isinstance(self.domain, Date):
-            day = value if isinstance(value, datetime.date) else None
-            return (
-                str(value)[:10] == self.domain.decode(code).isoformat()
-                if day is None
-                else self.domain.low <= day <= self.domain.high
-            )
+            return str(value)[:10] == self.domain.decode(code).isoformat()
         return True
 
     def _refused(self, wanted: Any, why: str) -> InvalidParameter:
@@ -212,6 +230,15 @@ class States:
         return Pieces(state, lows, highs)
 
 
+def states_from(told: Mapping[str, Any]) -> States:
+    """The column that `plain` told of."""
+    name, bins = str(told["name"]), told["bins"]
+    domain = domain_of(name, told["declared"], table="the model")
+    if bins is None:
+        return States(name, domain)
+    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
+
+
 def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | None, *, table: str) -> list[States]:
     """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared.
 
@@ -232,11 +259,7 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | 
         )
     unknown = [name for name in names if name not in declared]
     if unknown:
-        raise UnknownColumn(
-            f"The column {unknown[0]!r} is unknown",
-            why=f"{table!r} declares {', '.join(declared)}",
-            instead=f"columns={list(declared)!r}",
-        )
+        raise unknown_column(unknown[0], table, list(declared))
     found = [
         _states(name, declared[name], each if isinstance(each, Binned) else None, names)
         for name, each in zip(names, chosen, strict=True)
@@ -252,8 +275,8 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | 
 
 
 def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]) -> States:
+    others = [each for each in names if each != name]
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
-        others = [each for each in names if each != name]
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why="it is free text, whose values are private",
@@ -274,17 +297,11 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why=f"it has {size:,} categories, and at most {_MOST_CATEGORIES:,} are fitted",
-            instead="a column of groups of them, such as a region for a town",
+            instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
         )
     if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
         return States(name, domain)
     return States(name, domain, Strided(name, -(-size // MOST_STATES)))
-
-
-def _with_missing(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    found = values.astype(object)
-    found[missing] = None
-    return found
 
 
 def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Sequence[int]) -> Integers:

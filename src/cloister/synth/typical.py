@@ -13,7 +13,7 @@ It is claimed
 
 - for cells of exactly three columns all of whose pairs were measured: no more columns, and no sums over a column's values, unless
   the model says that more than `MANY` rows are in them, and more than the noise of one cell;
-- where the tables were not chosen by looking (`mst`, `aim`): redrawn noise would choose others;
+- where the tables were not chosen by looking : redrawn noise would choose others;
 - where all rows are at least `LEAST_SIGNAL` times the noise of a cell: below that, small cells hold what noise hid altogether.
 
 Refits are post-processing of the release and cost nothing but time. Their noise comes from a fixed seed: it protects nobody, and

@@ -10,18 +10,23 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.session import unknown_column
 from cloister.session.workloads.marginals import Marginal, cells
 
-Fixed: TypeAlias = Literal["pairs", "triples", "independent"]
+Fixed: TypeAlias = Literal["pairs", "triples", "independent", "histogram"]
 """Methods whose tables follow from public facts."""
-Adaptive: TypeAlias = Literal["mst", "aim"]
+Adaptive: TypeAlias = Literal["mst", "aim", "mwem", "privbayes"]
 """Methods that choose tables by looking, for a part of the spend (`choosing.py`)."""
 Method: TypeAlias = Literal[Fixed, Adaptive]
 About: TypeAlias = tuple[Marginal, ...]
 """Sets of columns by their places; one of a single column stands for that column beside each two others."""
 
 MOST_CELLS = 10_000
+_MOST_OF_ALL = 100_000
+"""Cells of the one table of all columns that a histogram measures."""
+_SINGLE = Fraction(15, 100)
+"""What part of the spend of a histogram the tables of one column take: by them the number of rows is known."""
 _MOST_TRIPLES = 100
 _MOST_TIMES = 8
 """How many times the part of another table one that is asked for may take."""
@@ -46,11 +51,7 @@ def about_of(session: Any, table: str, names: Sequence[str], about: Any) -> Abou
             chosen = [each] if isinstance(each, str) else list(each)
         unknown = [name for name in chosen if name not in names]
         if unknown:
-            raise UnknownColumn(
-                f"The column {unknown[0]!r} is unknown",
-                why=f"the synthetic table of {table!r} has {', '.join(names)}",
-                instead=f"about=[{list(names)[:2]!r}]",
-            )
+            raise unknown_column(unknown[0], table, names)
         if not chosen:
             raise _refused(about, "one of its sets has no column", names)
         found.append(tuple(sorted({list(names).index(name) for name in chosen})))
@@ -70,7 +71,7 @@ def asked_for(sizes: Sequence[int], about: About) -> list[Marginal]:
             found |= {each for each in tables if set(kept) <= set(each) or len(kept) > 1}
     small = sorted((each for each in found if cells(sizes, each) <= MOST_CELLS), key=lambda each: (len(each), each))
     pairs, triples = ([each for each in small if len(each) == order] for order in (2, 3))
-    return pairs + _fewest(sizes, triples, _MOST_TRIPLES)
+    return pairs + fewest(sizes, triples)
 
 
 def parts_for(sizes: Sequence[int], method: Fixed, about: About = ()) -> dict[Marginal, Fraction]:
@@ -84,20 +85,29 @@ def parts_for(sizes: Sequence[int], method: Fixed, about: About = ()) -> dict[Ma
     """
     every = range(len(sizes))
     tables: list[Marginal] = [(place,) for place in every]
+    if method == "histogram" and len(sizes) > 1:
+        if (number := cells(sizes, tuple(every))) > _MOST_OF_ALL:
+            raise UnsupportedQuery(
+                "The method 'histogram' is not supported for these columns",
+                why=f"all of them together have {number:,} cells, and at most {_MOST_OF_ALL:,} are measured",
+                instead='method="pairs", or fewer columns=',
+            )
+        return dict.fromkeys(tables, _SINGLE / len(sizes)) | {tuple(every): 1 - _SINGLE}
     if method != "independent":
         tables += [pair for pair in combinations(every, 2) if cells(sizes, pair) <= MOST_CELLS]
     asked = [] if method == "independent" else asked_for(sizes, about)
     tables += [each for each in asked if each not in tables]
     if method == "triples":
         rest = [each for each in combinations(every, 3) if cells(sizes, each) <= MOST_CELLS and each not in asked]
-        tables += _fewest(sizes, rest, max(_MOST_TRIPLES - sum(len(each) == 3 for each in asked), 0))
+        tables += fewest(sizes, rest, max(_MOST_TRIPLES - sum(len(each) == 3 for each in asked), 0))
     others = len(tables) - len(asked)
     times = Fraction(min(max(others, len(asked)), _MOST_TIMES * len(asked)), len(asked)) if asked else Fraction(1)
     whole = others + times * len(asked)
     return {each: (times if each in asked else Fraction(1)) / whole for each in tables}
 
 
-def _fewest(sizes: Sequence[int], tables: Sequence[Marginal], most: int) -> list[Marginal]:
+def fewest(sizes: Sequence[int], tables: Sequence[Marginal], most: int = _MOST_TRIPLES) -> list[Marginal]:
+    """So many of some tables: those of the fewest cells."""
     return sorted(sorted(tables, key=lambda each: cells(sizes, each))[:most])
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.access import Grant
-from cloister.hub.services.access import allowed, context_of, facts_of, grant
+from cloister.hub.services.access import grant
+from cloister.hub.work.checking import allowed, context_of
+from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 

@@ -9,8 +9,10 @@ import pytest
 
 from cloister.errors import AccessDenied
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import check_together, context_of, facts_of, grant
-from cloister.hub.services.accounts import caller_for
+from cloister.hub.services.access import grant
+from cloister.hub.work.callers import caller_for
+from cloister.hub.work.checking import check_together, context_of
+from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
 

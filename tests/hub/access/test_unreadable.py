@@ -14,7 +14,7 @@ from cloister.hub.generation import bump
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access import facts_of
+from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
 

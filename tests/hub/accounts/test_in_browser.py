@@ -14,11 +14,13 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page
 
-from cloister.hub.services.accounts import caller_for, invite, totp
+from cloister.hub.services.accounts import invite, totp
+from cloister.hub.work.callers import caller_for
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock
 from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, log_in, served, visit  # noqa: F401
+from tests.tiers import some_by_day
 
 
 class Now(Clock):
@@ -48,7 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path, provider: I
     made.close()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == 360)
 def test_every_page_is_accessible(world: World, visit: Callable[..., Guarded], width: int) -> None:  # noqa: F811
     with world.hub.database.begin() as db:
         root = caller_for(world.hub, db, world.find("root@example.org").id)

@@ -8,8 +8,8 @@ import pytest
 
 from cloister.hub.ids import new_id
 from cloister.hub.records.people import folded
-from cloister.hub.services.accounts import caller_for, caller_of_token
 from cloister.hub.services.accounts.people import roles_of
+from cloister.hub.work.callers import caller_for, caller_of_token
 from tests.hub.accounts.world import PASSWORD, Browser, World
 
 

@@ -16,6 +16,7 @@ from cloister.hub.services.jobs import Workers
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -50,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Plac
     house.close()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == 360)
 def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: int, tmp_path: Path) -> None:
     theme = "dark" if width < 500 else "light"
     page = place.opened(visit, "/anonymise?about=people", width=width, theme=theme, expected=("422",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import combinations
 from math import exp, sin
 from typing import Any
@@ -65,10 +66,15 @@ def boxes(svg: str) -> dict[str, Box]:
     return found
 
 
+@cache
+def drawn(setting: str) -> str:
+    """Its picture, once for the tests that look at it."""
+    return frontier_svg(SETTINGS[setting], {"marketer": 0.127} if setting == "nearly as it is" else BEFORE, WORDS)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_name_is_on_another_and_none_is_outside(setting: str) -> None:
-    svg = frontier_svg(SETTINGS[setting], {"marketer": 0.127} if setting == "nearly as it is" else BEFORE, WORDS)
-    found = boxes(svg)
+    found = boxes(drawn(setting))
     assert len(found) >= 2
     for (one, here), (other, there) in combinations(found.items(), 2):
         assert not here.meets(there), (one, other)
@@ -78,16 +84,15 @@ def test_no_name_is_on_another_and_none_is_outside(setting: str) -> None:
 
 
 def test_every_choice_has_its_name_where_there_is_room() -> None:
-    for setting, drawn in SETTINGS.items():
-        before = {"marketer": 0.127} if setting == "nearly as it is" else BEFORE
-        shown = ", ".join(boxes(frontier_svg(drawn, before, WORDS)))
-        for point in drawn:
+    for setting, given in SETTINGS.items():
+        shown = ", ".join(boxes(drawn(setting)))
+        for point in given:
             if point["of"] == "k":
                 assert re.search(rf"\b{point['k']}\b", shown), (setting, point["k"])
         assert shown.count("as it is") == 1
-        assert len(re.findall(r"\b[A-I]\b", shown)) == len([each for each in drawn if each["of"] == "levels"]), setting
+        assert len(re.findall(r"\b[A-I]\b", shown)) == len([each for each in given if each["of"] == "levels"]), setting
 
 
 def test_a_name_far_from_its_point_is_led_to_it() -> None:
-    assert 'aria-roledescription="rule mark"' in frontier_svg(SETTINGS["close together"], BEFORE, WORDS)
-    assert 'aria-roledescription="rule mark"' not in frontier_svg(SETTINGS["nothing is lost"], BEFORE, WORDS)
+    assert 'aria-roledescription="rule mark"' in drawn("close together")
+    assert 'aria-roledescription="rule mark"' not in drawn("nothing is lost")

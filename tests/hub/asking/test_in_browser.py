@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from cloister.hub.services.accounts.sessions import cookie_name
 from tests.hub.asking.conftest import BY_SEX, MAY, Stage
 from tests.hub.house import Clock, House
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -75,8 +77,7 @@ def test_everything_works_without_scripts(served: tuple[Stage, str], visit: Any)
     assert "/releases/" in page.url
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@some_by_day("width, theme", product(WIDTHS, ["light", "dark"]), lambda case: case in [(360, "dark"), (1280, "light")])
 def test_pages_are_accessible(served: tuple[Stage, str], visit: Any, width: int, theme: str):
     stage, _ = served
     told = stage.ask(BY_SEX, "0.1")

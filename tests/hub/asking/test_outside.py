@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.asking import pages_ask
+from cloister.hub.services.asking import pages
 from cloister.hub.services.jobs import Workers
 from cloister.privacy import PureDP
 from cloister.session import Release
@@ -106,7 +106,7 @@ def test_the_page_of_an_answer_opens_at_the_confidence_that_was_chosen(stage: St
 
 
 def test_a_job_leads_to_the_answer_at_the_confidence_that_was_chosen(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages_ask, "LONG", 1.0)
+    monkeypatch.setattr(pages, "LONG", 1.0)
     job = send(stage.ana, "/ask", FORM | {"sql": COUNT, "confidence": "0.9"}).headers["location"]
     assert Workers(stage.hub, 0).run_one()
     assert re.search(r'/releases/[\w-]+\?confidence=0\.9"', stage.ana.client.get(job).text)

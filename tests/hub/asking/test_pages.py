@@ -13,7 +13,7 @@ import pytest
 
 from cloister.hub.ids import new_id
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.asking import pages_ask
+from cloister.hub.services.asking import pages
 from cloister.hub.services.asking.answers import asked
 from cloister.hub.services.jobs import Workers
 from cloister.hub.web.forms import TOKEN_FIELD
@@ -140,7 +140,7 @@ def test_a_refused_question_is_shown_again_with_what_was_wrong(stage: Stage):
 
 
 def test_a_long_question_becomes_a_job(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages_ask, "LONG", 1.0)
+    monkeypatch.setattr(pages, "LONG", 1.0)
     answer = send(stage.ana, "/ask", FORM)
     assert re.fullmatch(r"/jobs/[\w-]+", answer.headers["location"])
     assert Workers(stage.hub, 0).run_one()

@@ -10,8 +10,8 @@ from sqlalchemy import delete, update
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole
-from cloister.hub.services.accounts import caller_again, caller_for, caller_of_token
-from cloister.hub.services.asking.keeping import arriving_commits, group_commit
+from cloister.hub.services.asking.keeping import rush_of
+from cloister.hub.work.callers import caller_again, caller_for, caller_of_token
 from tests.hub.asking.conftest import Stage
 from tests.hub.house import Visitor
 
@@ -63,8 +63,8 @@ def test_what_was_taken_away_is_gone_with_the_next_question(stage: Stage, bea: V
 def test_a_question_is_counted_while_it_is_answered_whatever_becomes_of_it(stage: Stage) -> None:
     stage.ask()
     assert stage.post("/questions", {"sql": "SELECT nothing", "spend": "0.1"}).status_code >= 400
-    assert arriving_commits(stage.hub)() == 0
-    with group_commit(stage.hub):
-        assert arriving_commits(stage.hub)() == 1
+    assert rush_of(stage.hub).coming() == 0
+    with rush_of(stage.hub).one():
+        assert rush_of(stage.hub).coming() == 1
         stage.ask("SELECT COUNT(*) AS n FROM people WHERE age > 40")
-    assert arriving_commits(stage.hub)() == 0
+    assert rush_of(stage.hub).coming() == 0

@@ -15,6 +15,7 @@ from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Pop
 from cloister.hub.services import access, accounts, asking, catalogue, trail
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
+from cloister.hub.work.callers import caller_for
 from cloister.privacy import PureDP
 from tests.hub.accounts.world import Browser, application
 from tests.hub.accounts.world import World as AccountsWorld
@@ -72,7 +73,7 @@ class World(AccountsWorld):
 
     def caller(self, email: str) -> Caller:
         with self.hub.database.reading() as db:
-            found = accounts.caller_for(self.hub, db, self.find(email).id)
+            found = caller_for(self.hub, db, self.find(email).id)
         assert found is not None
         return found
 

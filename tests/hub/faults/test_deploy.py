@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cloister.hub.settings import load, weaknesses
+from cloister.hub.checking import weaknesses
+from cloister.hub.settings import load
 from scripts import engines
 from tests.hub.faults import proxy
 from tests.hub.faults.processes import ROOT, free_port

@@ -15,6 +15,7 @@ from cloister.hub.services.jobs import Workers
 from tests.hub.house import Clock, House
 from tests.hub.learning.conftest import MAY, Stage
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -40,7 +41,7 @@ def opened(served: tuple[Stage, str], visit: Any, path: str, **how: Any) -> Page
     return page
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == 360)
 def test_from_the_choice_to_the_card(served: tuple[Stage, str], visit: Any, width: int, tmp_path: Path):
     stage = served[0]
     page = opened(served, visit, "/learn", width=width)

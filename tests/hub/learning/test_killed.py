@@ -75,11 +75,17 @@ def killed(workers: subprocess.Popen[str], house: House, stage: str) -> None:
 @pytest.mark.parametrize(
     ("place", "method", "stage"),
     [
-        *(("sqlite", method, stage) for method in (SUMS, ROWS) for stage in STAGES[:4]),
-        ("sqlite", ROWS, STAGES[4]),
+        *(("sqlite", SUMS, stage) for stage in STAGES[:4]),
+        *(("sqlite", ROWS, stage) for stage in (STAGES[1], STAGES[4])),
+        *(pytest.param("sqlite", ROWS, stage, marks=pytest.mark.slow) for stage in (STAGES[0], *STAGES[2:4])),
         *(
-            pytest.param("postgres", method, stage, marks=pytest.mark.postgres)
-            for method, stage in [(SUMS, STAGES[1]), (SUMS, STAGES[2]), (ROWS, STAGES[1]), (ROWS, STAGES[3])]
+            pytest.param("postgres", method, stage, marks=[pytest.mark.postgres, *marks])
+            for method, stage, *marks in [
+                (SUMS, STAGES[2]),
+                (ROWS, STAGES[1]),
+                (SUMS, STAGES[1], pytest.mark.slow),
+                (ROWS, STAGES[3], pytest.mark.slow),
+            ]
         ),
     ],
     indirect=["place"],

@@ -72,7 +72,7 @@ def test_a_model_is_shown_to_somebody_and_no_longer(stage: Stage, bob: Visitor):
     assert [each["email"] for each in shared(stage, stage.ana, number, email="bob@example.org")] == ["bob@example.org"]
     # shown is looked at; a program, a file and predictions without end take it further, as a download does
     assert statuses(stage, bob, number) == {"page": 200, "read": 403, "file": 403, "predict": 403}
-    assert f"/models/{number}/download" not in bob.client.get(f"/models/{number}").text
+    assert f"/releases/{number}/download" not in bob.client.get(f"/models/{number}").text
     assert f"/models/{number}" in bob.client.get("/models?which=shown").text
     assert [each["id"] for each in stage.get("/models?which=shown", bob).json()["models"]] == [number]
     assert stage.get("/models", bob).json()["models"] == stage.get("/releases", bob).json()["releases"] == []

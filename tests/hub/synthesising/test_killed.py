@@ -31,16 +31,28 @@ def place(tmp_path: Path) -> Iterator[House]:
     house.close()
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[subprocess.Popen[str]]:
+    """What starts the workers that are killed: it reads the modules once."""
+    words = [sys.executable, "-m", "tests.hub.learning.dying"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("stage", STAGES[:4])
-def test_it_is_made_once_more_under_its_own_charge(place: House, stage: str) -> None:
+def test_it_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str], place: House, stage: str) -> None:
     owner, ana = place.person("owner"), place.person("analyst", email="ana@example.org")
     people = place.sample_data_set("people", owner=owner, budget=PureDP("0.25"))
     place.grant(people, ana, by=owner, actions=MAY, share={"epsilon": "0.25"})
     job = place.client().post("/api/v1/synthetic-tables", json=ORDER, headers=ana.bearer).json()["job"]
-    told = json.dumps([str(place.settings.data), "", stage]) + "\n"
-    words = [sys.executable, "-m", "tests.hub.learning.dying"]
-    assert subprocess.run(words, input=told, stdout=subprocess.PIPE, text=True).stdout == f"{-signal.SIGKILL}\n"
+    assert workers.stdin is not None
+    assert workers.stdout is not None
+    workers.stdin.write(json.dumps([str(place.settings.data), "", stage]) + "\n")
+    workers.stdin.flush()
+    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
 
     hub = place.hub
     before = hub.ledger.charges("people")

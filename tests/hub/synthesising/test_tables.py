@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -91,6 +92,37 @@ def test_the_public_report_is_a_file(stage: Stage):
     assert stage.ana.client.get(f"/synthetic/{number}").text.count("fig-whisker") == 74 + 2
     bea = stage.house.person("analyst", email="bea@example.org")
     assert stage.get(f"/releases/{number}/download/report", bea).status_code == 404
+    assert stage.spent == "ε = 1"
+
+
+def test_the_report_of_an_older_release_is_written_once(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    number, written = stage.made(spend="1"), list[str]()
+    with stage.hub.database.begin() as db:
+        row = db.get_one(StoredRelease, number)
+        row.body = json.dumps({"model": json.loads(row.body)["model"]}).encode()
+    report = SyntheticModel.report
+    monkeypatch.setattr(SyntheticModel, "report", lambda model: written.append(model.table) or report(model))
+    pages = {stage.get(f"/releases/{number}/download/report").content for _ in range(3)}
+    assert (len(pages), written) == (1, ["people"])
+
+
+def test_the_notebook_runs_on_the_model(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    number = stage.made(spend="1")
+    file = stage.get(f"/releases/{number}/download/notebook")
+    assert file.headers["content-disposition"] == f'attachment; filename="synthetic-{number}.ipynb"'
+    told = file.json()
+    assert (told["nbformat"], told["cells"][0]["cell_type"], "ε = 1" in told["cells"][0]["source"][0]) == (4, "markdown", True)
+    code = ["".join(each["source"]) for each in told["cells"] if each["cell_type"] == "code"]
+    assert all(each["outputs"] == [] for each in told["cells"] if each["cell_type"] == "code")
+    assert f".synthetic('{number}')" in code[0]
+    (tmp_path / f"synthetic-{number}.json").write_bytes(stage.get(f"/releases/{number}/download/json").content)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for each in code:
+        exec(each, names)
+    assert len(names["rows"]) == 1000
+    bea = stage.house.person("analyst", email="bea@example.org")
+    assert stage.get(f"/releases/{number}/download/notebook", bea).status_code == 404
     assert stage.spent == "ε = 1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from fastapi import FastAPI
@@ -11,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, findings, no_foreign_requests, serve, visit  # noqa: F401
 from tests.hub.web.gallery import make_gallery
+from tests.tiers import some_by_day
 
 Visit = Callable[..., Guarded]
 
@@ -25,8 +27,7 @@ def page(address: str, visit: Visit) -> Page:  # noqa: F811
     return visit(address).page("/gallery")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width, theme", product(WIDTHS, ["light", "dark"]), lambda case: case in [(360, "dark"), (1280, "light")])
 def test_nothing_serious_stands_in_the_way(address: str, visit: Visit, width: int, theme: str) -> None:  # noqa: F811
     guarded = visit(address, width=width, theme=theme, expected=("status of 409",))
     for path in ("/gallery", "/", "/?nobody", "/error/409"):

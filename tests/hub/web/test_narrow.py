@@ -13,6 +13,7 @@ from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.privacy import ApproxDP
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit  # noqa: F401
+from tests.tiers import some_by_day
 
 POPULATION = "riverside university hospital patients 2024"
 PURPOSE = "and_of_everything_that_follows_from_it_in_one_word" * 2
@@ -56,7 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., str]) -
     house.close()
 
 
-@pytest.mark.parametrize("width", [360, 390, 1400])
+@some_by_day("width", [360, 390, 1400], lambda width: width == 360)
 @pytest.mark.parametrize("which", ["budget", "own budget", "trail", "own acts", "uses", "release"])
 def test_nothing_sticks_out(place: Place, visit: Callable[..., object], which: str, width: int) -> None:  # noqa: F811
     budget = f"/budgets/{POPULATION.replace(' ', '%20')}"

@@ -9,6 +9,10 @@ from cloister.anonymize.risks.spellings import advice
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk, SensitiveRisk
 
+NOT_PRIVATE = (
+    "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or has another "
+    "release about the same people, may learn more"
+)
 LIMITS = (
     "It covers the quasi-identifiers that were named, in the words of the table. Someone who knows a column that "
     "was not named may find more.",
@@ -128,3 +132,16 @@ def sensitive_sentences(each: SensitiveRisk) -> list[str]:
 
 def _listed(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def recognised(before: Risk, after: Risk) -> list[tuple[str, float, float]]:
+    """Chances of being recognised, before and after, in words."""
+    return [
+        ("highest probability of a person", before.prosecutor, after.prosecutor),
+        ("average probability", before.marketer, after.marketer),
+        ("share of rows that are alone", _alone(before), _alone(after)),
+    ]
+
+
+def _alone(risk: Risk) -> float:
+    return risk.sample_uniques / risk.rows if risk.rows else 0.0

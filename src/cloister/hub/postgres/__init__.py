@@ -14,7 +14,7 @@ It is read-only. Nothing is spent without `SET cloister.spend` or `SET cloister.
 themselves.
 """
 
-from cloister.hub.postgres.backend import AnswerColumn, Asking, Backend, Explained, PgSession, Tables
+from cloister.hub.postgres.backend import AnswerColumn, Asking, Backend, Explained, FreeAnswer, PgSession, Tables
 from cloister.hub.postgres.limits import Limits
 from cloister.hub.postgres.local import LocalBackend, LocalSession, shape_of
 from cloister.hub.postgres.server import PostgresFront
@@ -24,6 +24,7 @@ __all__ = [
     "Asking",
     "Backend",
     "Explained",
+    "FreeAnswer",
     "Limits",
     "LocalBackend",
     "LocalSession",

@@ -31,6 +31,13 @@ class AnswerColumn(NamedTuple):
     measured: bool
 
 
+class FreeAnswer(NamedTuple):
+    """Rows that nothing is charged for, as of a synthetic table, and what is said beside them."""
+
+    table: Frame
+    notes: tuple[str, ...] = ()
+
+
 class Explained(Protocol):
     """What a question would cost and how sharp its answer would be: `cloister.session.Plan`, or what looks like it."""
 
@@ -82,11 +89,11 @@ class PgSession(Protocol):
     def explain(self, sql: str, how: Asking) -> Explained:
         """What would be measured, at which cost: spends nothing. With neither a spend nor a margin, for an example of a spend."""
 
-    def ask(self, sql: str, how: Asking) -> Release:
+    def ask(self, sql: str, how: Asking) -> Release | FreeAnswer:
         """The private answer, charged."""
 
-    def repeat(self, sql: str, how: Asking) -> Release | None:
-        """An answer that was paid for and that this person may see again at no cost; None where there is none."""
+    def repeat(self, sql: str, how: Asking) -> Release | FreeAnswer | None:
+        """An answer that was paid for, or that costs nothing, and that this person may see; None where there is none."""
 
     def check(self, sql: str, how: Asking) -> None:
         """Refuse who could not ask this question any more: rows of its answer are kept here and asked for again."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from cloister.hub.postgres.backend import PgSession, Tables
+from cloister.hub.postgres.backend import FreeAnswer, PgSession, Tables
 from cloister.hub.postgres.catalogue.declared import Facts
 from cloister.hub.postgres.catalogue.sandbox import Catalogue
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.portals import Columns, Portal
 from cloister.hub.postgres.prepared import Prepared, Store, types_of
 from cloister.hub.postgres.reading import read
-from cloister.hub.postgres.results import PLAN, Column, Result, Source, columns_of_shape, of_plan, of_release, of_texts
+from cloister.hub.postgres.results import PLAN, Column, Result, Source, columns_of_shape, of_free, of_plan, of_release, of_texts
 from cloister.hub.postgres.routing import Route, route, set_configs, typed
 from cloister.hub.postgres.statements import (
     Close,
@@ -211,7 +211,8 @@ class Executor:
                     code="55000",
                 )
             answer = repeated
-        return of_release(answer, how=how, source=Source(found.text, how))
+        source = Source(found.text, how)
+        return of_free(answer, source) if isinstance(answer, FreeAnswer) else of_release(answer, how=how, source=source)
 
     def _explain(self, question: Select, *, as_json: bool) -> Result:
         found = self._route(question)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained
+from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, FreeAnswer
 from cloister.hub.postgres.types import OF_KIND
 from cloister.printable import json_of
 from cloister.session import Release
@@ -104,6 +104,19 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
         notices=("; ".join(told),),
         source=source,
     )
+
+
+def of_free(answer: FreeAnswer, source: Source) -> Result:
+    """Rows that cost nothing, and what is said of them as a notice."""
+    columns = [AnswerColumn(name, series.kind, False) for name, series in answer.table.columns.items()]
+    lists = [
+        [None if isinstance(value, float) and math.isnan(value) else value for value in series.tolist()]
+        for series in answer.table.columns.values()
+    ]
+    told = "; ".join(("answered at no cost", *answer.notes))
+    rows = list(zip(*lists, strict=True))
+    shape = columns_of_shape(columns, margins=False)
+    return Result(columns=shape, rows=rows, tag=f"SELECT {len(rows)}", notices=(told,), source=source)
 
 
 def of_plan(plan: Explained, *, as_json: bool, confidence: float, example: bool) -> Result:

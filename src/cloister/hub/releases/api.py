@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel
+from pydantic import create_model
 from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.records.releases import StoredRelease
+from cloister.hub.problems import Missing
 from cloister.hub.releases.kinds import ANSWERS, View, Which
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
-from cloister.hub.releases.shapes import ReleaseLine, Releases, Renamed, Shares, Sharing, line_of, share_line
-from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.releases.shapes import (
+    Line,
+    ReleaseLine,
+    Releases,
+    Renamed,
+    Shares,
+    Sharing,
+    TableAnswered,
+    TableQuestion,
+    share_line,
+)
+from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
+from cloister.hub.releases.tables import answer_in
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 
 if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
     from cloister.hub.releases.kinds import ReleaseKind
 
 Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
@@ -37,18 +49,19 @@ def api(kinds: Iterable[ReleaseKind]) -> APIRouter:
 
 def kind_api(
     kind: ReleaseKind,
-    page: type[BaseModel],
-    whole: type[BaseModel],
-    line_of: Callable[[StoredRelease], BaseModel],
+    line: type[Line],
+    whole: type[Line],
     *,
     names: tuple[str, str, str],
     nouns: tuple[str, str],
     forms: tuple[str, ...],
 ) -> APIRouter:
-    """The releases of a kind under an address of their own: the list, each by its id, its file in one of these forms. `page` is
-    the answer of the list: lines by `line_of` under the first of `names`, and `next`. `nouns`: what several are called, and one.
-    """
+    """The releases of a kind under an address of their own: the list, lines under the first of `names`; each by its id; its file
+    in one of these forms. `nouns`: what several are called, and one."""
     router = APIRouter()
+    told: dict[str, Any] = {names[0]: (list[line], ...), "next": (str | None, ...)}  # type: ignore[valid-type]
+    about = f"Some {nouns[0]}, the newest first. `next`: what to give as `after` for the following ones."
+    page = create_model(f"{line.__name__}s", __doc__=about, **told)
 
     @router.get(
         kind.path,
@@ -64,12 +77,12 @@ def kind_api(
         which: Which = kind.first,
         after: After = "",
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    ) -> BaseModel:
+    ) -> Any:
         """One's own, or those shown to one; the newest first."""
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, kind=kind.name, which=which, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
-        return page.model_validate({names[0]: [line_of(row) for row in rows[:limit]], "next": more})
+        return {names[0]: [line.of(row) for row in rows[:limit]], "next": more}
 
     @router.get(
         f"{kind.path}/{{number}}",
@@ -127,7 +140,27 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, which=which, limit=limit + 1, **how)
         more = rows[limit - 1].id if len(rows) > limit else None
-        return Releases(releases=[line_of(row, caller.id) for row in rows[:limit]], next=more)
+        return Releases(releases=[ReleaseLine.of(row, mine=row.person == caller.id) for row in rows[:limit]], next=more)
+
+    @router.post(
+        "/releases/answer",
+        dependencies=[TICKED, needs("question.ask"), WRITTEN],
+        summary="Ask a released table",
+        response_description="The answer, with intervals and how sure each is",
+    )
+    def answer(hub: HubDep, caller: CallerDep, wanted: TableQuestion) -> TableAnswered:
+        """SQL on a release that is a table, such as a synthetic one, by its name in queries: nothing is charged. What others show
+        you takes `release.download` on what it came from, as a file does."""
+        found = answer_in(hub, caller, wanted.sql, confidence=wanted.confidence, program=True)
+        if found is None:
+            raise Missing("There is no such table", why="the query names none that is open to you", instead="/synthetic")
+        asked, told = found
+        columns = {
+            name: [None if isinstance(each, float) and each != each else each for each in values]
+            for name, values in told.table.to_pydict().items()
+        }
+        how: dict[str, Any] = {"confidence": wanted.confidence, "cost": dict(asked.row.cost), "notes": list(told.notes)}
+        return TableAnswered(release=asked.row.id, table=asked.which.name, columns=columns, **how)
 
     @router.get(
         "/releases/{number}/download/{form}",
@@ -167,10 +200,7 @@ def _sharing(router: APIRouter) -> None:
         _one(wanted)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.share")
-            if wanted.project:
-                share_with_project(db, hub, caller, row, wanted.project)
-            else:
-                share_with_person(db, hub, caller, row, wanted.email)
+            share_release(db, hub, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
     @router.post(
@@ -198,7 +228,7 @@ def _sharing(router: APIRouter) -> None:
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
             rename(db, hub, caller, row, wanted.title)
-        return line_of(row, caller.id)
+        return ReleaseLine.of(row, mine=row.person == caller.id)
 
 
 def _shares(hub: Hub, caller: Caller, row: StoredRelease) -> Shares:

@@ -21,7 +21,8 @@ from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access import allowed, allowed_together, context_of, data_set_object, facts_of, refusal_of, who_of
+from cloister.hub.work.checking import allowed, allowed_together, context_of, refusal_of
+from cloister.hub.work.facts import data_set_object, facts_of, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
     from cloister.hub.web.languages import Language
+    from cloister.session import Frame
+    from cloister.tables import Domain
 
 Which = Literal["all", "mine", "shown", "projects"]
 """The parts of a list."""
@@ -50,6 +52,44 @@ class FileKind:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableAnswer:
+    """What a release answers as a table: post-processing of what left, so nothing is charged."""
+
+    table: Frame
+    """Its columns; each of the `statistics` is followed by the ends of its interval and by how sure that is: `n`, `n_low`,
+    `n_high`, `n_kind`."""
+    statistics: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the labels mean, and what the release cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsTable:
+    """How SQL is asked of a release as of a table (`tables.py`)."""
+
+    columns: Callable[[StoredRelease], Mapping[str, Domain]]
+    answer: Callable[[View, str, str, str | None], TableAnswer]
+    """By the name that it has in the query, the query, and its dialect."""
+
+
+class Compared(Protocol):
+    """What a comparison says, in parts."""
+
+    def parts(self) -> Sequence[Any]:
+        """Each with its `text`; the first is its mark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstRows:
+    """How a release is compared with the rows that it was made of, for their owner alone (`comparing.py`)."""
+
+    action: str
+    """What its maker was allowed, and its owner must be still."""
+    compare: Callable[[StoredRelease, Mapping[str, list[Any]]], Compared]
+    """With the values of its columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseKind:
     """A kind of release. Texts are English msgids."""
 
@@ -81,6 +121,10 @@ class ReleaseKind:
     """What a program reads, as JSON."""
     files: Mapping[str, FileKind] = field(default_factory=dict)
     """By the name of the form in its address."""
+    as_table: AsTable | None = None
+    """How SQL is asked of one; None: it is no table."""
+    against_rows: AgainstRows | None = None
+    """How its data set's owner compares one with the rows; None: not at all."""
 
 
 def kind_of(hub: Hub, row: StoredRelease) -> ReleaseKind:

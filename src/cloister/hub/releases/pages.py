@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import select
 from starlette.responses import RedirectResponse, Response
 
@@ -14,21 +14,23 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret
 from cloister.hub.policy import Object, Policy, actions
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
+from cloister.hub.releases.comparing import compare_release, owns_sources, seen_comparison
 from cloister.hub.releases.kinds import View, Which, kind_of
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
-from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.access import facts_of
+from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, After, Confidence, Number
 from cloister.hub.web.speaking import voiced
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -94,6 +96,44 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
             return RedirectResponse(f"{found.path}/{number}", 303)
         return release_page(request, hub, caller, number, kind, confidence=confidence, joint=joint)
 
+    if kind.against_rows is not None:
+        _compared(router, kind, kind.against_rows.action)
+    if kind.path == "/releases":
+        return
+
+    @router.get(f"{kind.path}/{{number}}/{{file}}", dependencies=[needs("release.download")])
+    def file(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        number: Number,
+        file: Annotated[str, Path(max_length=100)],
+        form: Annotated[str, Query(max_length=20)] = "",
+    ) -> Response:
+        """One of its files, under an older address of it; `download` is the one that is named, or the first."""
+        wanted = file if file != "download" else form or next(iter(kind.files), "")
+        return file_of(hub, caller, number, wanted, kind=kind.name, language=request_language(request))
+
+
+def _compared(router: APIRouter, kind: ReleaseKind, action: str) -> None:
+    @router.post(f"{kind.path}/{{number}}/comparison", dependencies=[TICKED, needs(action)])
+    def compare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Compare it with the rows that it was made of: to the page of the job."""
+        with hub.database.reading() as db:
+            row = seen_release(hub, db, caller, number, kind=kind.name)
+        try:
+            job = compare_release(hub, caller, row, f"form {form.text('key', most=60)}")
+        except CloisterError as error:
+            return release_page(request, hub, caller, number, kind, problem=problem_of(error))
+        return go(request, f"/jobs/{job}")
+
+    @router.get(f"{kind.path}/comparisons/{{number}}", dependencies=[needs(action)])
+    def comparison(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """What was found, for the owner alone."""
+        with hub.database.reading() as db:
+            view, found = seen_comparison(hub, db, caller, number, kind)
+        return render(request, "releases/comparison.html", kind=kind, view=view, found=found)
+
 
 def release_page(
     request: Request,
@@ -121,6 +161,8 @@ def release_page(
             "may_download": _may(hub, db, caller, number, "release.download"),
             "may_share": _may(hub, db, caller, number, "release.share"),
             "may_name": is_open(caller, "release.share"),
+            "may_compare": kind.against_rows is not None and owns_sources(db, caller, row),
+            "key": new_secret(),
         }
     view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)
     how = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
@@ -143,10 +185,7 @@ def _of_any(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.share")
-                if project:
-                    share_with_project(db, hub, caller, row, project)
-                else:
-                    share_with_person(db, hub, caller, row, email)
+                share_release(db, hub, caller, row, email=email, project=project)
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         said = _("The person with this address here sees it now. Send them the link.")

@@ -28,9 +28,11 @@ from cloister.hub.records.policies import grant_in_row
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import check_derived, decided, newest_open, sources_of
 from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
-from cloister.hub.services.access import allowed, context_of, facts_of, refusal_of, who_of
 from cloister.hub.services.trail import left
 from cloister.hub.web.languages import language_of
+from cloister.hub.work.callers import caller_for
+from cloister.hub.work.checking import allowed, context_of, refusal_of
+from cloister.hub.work.facts import facts_of, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,8 +228,6 @@ def _ways(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Iterator[Deci
 
 def _lent(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Decision | None:
     """Why whoever asked a release may not show it to this reader now; None where they may."""
-    from cloister.hub.services.accounts import caller_for
-
     asker = caller_for(hub, db, row.person)
     if asker is None:
         return asleep(row.person, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,6 +39,27 @@ class Renamed(Sent):
     title: Title
 
 
+class TableQuestion(Sent):
+    """SQL on a released table, by its name in queries."""
+
+    model_config = example(sql="SELECT sex, COUNT(*) AS n FROM people_synthetic_1f3a9c2b GROUP BY sex")
+
+    sql: Annotated[str, Field(max_length=50_000)]
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class TableAnswered(BaseModel):
+    """What a released table answers, at no cost. Each statistic is followed by the ends of its interval and by how sure that is;
+    null where it is not known."""
+
+    release: str
+    table: str
+    columns: dict[str, list[Any]]
+    confidence: float
+    cost: Annotated[dict[str, str], Field(description="What the table cost: the query costs nothing.")]
+    notes: list[str]
+
+
 class ShareLine(BaseModel):
     """One share: an e-mail address, or a project."""
 
@@ -56,18 +77,30 @@ class Shares(BaseModel):
     shares: list[ShareLine]
 
 
-class ReleaseLine(BaseModel):
-    """One release, without its values."""
+class Line(BaseModel):
+    """One release of a kind in a list: its fields are those of its row, or of its details."""
 
     id: str
-    kind: str
     title: str
-    sql: str
     purpose: str
+    created: datetime
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what neither says in `more`."""
+        given: dict[str, Any] = {"project": row.asked_in, "cost": dict(row.cost), **more}
+        told = {name: given.get(name, getattr(row, name, row.details.get(name))) for name in cls.model_fields}
+        return cls.model_validate(told)
+
+
+class ReleaseLine(Line):
+    """One release, without its values."""
+
+    kind: str
+    sql: str
     project: str
     algorithm: Annotated[str, Field(description="The id of the one under which it was asked; empty: none.")]
     cost: dict[str, str]
-    created: datetime
     mine: bool
 
 
@@ -76,13 +109,6 @@ class Releases(BaseModel):
 
     releases: list[ReleaseLine]
     next: str | None
-
-
-def line_of(row: StoredRelease, reader: str) -> ReleaseLine:
-    """One release in a list."""
-    names = ("id", "kind", "title", "sql", "purpose", "algorithm", "created")
-    told = {name: getattr(row, name) for name in names}
-    return ReleaseLine(**told, project=row.asked_in, cost=dict(row.cost), mine=row.person == reader)
 
 
 def share_line(share: Share) -> ShareLine:

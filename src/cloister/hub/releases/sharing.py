@@ -50,8 +50,17 @@ class Share:
     """Which rule says so."""
 
 
-def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, email: str) -> None:
-    """Show a release to anyone who has an address; an address that nobody has is as good."""
+def share_release(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
+    """Show a release to the members of a project of one's own; or to whoever has an address: one that nobody has is as good."""
+    if project:
+        if project not in caller.projects:
+            raise Missing(
+                "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
+            )
+        if db.get(ProjectShare, (row.id, project)) is None:
+            db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
+        _told(db, hub, caller, "release.share", row, project=project)
+        return
     address = _folded(email)
     if (db.scalar(select(func.count()).select_from(ReleaseShare).where(ReleaseShare.release == row.id)) or 0) >= _MOST:
         raise InvalidParameter(
@@ -60,17 +69,6 @@ def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, emai
     if db.get(ReleaseShare, (row.id, address)) is None:
         db.add(ReleaseShare(release=row.id, email=address, shared=hub.now()))
     _told(db, hub, caller, "release.share", row, person=address)
-
-
-def share_with_project(db: Db, hub: Hub, caller: Caller, row: StoredRelease, project: str) -> None:
-    """Show a release to the members of a project of one's own."""
-    if project not in caller.projects:
-        raise Missing(
-            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
-        )
-    if db.get(ProjectShare, (row.id, project)) is None:
-        db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
-    _told(db, hub, caller, "release.share", row, project=project)
 
 
 def withdraw(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:

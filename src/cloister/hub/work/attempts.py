@@ -34,6 +34,7 @@ from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random
 from cloister.session import Delegate
+from cloister.stored import Stored
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -63,22 +64,6 @@ class _Noted:
         whole = in_measure(cost, kind_of(ledger.budget(population)))
         return cls(what=what, population=population, who=who, cost=whole, after=ledger.head[0], over=over)
 
-    @classmethod
-    def read(cls, entry: Mapping[str, Any]) -> _Noted:
-        return cls(
-            what=entry["what"],
-            population=entry["population"],
-            who=entry["who"],
-            cost=decode(entry["cost"]),
-            after=entry["after"],
-            over=entry["over"],
-        )
-
-    def entry(self) -> dict[str, Any]:
-        """As a job keeps it."""
-        told = {"what": self.what, "population": self.population, "who": self.who}
-        return {**told, "cost": encode(self.cost), "after": self.after, "over": self.over}
-
     def fits(self, charge: Charge) -> bool:
         """Whether a charge for its plan may be the one."""
         return charge.who == self.who and charge.cost is not None and units_up(charge.cost) == units_up(self.cost)
@@ -92,12 +77,16 @@ class _Noted:
         return None
 
 
+_NOTED = Stored(_Noted, "Noted", "what", "population", "who", "cost", "after", "over")
+"""As a job keeps it, with its cost as the ledger writes one."""
+
+
 class Charges:
     """The charges of one job, those of its earlier attempts included."""
 
     def __init__(self, hub: Hub, progress: Progress) -> None:
         self._hub, self._progress = hub, progress
-        self._noted = [_Noted.read(each) for each in progress.notes]
+        self._noted = [_read(each) for each in progress.notes]
         self._earlier = self._made()
         self._answered: set[int | str] = set()
         self._runs = 0
@@ -160,7 +149,7 @@ class Charges:
                 instead="submit it again",
             )
         for each in noted:
-            self._progress.note(each.entry())
+            self._progress.note({**_NOTED.told(each), "cost": encode(each.cost)})
             self._noted.append(each)
 
     def _made(self) -> list[Charge]:
@@ -212,6 +201,11 @@ class AttemptSession(Delegate):
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._begun()
+
+
+def _read(entry: Mapping[str, Any]) -> _Noted:
+    """A note as an attempt before this one has left it; the queue writes more beside it."""
+    return _NOTED.made({name: entry[name] for name in _NOTED.attributes} | {"cost": decode(entry["cost"])})
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloister.errors import InvalidParameter
+from cloister.hub.generation import claim_generation, read_generation
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.services.catalogue import live_of
 from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
 from cloister.hub.work.checking import check_together, context_of
-from cloister.hub.work.facts import Facts, who_of
-from cloister.hub.work.held import Exchanged, Held
+from cloister.hub.work.facts import Facts, facts_of, known_generation, who_of
+from cloister.hub.work.held import Decided, Exchanged, Held
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions
@@ -210,6 +211,18 @@ def authorise(
             generation=facts.generation,
             held=held,
         )
+
+
+def decided(hub: Hub, decide: Callable[[Db, Facts], Decided]) -> Decided:
+    """Decide on the facts of this moment. Where nothing has changed since the last time, all that is asked of the database is
+    known, and it is not asked."""
+    with hub.database.looking(once=True) as connection:
+        now = read_generation(connection)
+    settled = known_generation(hub) == now and live_of(hub).is_of(now)
+    with hub.database.reading(late=settled) as db:
+        if settled:
+            claim_generation(db, now)
+        return decide(db, facts_of(hub, db))
 
 
 def visible(hub: Hub, caller: Caller, facts: Facts, which: Object) -> bool:

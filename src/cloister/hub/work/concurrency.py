@@ -71,12 +71,14 @@ class ConcurrencyLimit:
 
 def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
     """A seat for a question that is answered."""
-    seats: ConcurrencyLimit = hub.parts.get(_WORKING) or hub.parts.setdefault(_WORKING, ConcurrencyLimit(hub.settings.asking))
-    return seats.taken(caller.id)
+    return _seat(hub, caller, _WORKING, hub.settings.asking)
 
 
-@contextmanager
-def looking(hub: Hub, caller: Caller) -> Iterator[None]:
+def looking(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
     """A seat for a question that is only looked at: these keep to seats of their own, and leave the others to answers."""
-    with hub.parts.setdefault(_LOOKING, ConcurrencyLimit(max(hub.settings.asking // 2, 1))).taken(caller.id):
-        yield
+    return _seat(hub, caller, _LOOKING, hub.settings.asking // 2)
+
+
+def _seat(hub: Hub, caller: Caller, name: str, number: int) -> AbstractContextManager[None]:
+    seats: ConcurrencyLimit = hub.parts.get(name) or hub.parts.setdefault(name, ConcurrencyLimit(number))
+    return seats.taken(caller.id)

@@ -7,15 +7,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from cloister.hub.generation import claim_generation, read_generation
 from cloister.hub.problems import Conflict
-from cloister.hub.work.facts import Facts, facts_of, known_generation
 from cloister.session.state.lineage import SharedRows
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
-    from cloister.hub.hub import Hub
     from cloister.query import Session
     from cloister.tables import PrivateTable, PublicTable
 
@@ -63,20 +58,6 @@ class _Decision(Protocol):
 
 Decided = TypeVar("Decided", bound=_Decision)
 Done = TypeVar("Done")
-
-
-def decided(hub: Hub, decide: Callable[[Db, Facts], Decided]) -> Decided:
-    """Decide on the facts of this moment. Where nothing has changed since the last time, all that is asked of the database is
-    known, and it is not asked."""
-    from cloister.hub.services.catalogue import live_of
-
-    with hub.database.looking(once=True) as connection:
-        now = read_generation(connection)
-    settled = known_generation(hub) == now and live_of(hub).is_of(now)
-    with hub.database.reading(late=settled) as db:
-        if settled:
-            claim_generation(db, now)
-        return decide(db, facts_of(hub, db))
 
 
 def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> tuple[Decided, Done]:

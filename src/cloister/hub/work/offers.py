@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object, actions
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.access import algorithms_of, check_together, context_of, facts_of
+from cloister.hub.services.access import algorithms_of
 from cloister.hub.services.catalogue import live_of
 from cloister.hub.work.authorise import sight
-from cloister.tables import PrivateTable, PublicTable
+from cloister.hub.work.checking import check_together, context_of
+from cloister.hub.work.facts import facts_of
+from cloister.hub.work.offer import Offer
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -51,27 +53,6 @@ class Runnable:
     row: Algorithm
     on: Mapping[str, Reach]
     """By the id of a data set on which they may."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Offer:
-    """A data set on which somebody may do something, with its table as they may know it."""
-
-    which: Object
-    table: PrivateTable | PublicTable
-    purpose: str = ""
-    methods: frozenset[str] = frozenset()
-    plain: bool = True
-    """Whether they may without an algorithm."""
-    algorithms: tuple[Algorithm, ...] = ()
-    """Those under which they may."""
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Each column with its kind."""
-        if isinstance(self.table, PublicTable):
-            return dict.fromkeys(self.table.names, "public")
-        return {name: domain.kind for name, domain in self.table.columns.items()}
 
 
 def runnable(hub: Hub, db: Db, caller: Caller, action: str, service: str, *, about: About = lambda *_: None) -> list[Runnable]:

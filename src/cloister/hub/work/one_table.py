@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,18 +68,7 @@ class _OneTable:
         self._charge: tuple[Session, Guarantee] | None = None
 
     def touches(self, session: Session) -> Touched:
-        table = session.tables.get(self.which.name)
-        if not isinstance(table, PrivateTable):
-            raise InvalidParameter(
-                self.words.invalid, why="the data set is public: nothing needs hiding", instead="a private data set"
-            )
-        for column in self._columns:
-            if column not in table.columns:
-                raise UnknownColumn(
-                    f"The column {column!r} is unknown",
-                    why="the data set declares none of that name",
-                    instead="one of its columns",
-                )
+        private_table(session, self.which.name, self._columns, self.words.invalid)
         return Touched({self.which.name: self._columns})
 
     def costs(self, session: Session) -> Mapping[str, Guarantee]:
@@ -103,6 +92,23 @@ class _OneTable:
     @property
     def _budget(self) -> Guarantee:
         return self._hub.ledger.budget(self.which.population)
+
+
+def private_table(session: Session, name: str, columns: Iterable[str], invalid: str) -> PrivateTable:
+    """A table in which somebody is to be hidden, and which declares these columns; refused where it is another."""
+    table = session.tables.get(name)
+    if not isinstance(table, PrivateTable):
+        raise InvalidParameter(
+            invalid, why="the data set is public or not open: nothing needs hiding", instead="a private data set"
+        )
+    for column in columns:
+        if column not in table.columns:
+            raise UnknownColumn(
+                f"The column {column[:200]!r} is unknown",
+                why="the data set declares none of that name",
+                instead="one of its columns",
+            )
+    return table
 
 
 def ready_table(

@@ -23,7 +23,6 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
-from cloister.hub.services.access import facts_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
@@ -31,6 +30,7 @@ from cloister.hub.web.render import render
 from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
+from cloister.hub.work.facts import facts_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.session.questions.spend import amount_of
@@ -135,18 +135,22 @@ def order_api(
     request: type[Any],
     path: str,
     *,
-    summaries: tuple[str, str] = ("", ""),
+    summaries: tuple[str, ...] = ("", ""),
     errors: Errors | None = None,
+    mark: str = "",
+    job: str = "",
+    without: frozenset[str] = frozenset(),
 ) -> APIRouter:
     """`POST path` orders it, `POST path/price` says what it would cost, and which errors to expect. `summaries`: what the two are
-    called in the API's description. The request may bring an example (`description.example`)."""
+    called in the API's description; one alone: there is no price. `mark`, and all fields but those `without`, are what a key is
+    for. `job`: where another kind than the work's own does it. The request may bring an example (`description.example`)."""
     request.__pydantic_config__ = {**getattr(request, "__pydantic_config__", {}), **ConfigDict(extra="forbid")}
     router, body = APIRouter(), Annotated[request, Body()]
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
-        told = TypeAdapter(request).dump_json(wanted)
-        return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
+        told = TypeAdapter(request).dump_json(wanted, exclude=set(without))
+        return accepted(submit_order(hub, caller, work, key, f"{mark or work.job}\n".encode() + told, wanted, job=job))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
         """From declarations and the ledger alone: spends nothing and reads no row."""
@@ -167,6 +171,8 @@ def order_api(
         response_model=JobOfWork,
         response_description="The job that does it",
     )(order)
+    if len(summaries) < 2:
+        return router
     router.post(
         f"{path}/price",
         dependencies=needed,
@@ -176,6 +182,17 @@ def order_api(
         response_description="The cost",
     )(priced)
     return router
+
+
+def submit_form(
+    hub: Hub, caller: Caller, work: OrderedWork[Any, Any], form: Form, order: Any, told: Any, path: str, *, job: str = ""
+) -> str:
+    """The id of the job that carries out what a page ordered; a form that is sent twice, with the same `told`, makes one."""
+    key = form.text("key", most=60)
+    if not key:
+        raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
+    request = canonical(told, {type(order): work.stored}).encode()
+    return submit_order(hub, caller, work, f"form {key}", request, order, job=job)
 
 
 def order_pages(
@@ -230,11 +247,8 @@ def order_pages(
         """Order it; a form that is sent twice orders once."""
         values = typed(form)
         try:
-            wanted, key = wanted_in(form), form.text("key", most=60)
-            if not key:
-                raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
-            told = canonical(wanted, {work.stored.kind: work.stored}).encode()
-            job = submit_order(hub, caller, work, f"form {key}", told, wanted)
+            wanted = wanted_in(form)
+            job = submit_form(hub, caller, work, form, wanted, wanted, path)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return go(asked, f"/jobs/{job}")

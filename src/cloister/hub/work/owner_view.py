@@ -17,9 +17,10 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
-from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check, context_of
+from cloister.hub.work.facts import data_set_object
 from cloister.hub.work.held import steadily
 from cloister.hub.work.orders import Found, ordered
 from cloister.hub.work.recheck import present

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from cloister.learn.assessment.judging import Measure, judge_of, measure_of, rows_for
+from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Score
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.noise import Random, default_random
+from cloister.noise import Random
 from cloister.noise.allowance import Allowance
-from cloister.privacy import ApproxDP, Exact, PureDP, exact_probability
+from cloister.privacy import ApproxDP, Exact, PureDP
 
 if TYPE_CHECKING:
+    from cloister.learn.frame.base import PrivateModel
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
@@ -154,7 +154,7 @@ def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None 
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
     count = X.shape[0] if hasattr(X, "shape") else len(X)
-    tested = _coins(count, test, random)
+    tested = coins(count, test, random)
     parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
     return tuple(parts)
 
@@ -243,11 +243,6 @@ def evaluate_table(
     return evaluate(session, model, table, target, spend, measure=measure, purpose=purpose)
 
 
-def _coins(count: int, test: Exact, random: Random | None) -> npt.NDArray[np.bool_]:
-    share = exact_probability(test, "test")
-    return np.asarray((random or default_random()).below(share.denominator, count) < share.numerator)
-
-
 def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:
     """Those rows of an array, a frame or a list."""
     if hasattr(rows, "iloc"):
@@ -255,11 +250,3 @@ def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:
     if isinstance(rows, Sequence):
         return [row for row, wanted in zip(rows, kept.tolist(), strict=True) if wanted]
     return rows[kept]
-
-
-def parted(rows: Rows, test: Exact, random: Random | None) -> tuple[Rows, Rows]:
-    """Checked rows, parted by coins as in `split`."""
-    tested = _coins(len(rows.X), test, random)
-    return tuple(  # type: ignore[return-value]
-        Rows(X=rows.X[kept], y=None if rows.y is None else rows.y[kept], box=rows.box) for kept in (~tested, tested)
-    )

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter, UnknownColumn
-from cloister.learn.assessment.evaluation import parted
-from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_of
+from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_of, parted
 from cloister.learn.assessment.scores import Score
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.catalogue import name_of

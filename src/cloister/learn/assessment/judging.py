@@ -12,10 +12,10 @@ import numpy.typing as npt
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.assessment.scores import Confusion, Determination, Noise, Proportion, Score
 from cloister.learn.frame.base import PrivateModel, places_of
-from cloister.learn.frame.bounds import interval_of, steps_of
-from cloister.noise import Random
+from cloister.learn.frame.bounds import Rows, interval_of, steps_of
+from cloister.noise import Random, default_random
 from cloister.noise.allowance import Share
-from cloister.privacy import Guarantee
+from cloister.privacy import Exact, Guarantee, exact_probability
 
 Measure: TypeAlias = Literal["accuracy", "confusion", "mean_squared_error", "r2"]
 OF_CLASSES = ("accuracy", "confusion")
@@ -171,3 +171,17 @@ class _Checking(PrivateModel):
         self.bounds = (-_LARGEST, _LARGEST)
         self.privacy = "central"
         self.target_kind = "number" if classes is None else "class"  # type: ignore[misc]
+
+
+def coins(count: int, test: Exact, random: Random | None) -> npt.NDArray[np.bool_]:
+    """Whether each of so many rows is for judging: a coin of its own, whatever is in it."""
+    share = exact_probability(test, "test")
+    return np.asarray((random or default_random()).below(share.denominator, count) < share.numerator)
+
+
+def parted(rows: Rows, test: Exact, random: Random | None) -> tuple[Rows, Rows]:
+    """Checked rows, parted by coins as in `split`."""
+    tested = coins(len(rows.X), test, random)
+    return tuple(  # type: ignore[return-value]
+        Rows(X=rows.X[kept], y=None if rows.y is None else rows.y[kept], box=rows.box) for kept in (~tested, tested)
+    )

@@ -16,8 +16,8 @@ from cloister.learn.bayesian.bayes import kept_share, prior_of
 from cloister.learn.bayesian.class_tables import allowance_for
 from cloister.learn.decomposition.products import Products, noisy_lengths, noisy_products, radius_within
 from cloister.learn.frame.ball import group_sums
-from cloister.learn.frame.base import PrivateModel, Rows, classes_of
-from cloister.learn.frame.bounds import Box, box_of, row_lengths, row_products, steps_of
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, row_lengths, row_products, steps_of
 from cloister.learn.frame.cube import CubeNoise
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.least_squares import repaired

@@ -18,8 +18,8 @@ from cloister.learn.bayesian.categories import Values, category_counts, log_shar
 from cloister.learn.bayesian.class_margins import Measured
 from cloister.learn.bayesian.class_tables import ClassCounts, from_table, joined
 from cloister.learn.bayesian.moments import ClassMoments, Floats, class_moments, least_count, noisy_class_moments
-from cloister.learn.frame.base import PrivateModel, Rows, classes_of
-from cloister.learn.frame.bounds import Box, box_of, row_products
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, row_products
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random

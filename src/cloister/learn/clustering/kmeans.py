@@ -22,7 +22,8 @@ from cloister.learn.clustering.lloyd import Cells, drawn_in, measured, nearest, 
 from cloister.learn.clustering.noisy_mean import NoisyMean, Spread, declared_radius, mean_of, noisy_size, size_variance, spread_of
 from cloister.learn.clustering.starts import REACH, frame, spread_starts, weighted_centres
 from cloister.learn.frame.ball import in_ball, projected
-from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Rows
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile

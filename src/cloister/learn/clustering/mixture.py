@@ -22,8 +22,8 @@ from sklearn.base import DensityMixin
 from cloister.errors import InvalidParameter
 from cloister.learn.bayesian.bayes import kept_share, prior_of
 from cloister.learn.clustering.kmeans import KMeans
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import row_products
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Rows, row_products
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, PureDP

@@ -39,8 +39,8 @@ from cloister.learn.decomposition.second_moments import (
 from cloister.learn.decomposition.spectral_margins import Law, Variances
 from cloister.learn.decomposition.subspaces import chosen_components
 from cloister.learn.frame.ball import in_ball, projected, reach_of
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random

@@ -33,8 +33,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from cloister.errors import InvalidParameter
 from cloister.learn.ensembles.boosting_losses import Floats, Integers, Logistic, Loss, Softmax, Squared
 from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, exact_positive

@@ -31,7 +31,8 @@ from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn.ensembles.splits import Criterion, Floats, Tree, descend, grow, random_tree
-from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Rows
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Exact, exact_positive

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
-from cloister.learn.frame.bounds import Box, box_of, interval_of
+from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
 from cloister.learn.frame.reading import as_listed, matrix_of, number_of, numbers_of, width_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
@@ -32,21 +31,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
     from cloister.tables import PrivateTable
-
-
-__all__ = ["PrivateModel", "Rows", "classes_of", "places_of"]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
-    """Private rows, checked: features within their bounds, the target as whole class numbers or as numbers within its bounds.
-
-    Rows with a missing value, or with a class that is not declared, are not in it: they count for nothing, as in a table.
-    """
-
-    X: npt.NDArray[np.float64]
-    y: npt.NDArray[Any] | None
-    box: Box
 
 
 class PrivateModel(BaseEstimator):  # type: ignore[misc]
@@ -278,22 +262,6 @@ def _refuse(arguments: dict[str, Any]) -> None:
         )
     if arguments:
         raise InvalidParameter(f"{sorted(arguments)[0]}= is invalid", why="fit takes X and y", instead="fit(X, y)")
-
-
-def classes_of(declared: Any) -> npt.NDArray[Any]:
-    """The declared classes; 0 and 1 where none are.
-
-    >>> classes_of(None).tolist(), classes_of(["no", "yes"]).tolist()
-    ([0, 1], ['no', 'yes'])
-    """
-    classes = np.array([0, 1]) if declared is None else np.asarray(list(declared))
-    if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
-        raise InvalidParameter(
-            f"classes={declared!r} is invalid",
-            why="a model tells at least two different classes apart",
-            instead="classes=[0, 1]",
-        )
-    return classes
 
 
 def column_of(y: Any, *, rows: int) -> npt.NDArray[Any]:

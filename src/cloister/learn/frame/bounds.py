@@ -161,3 +161,31 @@ def _refused(name: str, why: str) -> InvalidParameter:
     return InvalidParameter(
         f"{name} is invalid", why=why, instead=f"{name}=(0, 1)" if name != "bounds" else "bounds=([0, 17], [1, 90])"
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Private rows, checked: features within their bounds, the target as whole class numbers or as numbers within its bounds.
+
+    Rows with a missing value, or with a class that is not declared, are not in it: they count for nothing, as in a table.
+    """
+
+    X: npt.NDArray[np.float64]
+    y: npt.NDArray[Any] | None
+    box: Box
+
+
+def classes_of(declared: Any) -> npt.NDArray[Any]:
+    """The declared classes; 0 and 1 where none are.
+
+    >>> classes_of(None).tolist(), classes_of(["no", "yes"]).tolist()
+    ([0, 1], ['no', 'yes'])
+    """
+    classes = np.array([0, 1]) if declared is None else np.asarray(list(declared))
+    if classes.ndim != 1 or len(classes) < 2 or len(set(classes.tolist())) != len(classes):
+        raise InvalidParameter(
+            f"classes={declared!r} is invalid",
+            why="a model tells at least two different classes apart",
+            instead="classes=[0, 1]",
+        )
+    return classes

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.curve import Curve
 from cloister.learn.assessment.scores import Confusion, Score
 from cloister.learn.frame.portable import plain, read_guarantee, read_spent, spent_of, write_guarantee
 from cloister.noise.allowance import Share
@@ -22,6 +21,7 @@ from cloister.printable import escape
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
+    from cloister.learn.assessment.curve import Curve
     from cloister.learn.frame.base import PrivateModel
 
 _FORMAT = 1
@@ -242,17 +242,16 @@ def _of_expected(expected: Curve | Mapping[str, Any] | str | None, model: Privat
     what = "expected loss against no privacy"
     if expected is None:
         return []
-    if isinstance(expected, Curve):
-        epsilon = getattr(model.guarantee_, "epsilon", None)
-        point = expected.nearest(epsilon)
-        if expected.plain is None or point is None:
-            return []
-        lost = abs(expected.plain.mean - point.mean)
-        said = f"{lost:.3g} of {expected.measure} at ε = {float(point.epsilon or 0):g} (from {expected.rows}; {point.runs} runs)"
-        return [CardLine(what=what, text=said)]
     if isinstance(expected, Mapping):
         return [CardLine(what=f"{what}: {key}", text=_shown(value)) for key, value in expected.items()]
-    return [CardLine(what=what, text=str(expected))]
+    if isinstance(expected, str):
+        return [CardLine(what=what, text=expected)]
+    point = expected.nearest(getattr(model.guarantee_, "epsilon", None))
+    if expected.plain is None or point is None:
+        return []
+    lost = abs(expected.plain.mean - point.mean)
+    said = f"{lost:.3g} of {expected.measure} at ε = {float(point.epsilon or 0):g} (from {expected.rows}; {point.runs} runs)"
+    return [CardLine(what=what, text=said)]
 
 
 def _of_membership(membership: Mapping[str, Any] | float | None) -> list[CardLine]:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Rows
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact

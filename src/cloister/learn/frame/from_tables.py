@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn.frame.base import PrivateModel, Rows, classes_of
-from cloister.learn.frame.bounds import box_of, interval_of
+from cloister.learn.frame.bounds import Rows, box_of, classes_of, interval_of
 from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.portable import from_plain, plain, read_spent, spent_of
@@ -24,6 +23,7 @@ from cloister.privacy import Guarantee
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
 
 if TYPE_CHECKING:
+    from cloister.learn.frame.base import PrivateModel
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 

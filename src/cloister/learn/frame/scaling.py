@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import Box, interval_of, steps_of
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows, interval_of, steps_of
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
 from cloister.errors import InvalidParameter
-from cloister.learn.frame.base import Rows
-from cloister.learn.frame.bounds import Box, box_of
+from cloister.learn.frame.bounds import Box, Rows, box_of
 from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax, softmax
 from cloister.learn.linear_models.random_features import drawn_frequencies, fourier_features

@@ -16,8 +16,8 @@ from sklearn.base import RegressorMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn.decomposition.wishart import best_currency
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import Box, box_of, interval_of, row_products
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows, box_of, interval_of, row_products
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, line_of_rows, portions

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.frame.base import PrivateModel, Rows, classes_of
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Rows, classes_of
 from cloister.learn.frame.margins import normal_quantile
 from cloister.learn.frame.vectors import as_fraction, noisy_columns, noisy_vector
 from cloister.learn.linear_models import descent, newton, objective

@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.frame.base import Rows
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.vectors import noisy_vector
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share

@@ -47,8 +47,8 @@ from sklearn.base import ClassifierMixin
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloister.errors import InvalidParameter
-from cloister.learn.frame.base import PrivateModel, Rows
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.networks.accountant import noise_for
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Currency

@@ -27,11 +27,24 @@ from cloister.tables import PrivateTable
 def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spending, purpose: str, once: str) -> Outcome:
     """Hands the rows of a table to a method, and lets out only what it releases (`Door.run`)."""
     plan = planned_run(asker, seen, method, table, spend)
-    what = plan.digest if not once else digest_once(plan.digest, once)
-    before = _released(asker, plan, what) if once else None
-    if before is not None:
-        return before
-    ledger, random = asker.ledger, asker.registry.random
+    if not once:
+        return _run(asker, seen, method, table, plan, purpose, plan.digest)
+    what = digest_once(plan.digest, once)
+    with asker.registry.flights.one((asker.who, what), limit=asker.time_limit):
+        before = _released(asker, plan, what)
+        if before is not None:
+            return before
+        try:
+            return _run(asker, seen, method, table, plan, purpose, what)
+        except LedgerError:
+            first = _released(asker, plan, what)
+            if first is None:
+                raise
+            return first  # another attempt under the same charge was first; its release is the one that leaves
+
+
+def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
+    random = asker.registry.random
     prepared = seen.snapshot.prepare(table)
     declaration, condition = _row_entry(seen, table).declaration, seen.view.rows.get(table)
     with ExitStack() as reading:
@@ -48,13 +61,7 @@ def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spe
         except KeyboardInterrupt:
             prepared.cancel()
             raise
-    try:
-        ledger.settle(reservation, blob, marked=random.marked)
-    except LedgerError:
-        first = _released(asker, plan, what) if once else None
-        if first is None:
-            raise
-        return first  # another attempt under the same charge was first; its release is the one that leaves
+    asker.ledger.settle(reservation, blob, marked=random.marked)
     return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
 
 

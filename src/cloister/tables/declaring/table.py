@@ -17,7 +17,8 @@ from cloister.tables.declaring.columns import Category, Domain
 from cloister.tables.declaring.during import DATED, During
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.engines.abilities import Abilities
-from cloister.tables.sourcing.sources import Source, recognise
+from cloister.tables.sourcing.source_factory import recognise
+from cloister.tables.sourcing.sources import Source
 
 _TERMS = ("unit", "max_rows", "population", "size", "version", "through", "during")
 """What is declared of a table besides its columns."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from cloister.tables.declaring.columns import Domain, Text
 from cloister.tables.declaring.identifier import Identifier
-from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
 from cloister.tables.engines.engine import (
@@ -40,11 +39,12 @@ from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.held import MOST_BYTES, Held, countable, wanted_columns
 from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.request import Aggregation, Groups
-from cloister.tables.engines.workspace import Workspace
+from cloister.tables.engines.workspace import ENCRYPTED_SCRATCH, Workspace, attach_scratch
 from cloister.tables.sourcing.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.relations.public import PublicCodes
 
 _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
@@ -164,8 +164,6 @@ class DuckDBPrepared(Prepared):
         self._folder = PrivateFolder(workspace.folder)
         self._common = {**_SAFE, **workspace.settings()}
         if table.source.is_encrypted:
-            from cloister.tables.sourcing.encrypted import ENCRYPTED_SCRATCH
-
             self._common |= ENCRYPTED_SCRATCH
         settings = {
             **self._common,
@@ -203,8 +201,6 @@ class DuckDBPrepared(Prepared):
         in_plain = source.is_large and not source.is_encrypted
         self._connection = without_progress_bar(duckdb.connect(str(file) if in_plain else ":memory:", config=settings))
         if source.is_large and source.is_encrypted:
-            from cloister.tables.sourcing.encrypted import attach_scratch
-
             attach_scratch(self._connection, file, _SCRATCH)
             place = f"{_SCRATCH}.{RELATION}"
         try:

@@ -20,7 +20,6 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.noise import Random
-from cloister.tables.declaring.table import PrivateTable, PublicTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, Declared, Layout, compile_aggregation, compile_rows
 from cloister.tables.engines.guard import guarded
@@ -32,6 +31,7 @@ from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import filled, holds_markers
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.table import PrivateTable, PublicTable
     from cloister.tables.relations.derived import Relation
     from cloister.tables.relations.public import PublicCodes
 
@@ -359,6 +359,7 @@ def engine_for(table: PrivateTable | PublicTable) -> Engine:
     """The engine that holds a table's source.
 
     >>> from cloister.tables import Integer
+    >>> from cloister.tables import PrivateTable
     >>> engine_for(PrivateTable({"age": [39]}, columns={"age": Integer(0, 120)})).name
     'duckdb'
     """
@@ -382,6 +383,7 @@ def prepare(
     can guess keep it secret. None draws a fresh one. It must not be shown to anyone who may ask questions.
 
     >>> from cloister.tables import Integer
+    >>> from cloister.tables import PrivateTable
     >>> with prepare(PrivateTable({"age": [39, 51, None, 400]}, columns={"age": Integer(0, 120)}), secret="0") as people:
     ...     people.aggregate(Aggregation(people)).values["rows"].tolist()
     [4]

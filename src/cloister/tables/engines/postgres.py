@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
-from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -31,6 +30,7 @@ from cloister.tables.sourcing.preparation import outside_sql, over_cap_sql, prep
 from cloister.tables.sourcing.sources import Source, check_names
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.relations.public import PublicCodes
 
 __all__ = ["PostgresEngine", "PostgresPrepared", "PostgresSource", "connect", "identifier"]

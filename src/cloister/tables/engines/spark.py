@@ -19,7 +19,6 @@ from urllib.parse import unquote
 from cloister.errors import EngineError
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.during import During
-from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -41,6 +40,7 @@ from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, P
 from cloister.tables.sourcing.sources import Kind, Source, check_names
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.engines.spark_connection import Kept
     from cloister.tables.relations.public import PublicCodes
 

@@ -8,12 +8,14 @@ declarations alone is refused before it is charged; what only the rows decide fa
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cloister.crypto import new_key
 from cloister.errors import EngineError, InvalidParameter, UnsupportedQuery
 
 _FORM = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt])i?b?", re.IGNORECASE)
@@ -26,6 +28,9 @@ _COPIES = 4
 """A method that is handed rows makes some copies of them."""
 _NUMBER = 64
 """Bytes of one noisy number on its way into an answer: exact, noised, stored, written."""
+
+ENCRYPTED_SCRATCH: dict[str, Any] = {"force_mbedtls_unsafe": "true", "temp_file_encryption": "true"}
+"""Settings of a DuckDB connection that may write rows of an encrypted source to disk for a while."""
 
 
 class MemoryExceeded(EngineError):
@@ -148,3 +153,10 @@ class Room:
             self._left -= size
             if self._left < 0:
                 raise memory_exceeded()
+
+
+def attach_scratch(connection: Any, path: Path, name: str) -> None:
+    """A new DuckDB database for prepared rows, encrypted under a random key that only this connection knows."""
+    key = base64.b64encode(new_key()).decode()
+    place = str(path).replace("'", "''")
+    connection.execute(f"ATTACH '{place}' AS {name} (ENCRYPTION_KEY $key, ENCRYPTION_CIPHER 'GCM')", {"key": key})

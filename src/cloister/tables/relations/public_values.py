@@ -20,7 +20,8 @@ from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, I
 from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_whole
-from cloister.tables.sourcing.sources import Source, recognise
+from cloister.tables.sourcing.source_factory import recognise
+from cloister.tables.sourcing.sources import Source
 
 _MOST_ROWS = 2_000_000
 _MOST_CATEGORIES = 100_000

@@ -18,7 +18,6 @@ files off the disk can read them by 2^64 trials.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import threading
@@ -27,15 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from cloister.crypto import CHUNK, EncryptedWriter, decrypted, new_key, salt_of
+from cloister.crypto import CHUNK, EncryptedWriter, decrypted, salt_of
 from cloister.errors import EngineError, UnsupportedQuery
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.workspace import Workspace
-from cloister.tables.sourcing.sources import FileSource, Source, check_names, recognise
-
-ENCRYPTED_SCRATCH: dict[str, Any] = {"force_mbedtls_unsafe": "true", "temp_file_encryption": "true"}
-"""Settings of a DuckDB connection that may write rows of an encrypted source to disk for a while."""
+from cloister.tables.sourcing.source_factory import recognise
+from cloister.tables.sourcing.sources import FileSource, Source, check_names
 
 ONLY_MEMORY: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -214,13 +211,6 @@ def write_encrypted(source: Any, path: str | Path, key: bytes, *, memory_limit: 
     finally:
         if not done:
             path.unlink(missing_ok=True)
-
-
-def attach_scratch(connection: Any, path: Path, name: str) -> None:
-    """A new DuckDB database for prepared rows, encrypted under a random key that only this connection knows."""
-    key = base64.b64encode(new_key()).decode()
-    place = str(path).replace("'", "''")
-    connection.execute(f"ATTACH '{place}' AS {name} (ENCRYPTION_KEY $key, ENCRYPTION_CIPHER 'GCM')", {"key": key})
 
 
 def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None) -> EncryptedRows:

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -300,64 +302,6 @@ class StreamSource(Source):
         return backend.con.sql(sql_of(self.table, "duckdb"))
 
 
-def recognise(source: Any) -> Source:
-    """The source behind what an owner wrote. A refusal carries nothing of the rows: no history, no frames that hold them.
-
-    >>> recognise({"age": [39, None], "name": ["Ann", "Bob"]}).schema
-    {'age': 'integer', 'name': 'text'}
-    """
-    if isinstance(source, Source):
-        return source
-    given = [source]
-    del source  # whoever prints the names in the frames of a refusal must not find the rows
-    return guarded("The source could not be read", lambda: _held(given.pop()), why="it failed when it was opened")
-
-
-def _held(source: Any) -> Source:
-    found = _recognised(source)
-    if not isinstance(source, str | Path):
-        found.origin = source
-    return found
-
-
-def _recognised(source: Any) -> Source:
-    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
-        from cloister.tables.engines.postgres import PostgresSource
-
-        return PostgresSource.from_url(source)
-    if isinstance(source, str) and source.startswith("sc://"):
-        from cloister.tables.engines.spark_connect import SparkConnectSource
-
-        return SparkConnectSource.from_url(source)
-    if isinstance(source, str | Path):
-        return _file(Path(source))
-    if isinstance(source, Mapping):
-        return _from_lists(source, "dictionary of lists")
-    module = type(source).__module__.partition(".")[0]
-    if module == "pyspark":
-        from cloister.tables.engines.spark import SparkSource
-
-        return SparkSource(source)
-    if module == "ibis":
-        return _from_ibis(source)
-    if hasattr(source, "__arrow_c_stream__"):
-        import arro3.core
-
-        frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
-        if frame is not None:
-            untyped = [name for name, dtype in source.dtypes.items() if str(dtype) == "object"] if module == "pandas" else []
-            return FrameSource(frame, f"{module} frame", untyped=untyped)
-        if module != "pandas":
-            raise _unreadable(f"The {module} frame")
-    if module == "pandas":
-        return _from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
-    raise InvalidDeclaration(
-        f"A source of type {type(source).__name__} is invalid",
-        why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
-        instead='cl.PrivateTable("people.csv", columns={…})',
-    )
-
-
 def kind_of_ibis(dtype: Any) -> Kind:
     """The kind of an Ibis type."""
     if dtype.is_uint64():
@@ -402,43 +346,28 @@ def _tables_below(table: Any) -> Iterator[str]:
             yield f"{backend.name} {place} {catalog}.{schema}.{each.name}".casefold()
 
 
-def _from_ibis(table: Any) -> Source:
-    backend = tried(table.get_backend, Exception)
-    if backend is None:
-        raise InvalidDeclaration("The Ibis table is invalid", why="it belongs to no backend", instead="backend.table('people')")
-    if backend.name == "postgres":
-        from cloister.tables.engines.postgres import PostgresSource
+@cache
+def _database(process: int) -> Any:
+    """A database in memory in which frames are described, opened once by each process: to open one takes sixteen times as long
+    as to describe a frame, and a child that was forked has none of its threads. A frame is seen by its own cursor alone, until
+    that closes.
+    """
+    import duckdb
 
-        return PostgresSource.from_ibis(table, backend)
-    if backend.name == "pyspark":
-        from cloister.tables.engines.spark import SparkSource
-
-        return SparkSource.from_ibis(table, backend)
-    return StreamSource(table)
-
-
-def _file(path: Path) -> Source:
-    if not path.is_file():
-        raise InvalidDeclaration(
-            "The source is invalid", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
-        )
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".parquet", ".pq"):
-        return ParquetSource(path.resolve())
-    if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
-        return CsvSource(path.resolve())
-    raise InvalidDeclaration(
-        "The source is invalid", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
-    )
+    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1})
 
 
 def _described(source: Source, what: str) -> dict[str, Kind]:
     import duckdb
 
-    with without_progress_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+    if isinstance(source, FrameSource):
+        opened = _database(os.getpid()).cursor()
+    else:  # of a file nothing is kept
+        opened = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
+    with without_progress_bar(opened) as connection:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
-        raise _unreadable(what)
+        raise unreadable(what)
     schema = {name: _kind_of_duckdb(kind) for name, kind, *_ in rows}
     check_names([name for name, *_ in rows])
     return schema
@@ -468,7 +397,8 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def _from_lists(source: Mapping[Any, Any], what: str) -> Source:
+def from_lists(source: Mapping[Any, Any], what: str) -> Source:
+    """The source of columns as lists or arrays."""
     import arro3.core
 
     check_names(list(source))
@@ -599,5 +529,6 @@ def _quoted(text: str) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _unreadable(what: str) -> Exception:
+def unreadable(what: str) -> Exception:
+    """The refusal of a source that no engine reads."""
     return EngineError(f"{what} could not be read", why="the engine refused it", instead=_OTHER_PROGRAM)

@@ -20,8 +20,6 @@ from cloister.hub.services.access.names import Names, names_in
 from cloister.hub.services.access.sentences import members_text
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import UnreadableView, unreadable_views
-from cloister.hub.work.checking import allowed, allowed_together, check, check_together, context_of, refusal_of
-from cloister.hub.work.facts import Facts, data_set_object, facts_of, known_generation, project_account, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,33 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
-    "Facts",
     "Names",
     "Typed",
     "UnreadableView",
     "algorithms_of",
-    "allowed",
-    "allowed_together",
-    "check",
-    "check_together",
-    "context_of",
     "contradicted",
-    "data_set_object",
-    "facts_of",
     "grant",
-    "known_generation",
     "members_text",
     "named_algorithm",
     "names_in",
-    "project_account",
-    "refusal_of",
     "revoke",
     "say",
     "spoken",
     "thread",
     "under",
     "unreadable_views",
-    "who_of",
 ]
 
 register_actions(

@@ -13,7 +13,6 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions, write_policy
 from cloister.hub.records.policies import parts_of, policies_in_row
-from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
 from cloister.hub.services.access.drafts import last_day
 from cloister.hub.services.access.names import names_in
@@ -23,6 +22,7 @@ from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import unreadable_views
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.policy import Decision, Object, whom, words
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.access.drafts import grantable
-from cloister.hub.services.accounts import caller_for
+from cloister.hub.work.callers import caller_for
 from cloister.hub.work.checking import allowed, context_of
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from cloister.hub.database import Database, sqlite_address
 from cloister.hub.policy import (
     Context,
     Decision,
@@ -37,12 +38,13 @@ from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.requests import state_of
 from cloister.hub.services.access.sentences import GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.web.languages import N_
-from cloister.hub.work.facts import Facts
+from cloister.hub.work.facts import Facts, read_facts
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
+    from cloister.hub.settings import Settings
 
 
 Gettext = Callable[[str], str]
@@ -323,3 +325,18 @@ def _meant(grant: GrantFacts, roles: frozenset[str], now: datetime, institutions
                 attributes=members.attributes,
                 second_factor=True,
             )
+
+
+def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
+    """The grants, rules and policies of a hub that can't be read; none of one that was never opened. Nothing is written, and its
+    services are to be known already: what one of them lets people do is an action that grants name.
+    """
+    elsewhere = settings.database.startswith("postgresql://")
+    if not elsewhere and (settings.database or not settings.path("hub.db").is_file()):
+        return []
+    database = Database(settings.database if elsewhere else sqlite_address(settings.path("hub.db")))
+    try:
+        with database.reading() as db:
+            return unreadable_views(db, read_facts(db))
+    finally:
+        database.close()

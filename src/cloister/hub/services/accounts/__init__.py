@@ -21,21 +21,16 @@ from cloister.hub.services.accounts.parts import opened
 from cloister.hub.services.accounts.people import add_person, roles_of, set_roles
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import make_token
-from cloister.hub.work.callers import caller_again, caller_for, caller_of_token, must_have_second_factor
 
 __all__ = [
     "SERVICE",
     "add_person",
-    "caller_again",
-    "caller_for",
-    "caller_of_token",
     "cookie_name",
     "first_link",
     "identify",
     "invite",
     "login_link",
     "make_token",
-    "must_have_second_factor",
     "roles_of",
     "set_roles",
 ]

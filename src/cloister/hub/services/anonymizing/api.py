@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
-from fastapi import APIRouter, Body
-from pydantic import TypeAdapter
-from starlette.responses import Response
+from fastapi import APIRouter
+from pydantic import BaseModel
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
@@ -15,56 +14,39 @@ from cloister.hub.releases.api import kind_api
 from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.anonymizing.order import Anonymizing, Releasing
 from cloister.hub.services.anonymizing.reading import seen_trial
-from cloister.hub.services.anonymizing.releasing import ANONYMISING, check_release
-from cloister.hub.services.anonymizing.shapes import (
-    Anonymized,
-    AnonymizedPage,
-    JobOfTable,
-    Tried,
-    line_of,
-    tried_of,
-)
-from cloister.hub.services.anonymizing.tables import TABLE
+from cloister.hub.services.anonymizing.releasing import ANONYMISING
+from cloister.hub.services.anonymizing.tables import TABLE, Anonymized, AnonymizedLine
 from cloister.hub.services.anonymizing.trying import TRY
-from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
-from cloister.hub.work.orders import submit_order
-from cloister.hub.work.submitting import accepted
+from cloister.hub.web.routing import Number
+from cloister.hub.work.ordering import order_api
 
-_OWNER = [TICKED, needs(ACTION), WRITTEN]
+
+class Tried(BaseModel):
+    """What a trial found: exact, for the owner's eyes."""
+
+    id: str
+    table: str
+    version: int
+    """Of the data set, of which the numbers are."""
+    newest: int
+    """The version that the data set has now: a release reads that one."""
+    before: dict[str, Any]
+    """How easily people are found in the rows as they are."""
+    points: list[dict[str, Any]]
+    """For each k, what would be published; and other levels for the k that was asked for."""
+    trees: dict[str, Any]
+    refused: dict[str, Any] | None
+    """Why nothing meets what was asked for, and what would do."""
 
 
 def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
-    _ordering(router)
-    router.include_router(
-        kind_api(
-            TABLE,
-            AnonymizedPage,
-            Anonymized,
-            line_of,
-            names=("tables", "table", "download"),
-            nouns=("anonymised tables", "an anonymised table"),
-            forms=("csv", "parquet"),
-        )
-    )
-    return router
-
-
-def _ordering(router: APIRouter) -> None:
-    @router.post(
-        "/anonymised/trials",
-        dependencies=_OWNER,
-        summary="Try settings of an anonymised table",
-        response_description="The job that tries them",
-        status_code=202,
-        response_model=JobOfTable,
-    )
-    def attempt(hub: HubDep, caller: CallerDep, wanted: Annotated[Anonymizing, Body()], key: IdempotencyKey = "") -> Response:
-        """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
-        told = TypeAdapter(Anonymizing).dump_json(wanted, exclude={"name", "title"})
-        request = b"anonymised Anonymizing\n" + told
-        return accepted(submit_order(hub, caller, ANONYMISING, key, request, wanted, job=TRY.kind))
+    trying: dict[str, Any] = {"mark": "anonymised Anonymizing", "job": TRY.kind, "without": frozenset({"name", "title"})}
+    tried, released = ("Try settings of an anonymised table",), ("Release an anonymised table",)
+    router.include_router(order_api(ANONYMISING, Anonymizing, "/anonymised/trials", summaries=tried, **trying))
+    mark = "anonymised Releasing"
+    router.include_router(order_api(ANONYMISING, Releasing, "/anonymised", summaries=released, mark=mark))
 
     @router.get(
         "/anonymised/trials/{number}",
@@ -75,18 +57,11 @@ def _ordering(router: APIRouter) -> None:
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
         """What was found, for its owner."""
         with hub.database.reading() as db:
-            return tried_of(*seen_trial(hub, db, caller, number))
+            row, found = seen_trial(hub, db, caller, number)
+        told = {name: each for name, each in found.items() if name in Tried.model_fields}
+        return Tried(id=row.id, table=str(row.order["table"]), **told)
 
-    @router.post(
-        "/anonymised",
-        dependencies=_OWNER,
-        summary="Release an anonymised table",
-        response_description="The job that releases it",
-        status_code=202,
-        response_model=JobOfTable,
-    )
-    def release(hub: HubDep, caller: CallerDep, wanted: Annotated[Releasing, Body()], key: IdempotencyKey = "") -> Response:
-        """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
-        request = b"anonymised Releasing\n" + TypeAdapter(Releasing).dump_json(wanted)
-        order = check_release(wanted, understood=wanted.understood)
-        return accepted(submit_order(hub, caller, ANONYMISING, key, request, order))
+    names, nouns = ("tables", "table", "download"), ("anonymised tables", "an anonymised table")
+    forms = ("csv", "parquet")
+    router.include_router(kind_api(TABLE, AnonymizedLine, Anonymized, names=names, nouns=nouns, forms=forms))
+    return router

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
+from cloister.errors import MissingDependency
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import data_set_object, facts_of
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.catalogue import live_of, owned
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
+from cloister.hub.work.facts import data_set_object, facts_of
+from cloister.hub.work.one_table import private_table
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable
 
@@ -58,14 +59,7 @@ class _Parts:
     def touches(self, session: Session) -> Touched:
         from cloister.anonymize.from_tables import check_one_row_each
 
-        table = private_table(session, self._name)
-        for name in self._order.parts:
-            if name not in table.columns:
-                raise UnknownColumn(
-                    f"The column {name[:200]!r} is unknown",
-                    why="the data set declares none of that name",
-                    instead="one of its columns",
-                )
+        table = private_table(session, self._name, self._order.parts, WORDS.invalid)
         check_one_row_each(self._name, table)
         order = self._order.settled(table)
         order.anonymizer()  # refuses hierarchies that contradict themselves
@@ -100,17 +94,7 @@ def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> Private
     """The declared table of one's own data set."""
     _installed()
     row = owned(hub, db, caller, name)
-    return private_table(live_of(hub).session(db, caller.email, tables=[row.name]), row.name)
-
-
-def private_table(session: Session, name: str) -> PrivateTable:
-    """A table in which somebody is to be hidden."""
-    table = session.tables.get(name)
-    if not isinstance(table, PrivateTable):
-        raise InvalidParameter(
-            "The table is invalid", why="the data set is public or not open: nothing needs hiding", instead="a private data set"
-        )
-    return table
+    return private_table(live_of(hub).session(db, caller.email, tables=[row.name]), row.name, (), WORDS.invalid)
 
 
 def _installed() -> None:

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
-from cloister.hub.labels import check_purpose
+from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.services.anonymizing.modelling import check_models, check_number, models_of
 from cloister.hub.services.catalogue import plain_word
-from cloister.printable import is_text
 from cloister.privacy.rational import exact
 from cloister.stored import Stored
 
@@ -106,12 +105,7 @@ class Anonymizing:
         check_models(self, self.columns("sensitive"), self.hierarchies)
         if any(len(text) > _LONGEST for text in self.hierarchies.values()):
             raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
-        if self.title and not is_text(self.title):
-            raise InvalidParameter(
-                "The title is invalid",
-                why="it must be a line of at most 200 characters",
-                instead="Patients, 5-anonymous",
-            )
+        check_title(self.title)
         check_purpose(self.purpose)
         if self.name and not plain_word(self.name):
             raise InvalidParameter(
@@ -186,6 +180,21 @@ class Releasing(Anonymizing):
     title: _Name
     understood: bool
     """That it is not differentially private, and that the population's spending reads unbounded from then on."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.understood:
+            raise InvalidParameter(
+                "The release is invalid",
+                why="it is not differentially private; from then on the population's spending reads “not covered by the budget”",
+                instead="tick the confirmation box",
+            )
+        if not self.name or not self.title:
+            raise InvalidParameter(
+                "The release is invalid",
+                why="the data set that it becomes has no name or no title",
+                instead="patients_public",
+            )
 
 
 ORDER = Stored(

@@ -1,51 +1,38 @@
-"""The pages: what each column is, a trial for the owner's eyes, the release, what was released."""
+"""The pages: what each column is, a trial for the owner's eyes, the release."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
-from cloister.hub.releases.reading import attachment, file_of
+from cloister.hub.releases.reading import attachment
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
-from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
-from cloister.hub.services.anonymizing.releasing import ANONYMISING, RELEASE, check_release
+from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.showing import chosen, order_page, order_typed, trial_page
-from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import request_language
 from cloister.hub.web.routing import TICKED, Number
-from cloister.hub.work.orders import submit_order
-from cloister.stored import canonical
+from cloister.hub.work.ordering import submit_form
 
-if TYPE_CHECKING:
-    from cloister.hub.caller import Caller
-    from cloister.hub.hub import Hub
-
-_OWNER, _DOWNLOAD = [needs(ACTION)], [needs("release.download")]
+_OWNER = [needs(ACTION)]
 
 
 def pages() -> APIRouter:
     """The routes."""
     router = APIRouter()
-    _ordering(router)
-    _trying(router)
-    _reading(router)
-    return router
 
-
-def _ordering(router: APIRouter) -> None:
     @router.get("/anonymise", dependencies=_OWNER)
     def start(
         request: Request,
@@ -72,8 +59,6 @@ def _ordering(router: APIRouter) -> None:
             row, found = seen_trial(hub, db, caller, number)
         return order_page(request, hub, caller, form=form, trial=row, found=found)
 
-
-def _trying(router: APIRouter) -> None:
     @router.post("/anonymise/trials", dependencies=[TICKED, *_OWNER])
     def attempt(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """A trial: to the page of its job."""
@@ -81,7 +66,7 @@ def _trying(router: APIRouter) -> None:
             with hub.database.reading() as db:
                 table = open_for_anonymising(hub, db, caller, form.text("table", most=63))
             order = order_typed(form, list(table.columns))
-            job = _submitted(hub, caller, form, order, release=False)
+            job = submit_form(hub, caller, ANONYMISING, form, order, (False, order), "/anonymise", job=TRY.kind)
         except CloisterError as error:
             return order_page(request, hub, caller, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
@@ -109,30 +94,9 @@ def _trying(router: APIRouter) -> None:
             row, found = seen_trial(hub, db, caller, form.text("trial", most=32))
         try:
             order = chosen(form, order_of(row, found), found["points"])
-            job = _submitted(hub, caller, form, check_release(order, understood=form.flag("understood")), release=True)
+            job = submit_form(hub, caller, ANONYMISING, form, order, (True, order), "/anonymise")
         except CloisterError as error:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
-
-def _submitted(hub: Hub, caller: Caller, form: Form, order: Anonymizing, *, release: bool) -> str:
-    """The id of the job; a form that is sent twice makes one."""
-    key = form.text("key", most=60)
-    if not key:
-        raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
-    request, job = canonical((release, order), {Anonymizing: ORDER}).encode(), (RELEASE if release else TRY).kind
-    return submit_order(hub, caller, ANONYMISING, f"form {key}", request, order, job=job)
-
-
-def _reading(router: APIRouter) -> None:
-    @router.get("/anonymised/{number}/download", dependencies=_DOWNLOAD)
-    def download(
-        hub: HubDep, caller: CallerDep, number: Number, form: Annotated[Literal["csv", "parquet"], Query()] = "csv"
-    ) -> Response:
-        """The rows as CSV or as Parquet."""
-        return file_of(hub, caller, number, form, kind=TABLE.name)
-
-    @router.get("/anonymised/{number}/{paper}", dependencies=_DOWNLOAD)
-    def paper(request: Request, hub: HubDep, caller: CallerDep, number: Number, paper: str) -> Response:
-        """The report or the certificate: a page that stands alone, to print and to sign."""
-        return file_of(hub, caller, number, paper, kind=TABLE.name, language=request_language(request))
+    return router

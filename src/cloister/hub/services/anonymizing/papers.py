@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import unescape
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ def words_in(language: Language) -> Callable[[str], str]:
     >>> words_in(language_of("zh_CN"))("5-anonymity"), words_in(language_of("en"))("5-anonymity")
     ('5-匿名', '5-anonymity')
     """
-    return _Words(language.code).told if language.messages else str
+    return partial(_told, language.code) if language.messages else str
 
 
 def _piece(text: str, words: Callable[[str], str]) -> str:
@@ -79,31 +79,25 @@ class _Shape(NamedTuple):
         return {**found, self.places[-1]: text[at:end]} if at < end else None
 
 
-class _Words:
-    def __init__(self, code: str) -> None:
-        self._code = code
-
-    def told(self, text: str) -> str:
-        return self._told(text, 0)
-
-    def _told(self, text: str, depth: int) -> str:
-        whole, shapes, nested = _known(self._code)
-        if text in whole:
-            return whole[text]
-        if depth > _DEEPEST or len(text) > 2000:
-            return text
-        for shape in (*shapes, *(nested if depth else ())):
-            found = shape.values_in(text)
-            if found is not None:
-                values = {place: self._value(place, value, depth + 1) for place, value in found.items()}
-                return _PLACE.sub(lambda place, values=values: values.get(place[1], place[0]), shape.said)  # type: ignore[misc]
+def _told(code: str, text: str, depth: int = 0) -> str:
+    whole, shapes, nested = _known(code)
+    if text in whole:
+        return whole[text]
+    if depth > _DEEPEST or len(text) > 2000:
         return text
+    for shape in (*shapes, *(nested if depth else ())):
+        found = shape.values_in(text)
+        if found is not None:
+            values = {place: _value(code, place, value, depth + 1) for place, value in found.items()}
+            return _PLACE.sub(lambda place, values=values: values.get(place[1], place[0]), shape.said)  # type: ignore[misc]
+    return text
 
-    def _value(self, place: str, value: str, depth: int) -> str:
-        steps = value.split(", ")
-        if place == "steps" and set(steps) <= set(STEPS):
-            return "、".join(language_of(self._code).pgettext(place, step) for step in steps)
-        return self._told(value, depth)
+
+def _value(code: str, place: str, value: str, depth: int) -> str:
+    steps = value.split(", ")
+    if place == "steps" and set(steps) <= set(STEPS):
+        return "、".join(language_of(code).pgettext(place, step) for step in steps)
+    return _told(code, value, depth)
 
 
 @lru_cache(maxsize=8)

@@ -123,20 +123,5 @@ def _data_set(found: AuthorisedTable, published: Published) -> NewDataSet:
     return NewDataSet(name=order.name, about=about, rows=body.getvalue(), columns=published.table.columns)
 
 
-def check_release(order: Anonymizing, *, understood: bool) -> Anonymizing:
-    """An order of a release. Who orders it has to say that they know what it means for the budget."""
-    if not understood:
-        raise InvalidParameter(
-            "The release is invalid",
-            why="it is not differentially private; from then on the population's spending reads “not covered by the budget”",
-            instead="tick the confirmation box",
-        )
-    if not order.name or not order.title:
-        raise InvalidParameter(
-            "The release is invalid", why="the data set that it becomes has no name or no title", instead="patients_public"
-        )
-    return order
-
-
 ANONYMISING = _Anonymising()
 RELEASE = job_of(ANONYMISING)

@@ -7,7 +7,6 @@ what each column is, and what must hold. Of the second: which choice of a trial 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -19,7 +18,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.anonymizing.authorised import open_for_anonymising
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
-from cloister.hub.services.anonymizing.order import METRICS, ORDER, SEARCHES, Anonymizing
+from cloister.hub.services.anonymizing.order import METRICS, ORDER, SEARCHES, Anonymizing, Releasing
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
 from cloister.hub.services.anonymizing.reading import order_of
@@ -90,19 +89,16 @@ def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
     return found | {columns[int(which)]: text.replace("\r\n", "\n").strip()}
 
 
-def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Anonymizing:
-    """The order of a trial, with the choice that was made among its points, and what it is to be called."""
+def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Releasing:
+    """The release of what a trial was asked for, with the choice that was made among its points, and what it is to be called."""
     which = form.text("choice", most=6)
     if not which.isascii() or not which.isdigit() or int(which) >= len(points) or "why" in points[int(which)]:
         raise InvalidParameter("The release is invalid", why="no table was chosen", instead="one of those that were compared")
     point = points[int(which)]
-    return replace(
-        ORDER.made({name: value for name, value in order.items() if name in ORDER.attributes}),
-        k=int(point["k"]),
-        levels=dict(point["levels"] or {}),
-        title=form.text("title", most=2000),
-        name=form.text("name", most=2000),
-    )
+    told = ORDER.given({name: value for name, value in order.items() if name in ORDER.attributes})
+    told |= {"k": int(point["k"]), "levels": dict(point["levels"] or {})}
+    named = {name: form.text(name, most=2000) for name in ("title", "name")}
+    return Releasing(**told | named, understood=form.flag("understood"))
 
 
 def values_typed(order: Mapping[str, Any]) -> dict[str, str]:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.shapes import Line
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import csv_of, parquet_of, source_of_table
-from cloister.hub.services.anonymizing.shapes import told_of
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+
+
+class AnonymizedLine(Line):
+    """A released table, in a list."""
+
+    table: str
+    data_set: str
+    """The id of the data set that its rows became."""
+
+
+class Anonymized(AnonymizedLine):
+    """A released table with its report and its certificate."""
+
+    report: dict[str, Any]
+    certificate: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what is kept of it besides."""
+        papers = json.loads(row.body)
+        return super().of(row, report=papers["report"], certificate=papers["certificate"], **more)
 
 
 def _shown(view: View) -> dict[str, Any]:
@@ -52,7 +76,7 @@ TABLE = ReleaseKind(
     list_template="anonymizing/tables.html",
     template="anonymizing/table.html",
     shown=_shown,
-    told=lambda view: told_of(view.row).model_dump_json().encode(),
+    told=lambda view: Anonymized.of(view.row).model_dump_json().encode(),
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=lambda view: _rows(view, "csv")),
         "parquet": FileKind(media_type="application/vnd.apache.parquet", make=lambda view: _rows(view, "parquet")),

@@ -4,7 +4,7 @@
   wants to what leaves, at once or as a job; `preview.py`: what is known before; `watching.py`: profiles, looked at after.
 - `answers.py`: answers as a kind of release (`hub/releases`), their titles and files; `charts.py`, `showing.py`: their
   pages; `saved.py`: queries that are kept.
-- `api.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
+- `api.py`, `shapes.py`, `pages.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
 """

@@ -18,19 +18,22 @@ from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
+from cloister.hub.service import JobType
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
-from cloister.hub.services.asking.keeping import Keeping, Kept, group_commit, keep
+from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
+from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.services.trail import act_of, question_details
+from cloister.hub.web.languages import N_
+from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working
-from cloister.hub.work.held import decided, steadily
+from cloister.hub.work.held import steadily
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import present
 from cloister.hub.work.refusals import note_refusal
-from cloister.hub.work.submitting import telling
+from cloister.hub.work.submitting import store_job, telling
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -121,7 +124,7 @@ def _way(
 
     paid: dict[str, str] = {}
     try:
-        with group_commit(hub):
+        with rush_of(hub).one():
             with working(hub, caller):
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
@@ -206,7 +209,36 @@ def _refused(hub: Hub, caller: Caller, wish: QuestionRequest, error: Exception, 
 
 LONG = 600.0
 """Seconds: a page waits for an answer whose limit of time, by its plan, is at most this; longer ones become jobs."""
-_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}
+_STAGES = {
+    N_("preparing the tables"): 0.1,
+    N_("reserving the cost"): 0.2,
+    N_("asking the engine"): 0.3,
+    N_("settling the charge"): 0.9,
+}
+
+
+def ask_once(
+    hub: Hub,
+    caller: Caller,
+    key: str,
+    request: bytes,
+    asking: Callable[[Beside | None], Sequence[Answered]],
+    told: Callable[[Sequence[Answered]], bytes],
+    *,
+    later: Callable[[], QuestionRequest | None] = lambda: None,
+    **how: Any,
+) -> tuple[int, bytes]:
+    """What `told` says of the answers, once under a key: it is stored in the transaction that keeps them. With a question for
+    `later`, the job that will answer it."""
+
+    def work(claim: Claim) -> tuple[int, bytes]:
+        wish = later()
+        if wish is not None:
+            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
+        kept = asking((lambda db, kept: claim.store(db, 201, told(kept))) if key else None)
+        return 201, told(kept)
+
+    return once(hub, caller, key, request, work, **how)
 
 
 def ask_later(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest) -> str:
@@ -223,19 +255,14 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
 
     tell = telling(progress, _STAGES, free=("preparing the tables", "reserving the cost"))
 
-    def work(claim: Claim) -> tuple[int, bytes]:
-        def beside(db: Db, kept: list[Answered]) -> None:
-            claim.store(db, 201, _told(kept[0].id))
-
-        answered = ask(hub, caller, wish, progress=tell, beside=beside)  # type: ignore[arg-type]
-        return 201, _told(answered.id)
-
-    _, told = once(
+    key, request = f"{OWN_KEYS}job {progress.job}", json.dumps(dict(payload), sort_keys=True).encode()
+    _, told = ask_once(
         hub,
         caller,
-        f"{OWN_KEYS}job {progress.job}",
-        json.dumps(dict(payload), sort_keys=True).encode(),
-        work,
+        key,
+        request,
+        lambda beside: [ask(hub, caller, wish, progress=tell, beside=beside)],
+        told_by_id,
         alone=True,
         own=True,
     )
@@ -243,8 +270,9 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     return {"release": number, "href": page_of(number, wish.confidence)}
 
 
-def _told(number: str) -> bytes:
-    return json.dumps({"release": number}).encode()
+def told_by_id(kept: Sequence[Answered]) -> bytes:
+    """Of an answer, where it is kept."""
+    return json.dumps({"release": kept[0].id}).encode()
 
 
 QUESTION = JobType(kind="question", title="Query", run=_run)

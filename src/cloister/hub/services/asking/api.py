@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, kind_of
 from cloister.hub.releases.reading import read_release, seen_release
 from cloister.hub.service import Direct
-from cloister.hub.services.asking.answering import Answered, Beside, ask_later, ask_together
+from cloister.hub.services.asking.answering import Answered, Beside, ask_once, ask_together
 from cloister.hub.services.asking.answering import ask as answered_to
 from cloister.hub.services.asking.answering import stored as stored_answer
 from cloister.hub.services.asking.answers import unpacked
@@ -45,13 +45,7 @@ from cloister.hub.services.asking.shapes import (
 )
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, IdempotencyKey, Number
-from cloister.hub.work.idempotency import Claim, once
-from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
 
 _LONGEST_WORD = 200
 _Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]
@@ -93,14 +87,12 @@ def _asking(router: APIRouter) -> None:
     )
     def workload(hub: HubDep, caller: CallerDep, questions: Questions, key: IdempotencyKey = "") -> Response:
         """The private answers to several questions under one charge: what they share is measured once, and they agree."""
+        request, again = _request("workload", questions), _again(hub, caller)
 
-        def work(claim: Claim) -> tuple[int, bytes]:
-            def beside(db: Db, kept: Sequence[Answered]) -> None:
-                claim.store(db, 201, _bodies(kept))
+        def asking(beside: Beside | None) -> Sequence[Answered]:
+            return ask_together(hub, caller, questions.wish(), beside=beside)
 
-            return 201, _bodies(ask_together(hub, caller, questions.wish(), beside=beside))
-
-        status, body = once(hub, caller, key, _request("workload", questions), work, again=_again(hub, caller))
+        status, body = ask_once(hub, caller, key, request, asking, _bodies, again=again)
         return Response(body, status, media_type=_JSON)
 
     @router.post(
@@ -120,15 +112,16 @@ def _asking(router: APIRouter) -> None:
 
 def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: bool = False) -> Response:
     wish = question.wish()
-
-    def work(claim: Claim) -> tuple[int, bytes]:
-        if later:
-            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
-        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201, wish.confidence) if key else None)
-        return 201, _body(answered, wish.confidence)
-
-    asked = _request("questions", question, "later" if later else "") if key else b""
-    status, body = once(hub, caller, key, asked, work, again=_again(hub, caller))
+    status, body = ask_once(
+        hub,
+        caller,
+        key,
+        _request("questions", question, "later" if later else "") if key else b"",
+        lambda beside: [answered_to(hub, caller, wish, beside=beside)],
+        lambda kept: _body(kept[0], wish.confidence),
+        later=lambda: wish if later else None,
+        again=_again(hub, caller),
+    )
     headers = {}
     if status == 202:
         headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": _LATER}
@@ -251,13 +244,6 @@ def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:
                 seen_release(hub, db, reader, each["id"])
 
     return check
-
-
-def _storing(claim: Claim, status: int, confidence: float) -> Beside:
-    def beside(db: Db, kept: Sequence[Answered]) -> None:
-        claim.store(db, status, _body(kept[0], confidence))
-
-    return beside
 
 
 def _body(answered: Answered, confidence: float = 0.95) -> bytes:

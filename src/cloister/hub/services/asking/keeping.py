@@ -15,7 +15,6 @@ the work of a transaction. A question that takes longer than a moment is nobody'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -90,7 +89,7 @@ class _Keeper:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.group: GroupCommit[Keeping] = GroupCommit(self._run)
-        self.group.coming = arriving_commits(hub)
+        self.group.coming = rush_of(hub).coming
 
     def _run(self, batch: list[Entry[Keeping]]) -> None:
         """All in one transaction; or, where that fails, each in its own."""
@@ -153,17 +152,8 @@ class _Keeper:
 _GROUP = "asking rush"
 
 
-def arriving_commits(hub: Hub) -> Callable[[], int]:
-    """How many there are of this process."""
-    return _of(hub).coming
-
-
-def group_commit(hub: Hub) -> AbstractContextManager[None]:
-    """While a question is answered."""
-    return _of(hub).one()
-
-
-def _of(hub: Hub) -> Rush:
+def rush_of(hub: Hub) -> Rush:
+    """How many questions of this process are being answered (`coming`); while `one` is, it counts."""
     rush: Rush | None = hub.parts.get(_GROUP)
     if rush is None:
         rush = hub.parts.setdefault(_GROUP, Rush())

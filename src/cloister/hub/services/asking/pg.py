@@ -14,19 +14,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloister.crypto import server_context
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, UnsupportedQuery
 from cloister.hub.guard import check_action
-from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
+from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer, PostgresFront, Tables, shape_of
 from cloister.hub.problems import Missing, Unauthenticated
-from cloister.hub.services.access import facts_of, named_algorithm
-from cloister.hub.services.accounts import caller_of_token
+from cloister.hub.releases.reading import read_release
+from cloister.hub.releases.tables import answer_in, table_in, tables_of
+from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest
+from cloister.hub.work.callers import caller_of_token
+from cloister.hub.work.facts import facts_of
 from cloister.hub.work.offers import offers
 from cloister.session import Release
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.access import Facts
+    from cloister.hub.work.facts import Facts
 
 _LOG = logging.getLogger("cloister.hub.pg")
 _PART = "pg front"
@@ -78,11 +81,15 @@ class HubSession:
         caller = self._may("question.explain")
         with self._hub.database.reading() as db:
             under = algorithms_to_ask_under(self._hub, db, caller)
-            return {each.which.name: each.table for each in offers(self._hub, db, caller, "question.explain", under=under)}
+            found = [*tables_of(self._hub, db, caller), *offers(self._hub, db, caller, "question.explain", under=under)]
+            return {each.which.name: each.table for each in found}
 
     def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have, from the plan alone: spends nothing."""
         caller = self._may("question.explain")
+        free = self._free(caller, sql, how, logged=False)
+        if free is not None:
+            return [AnswerColumn(name, series.kind, False) for name, series in free.table.columns.items()]
         with self._hub.database.reading() as db:
             wish = self._wish(db, caller, sql, how)
             found = ready(self._hub, db, caller, wish, "question.explain")
@@ -93,20 +100,28 @@ class HubSession:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
         with self._ticked():
             caller = self._may("question.explain")
+            self._check_charged(caller, sql)
             paid = "" if how.within is not None else how.spend or _EXAMPLE
             return explain(self._hub, caller, replace(self._wished(caller, sql, how), spend=paid, within=how.within))
 
-    def ask(self, sql: str, how: Asking) -> Release:
+    def ask(self, sql: str, how: Asking) -> Release | FreeAnswer:
         """The private answer, charged, kept and written down."""
         with self._ticked():
             caller = self._may("question.ask")
+            free = self._free(caller, sql, how)
+            if free is not None:
+                return free
             wish = replace(self._wished(caller, sql, how), spend=how.spend or "", within=how.within, fresh=how.fresh)
             return ask(self._hub, caller, wish).release
 
-    def repeat(self, sql: str, how: Asking) -> Release | None:
-        """An answer that was paid for and that this person may see again; None where there is none."""
+    def repeat(self, sql: str, how: Asking) -> Release | FreeAnswer | None:
+        """An answer that was paid for and that this person may see again, or one of a released table, which costs nothing; None
+        where there is none."""
         with self._ticked():
             caller = self._may("question.ask")
+            free = self._free(caller, sql, how)
+            if free is not None:
+                return free
             wish = self._wished(caller, sql, how)
             try:
                 return stored(self._hub, caller, wish).release
@@ -117,10 +132,27 @@ class HubSession:
         """Refuse who could not ask this any more, as of now."""
         caller = self._may("question.ask")
         with self._hub.database.reading() as db:
-            ready(self._hub, db, caller, self._wish(db, caller, sql, how), "question.ask", charges=False)
+            table = table_in(self._hub, db, caller, sql)
+            if table is None:
+                ready(self._hub, db, caller, self._wish(db, caller, sql, how), "question.ask", charges=False)
+            else:
+                read_release(self._hub, db, caller, table.row.id)
 
     def close(self) -> None:
         """Nothing is held for one person."""
+
+    def _free(self, caller: Caller, sql: str, how: Asking, *, logged: bool = True) -> FreeAnswer | None:
+        """The answer of a released table; None where the query names none."""
+        how_asked: dict[str, Any] = {"confidence": how.confidence, "dialect": _DIALECT, "program": True, "logged": logged}
+        found = answer_in(self._hub, caller, sql, **how_asked)
+        return None if found is None else FreeAnswer(found[1].table, found[1].notes)
+
+    def _check_charged(self, caller: Caller, sql: str) -> None:
+        with self._hub.database.reading() as db:
+            if table_in(self._hub, db, caller, sql) is not None:
+                raise UnsupportedQuery(
+                    "EXPLAIN is not supported here", why="a synthetic table answers at no cost", instead="the SELECT by itself"
+                )
 
     def _wished(self, caller: Caller, sql: str, how: Asking) -> QuestionRequest:
         with self._hub.database.reading() as db:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Decision
-from cloister.hub.services.access import check_together, facts_of
 from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import Left, account_of, left_of, money_of
+from cloister.hub.work.checking import check_together
 from cloister.hub.work.concurrency import looking
+from cloister.hub.work.facts import facts_of
 from cloister.session import Affordable, Plan, Release
 
 if TYPE_CHECKING:

@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.releases.frames import Series
+
+if TYPE_CHECKING:
+    from cloister.hub.releases.kinds import TableAnswer
 
 MOST_ROWS = 500
 _LAW = re.compile(r"(DiscreteLaplace|DiscreteGaussian) of scale ((?:[0-9][0-9.,e+-]*)?[0-9])")
@@ -19,11 +22,15 @@ _LAW = re.compile(r"(DiscreteLaplace|DiscreteGaussian) of scale ((?:[0-9][0-9.,e
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One value; `margin` is None for a key, and NaN where nothing is known."""
+    """One value; `margin` is None for a key, and NaN where nothing is known. What a released table answers has an interval
+    instead, and says how sure that is."""
 
     value: Any
     margin: float | None = None
     drowned: bool = False
+    low: float = math.nan
+    high: float = math.nan
+    known: str = ""
 
     @property
     def kind(self) -> str:
@@ -90,6 +97,44 @@ def shown(release: Release, confidence: float, *, joint: bool = False, rows: int
         more=release.num_rows - len(lines),
         drowned=any(cell.drowned for line in lines for cell in line),
     )
+
+
+KNOWN = {
+    "measured": N_("A sum of counts that were measured. The interval holds with the confidence."),
+    "sure": N_("Bounds that follow from counts that were measured. They hold with the confidence, and are wide."),
+    "typical": N_("The interval holds for most cells of a table, as tried on other data. Nothing is promised of a single cell."),
+    "not known": N_("The model's own value. Nothing that was measured says how far off it is."),
+}
+"""What the labels of intervals mean."""
+_LABELS = (N_("measured"), N_("sure"), N_("typical"), N_("not known"))
+
+
+def of_table(answer: TableAnswer, rows: int = MOST_ROWS) -> Shown:
+    """What a released table answers as cells, to as many places as the narrowest interval deserves.
+
+    >>> from cloister.hub.releases.kinds import TableAnswer
+    >>> from cloister.session import Frame, Series
+    >>> import numpy as np
+    >>> ends = {name: Series("real", np.array([value])) for name, value in (("n", 7.2), ("n_low", 4.0), ("n_high", 9.0))}
+    >>> kind = Series("text", np.array(["sure"], dtype=object))
+    >>> found = of_table(TableAnswer(table=Frame({**ends, "n_kind": kind}), statistics=("n",), notes=()))
+    >>> found.columns[0].digits, found.rows[0][0].high, found.rows[0][0].known
+    (1, 9.0, 'sure')
+    """
+    table = answer.table
+    told = {name: series.tolist()[:rows] for name, series in table.columns.items()}
+    columns, cells = [], list[list[Cell]]()
+    beside = {f"{name}{end}" for name in answer.statistics for end in ("_low", "_high", "_kind")}
+    for name in (each for each in told if each not in beside):
+        measured = name in answer.statistics
+        ends = [told[f"{name}{end}"] if measured else [math.nan] * len(told[name]) for end in ("_low", "_high")]
+        widths = [(high - low) / 2 for low, high in zip(*ends, strict=True)]
+        columns.append(_column(name, table.columns[name], widths if measured else None))
+        known = told[f"{name}_kind"] if measured else [""] * len(told[name])
+        parts = zip(told[name], *ends, known, strict=True)
+        cells.append([Cell(value=value, low=low, high=high, known=label) for value, low, high, label in parts])
+    lines = tuple(zip(*cells, strict=True))
+    return Shown(columns=tuple(columns), rows=lines, more=len(table) - len(lines), drowned=False)
 
 
 def name_of(table: str, columns: tuple[Column, ...], _: Callable[[str], str]) -> str:

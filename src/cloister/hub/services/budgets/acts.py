@@ -19,9 +19,11 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.people import folded
-from cloister.hub.services.access import check, context_of, facts_of, project_account, say, spoken
+from cloister.hub.services.access import say, spoken
 from cloister.hub.services.budgets.reading import population_object, seen_population
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check, context_of
+from cloister.hub.work.facts import facts_of, project_account
 from cloister.privacy import Guarantee, exact
 from cloister.privacy.rational import exact_probability
 from cloister.session.questions.spend import Spend as Amount

@@ -18,7 +18,8 @@ from cloister.hub.policy import GrantFacts
 from cloister.hub.records.access import Grant, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.hub.services.access import Names, facts_of, members_text, names_in, project_account
+from cloister.hub.services.access import Names, members_text, names_in
+from cloister.hub.work.facts import facts_of, project_account
 from cloister.privacy import zero_of
 from cloister.session.questions.spend import less
 

@@ -26,7 +26,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
-from cloister.hub.services.access import Typed, allowed, facts_of, thread
+from cloister.hub.services.access import Typed, thread
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.granted import granted_shares
 from cloister.hub.services.budgets.guidance import USUAL, advice, number_of_questions
@@ -45,6 +45,8 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.formats import figures
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.checking import allowed
+from cloister.hub.work.facts import facts_of
 from cloister.ledger import Charge
 from cloister.privacy import ZCDP
 from cloister.privacy.rational import text_of

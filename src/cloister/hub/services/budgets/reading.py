@@ -19,7 +19,8 @@ from cloister.hub.policy import Object, Policy, closing_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
-from cloister.hub.services.access import allowed, facts_of, project_account
+from cloister.hub.work.checking import allowed
+from cloister.hub.work.facts import facts_of, project_account
 from cloister.ledger.measure import decode
 from cloister.session.questions.spend import Spend, amount_of, less, measure_of
 

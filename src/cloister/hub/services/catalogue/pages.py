@@ -34,12 +34,15 @@ def routes(router: APIRouter) -> None:
     def catalogue(
         request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False
     ) -> Response:
+        from cloister.hub.releases.tables import tables_of
+
         with hub.database.reading() as db:
             entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=_PAGE)
-            names = names_of(db, [each.row.owner for each in entries])
+            tables = tables_of(hub, db, caller, search=search)
+            names = names_of(db, [each.row.owner for each in entries] + [each.row.person for each in tables])
         query = {"search": search, **({"mine": "true"} if mine else {})}
         older = "/datasets?" + urlencode(query | {"after": entries[-1].row.name}) if more else ""
-        values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine}
+        values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine, "tables": tables}
         return render(request, "catalogue/list.html", older=older, first=not after, **values)
 
     @router.get("/datasets/{name}", dependencies=[TICKED, *_SEE])

@@ -18,7 +18,7 @@ from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
-from cloister.hub.services.access import UnreadableView, facts_of, unreadable_views
+from cloister.hub.services.access import UnreadableView, unreadable_views
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
@@ -29,6 +29,7 @@ from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -18,9 +18,10 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.access import check, context_of, data_set_object, facts_of, who_of
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.trail import of_data_set
+from cloister.hub.work.checking import check, context_of
+from cloister.hub.work.facts import data_set_object, facts_of, who_of
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
-from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -35,6 +34,8 @@ from cloister.hub.services.catalogue.origins import check_origin, not_told, noti
 from cloister.hub.services.catalogue.row_sources import RowSource, UploadedRows
 from cloister.hub.services.catalogue.series import check_series, lock_series
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check, context_of
+from cloister.hub.work.facts import data_set_object
 from cloister.printable import is_text
 from cloister.privacy import Guarantee
 from cloister.query import Session

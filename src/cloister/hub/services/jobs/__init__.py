@@ -1,7 +1,6 @@
 """Long work: a queue in the database, workers that take from it, pages that show how far it is.
 
-- `queue.py`: submit, claim, beat, note, finish, cancel, give back.
-- `callers.py`: how somebody came who submitted, for the policy.
+- `queue.py`: submit, claim, beat, note, finish, cancel, give back; how somebody came who submitted, for the policy.
 - `workers.py`: the threads that run jobs, in the hub's process or in `cloister worker`.
 - `views.py`, `pages.py`, `api.py`: who sees which jobs, and the routes.
 
@@ -14,9 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.service import Card, JobType, Link, Service
-from cloister.hub.services.jobs.callers import caller_of_job, came_of
-from cloister.hub.services.jobs.queue import Superseded, cancel, submit
+from cloister.hub.service import Card, Link, Service
+from cloister.hub.services.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
 from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
-    "JobType",
     "Stopped",
     "Superseded",
     "Timing",

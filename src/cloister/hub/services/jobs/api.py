@@ -12,11 +12,11 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.access import check
 from cloister.hub.services.jobs.pages import JOB
 from cloister.hub.services.jobs.queue import cancel
 from cloister.hub.services.jobs.views import PAGE, job_for, jobs_of, object_of
 from cloister.hub.web.forms import written_here
+from cloister.hub.work.checking import check
 
 _Job = Annotated[str, JOB]
 

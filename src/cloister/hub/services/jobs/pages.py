@@ -11,12 +11,12 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.people import names_of
-from cloister.hub.services.access import allowed, check
 from cloister.hub.services.jobs.queue import ENDED, cancel
 from cloister.hub.services.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import is_fragment, render, request_gettext
+from cloister.hub.work.checking import allowed, check
 
 JOB = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
 _Job = Annotated[str, JOB]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
+    from cloister.hub.service import Progress
 
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
@@ -252,3 +253,21 @@ def _wake(hub: Hub) -> None:
     workers = hub.parts.get("jobs")
     if workers is not None:
         workers.wake()
+
+
+def came_of(caller: Caller) -> dict[str, Any]:
+    """How the caller came, as plain data for a job's payload (under "came")."""
+    return {
+        "address": caller.address,
+        "second_factor": caller.second_factor,
+        "via": caller.via,
+        "scopes": None if caller.scopes is None else sorted(caller.scopes),
+        "token": caller.token,
+    }
+
+
+def caller_of_job(progress: Progress, payload: Mapping[str, Any]) -> Caller:
+    """Who submitted a job, come as they came then; whether they still may is for who calls to ask (`present`)."""
+    came = payload["came"]
+    scopes = None if came["scopes"] is None else frozenset(came["scopes"])
+    return Caller(id=progress.who, **{**came, "scopes": scopes})

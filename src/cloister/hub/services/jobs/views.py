@@ -10,7 +10,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.policy import Object
 from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.access import check
+from cloister.hub.work.checking import check
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

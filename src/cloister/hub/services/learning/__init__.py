@@ -4,7 +4,7 @@
   which settings.
 - `expected.py`, `membership.py`: what made-up rows say of a method, before anything is spent and on a model's card.
 - `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
-- `shapes.py`, `api.py`, `pages.py`, `words.py`: the routes, and what they say.
+- `api.py`, `pages.py`: the routes.
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
 """

@@ -6,47 +6,71 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Body
-from pydantic import TypeAdapter
-from starlette.responses import Response
+from pydantic import BaseModel, Field
 
 from cloister.hub.caller import CallerDep
+from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
+from cloister.hub.releases.shapes import Sent
 from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.expected import expected
 from cloister.hub.services.learning.fitting import FITTING
-from cloister.hub.services.learning.models import MODEL
+from cloister.hub.services.learning.models import MODEL, Learnt, LearntLine
 from cloister.hub.services.learning.order import Training
-from cloister.hub.services.learning.predicting import predictions
-from cloister.hub.services.learning.shapes import (
-    Curve,
-    JobOfModel,
-    Learnt,
-    LearntPage,
-    Method,
-    Predicted,
-    Predicting,
-    line_of,
-)
-from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
-from cloister.hub.work.ordering import price
-from cloister.hub.work.orders import submit_order
-from cloister.hub.work.submitting import accepted
+from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
+from cloister.hub.web.routing import TICKED, WRITTEN, Number
+from cloister.hub.work.ordering import order_api, price
+
+
+class Predicting(Sent):
+    """Rows of one's own, as CSV with a first line of names."""
+
+    model_config = example(csv="age,pay\\n40,20\\n")
+
+    csv: Annotated[str, Field(min_length=1, max_length=MOST_BYTES)]
+
+
+class Predicted(BaseModel):
+    """The rows again, with what the model says of each."""
+
+    csv: str
+
+
+class Method(BaseModel):
+    """One way to learn."""
+
+    name: str
+    title: str
+    task: str
+    pure: bool
+    approximate: bool
+
+
+class Curve(BaseModel):
+    """How good the method was at each ε on made-up rows; nothing of the data is in it. `plain` is without noise, `guess` without
+    looking at any feature."""
+
+    measure: str
+    rows: int
+    declared: bool
+    trained: int
+    runs: int
+    delta: str
+    plain: float
+    guess: float
+    points: list[dict[str, float]]
 
 
 def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
-    _training(router)
-    _reading(router)
-    return router
+    router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
 
-
-def _training(router: APIRouter) -> None:
     @router.get(
         "/models/methods",
         dependencies=[needs(ACTION)],
@@ -55,10 +79,7 @@ def _training(router: APIRouter) -> None:
     )
     def methods() -> list[Method]:
         """The ways to learn; `pure`: without a δ, `approximate`: with one."""
-        return [
-            Method(name=each.name, title=each.title, task=each.task, pure=each.pure, approximate=each.approximate)
-            for each in offered().values()
-        ]
+        return [Method.model_validate(each, from_attributes=True) for each in offered().values()]
 
     @router.post(
         "/models/expected",
@@ -72,29 +93,7 @@ def _training(router: APIRouter) -> None:
         found = price(hub, caller, FITTING, training, expected).beside
         if found is None:
             raise Missing("There is no curve", why="nothing measures what this method finds", instead="GaussianNB")
-        told = asdict(found)
-        return Curve(**{name: told[name] for name in Curve.model_fields})
-
-    @router.post(
-        "/models",
-        dependencies=[TICKED, needs(ACTION), WRITTEN],
-        summary="Train a model",
-        response_description="The job that trains it",
-        status_code=202,
-        response_model=JobOfModel,
-    )
-    def train(hub: HubDep, caller: CallerDep, training: Annotated[Training, Body()], key: IdempotencyKey = "") -> Response:
-        """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
-        request = b"models\n" + TypeAdapter(Training).dump_json(training)
-        return accepted(submit_order(hub, caller, FITTING, key, request, training))
-
-
-def _reading(router: APIRouter) -> None:
-    router.include_router(
-        kind_api(
-            MODEL, LearntPage, Learnt, line_of, names=("models", "model", "file"), nouns=("models", "a model"), forms=("json",)
-        )
-    )
+        return Curve.model_validate(asdict(found))
 
     @router.post(
         "/models/{number}/predictions",
@@ -107,3 +106,7 @@ def _reading(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = read_release(hub, db, caller, number, kind=MODEL.name)
         return Predicted(csv=predictions(row, wanted.csv))
+
+    names, nouns = ("models", "model", "file"), ("models", "a model")
+    router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))
+    return router

@@ -37,7 +37,7 @@ MODEL_WORDS = Words(
     denied=N_("The model was denied"),
     withheld=N_("The model was not released"),
 )
-_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0.3, "keeping the model": 0.9}
+_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, N_("learning"): 0.3, N_("keeping the model"): 0.9}
 _FEW = 60
 _OF_PAIRS = frozenset({"LinearRegression", "Ridge", "LinearDiscriminantAnalysis", "PCA"})
 _MOST_PAIRED = 64

@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any, Self
 
 from cloister.hub.policy.methods import offered
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.shapes import Line
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES
-from cloister.hub.services.learning.shapes import learnt
 from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+
+CARD = (
+    N_("Charges by statistic"),
+    N_("Results"),
+    N_("Declared bounds"),
+    N_("Parameters"),
+    N_("data set"),
+    N_("date"),
+    N_("guarantee"),
+    N_("target"),
+)
+"""Sections and lines of a card: they are written below the hub, and told in the reader's language where they are shown."""
+
+
+class LearntLine(Line):
+    """One model, without what it learnt."""
+
+    method: str
+    table: str
+    features: list[str]
+    target: str
+    project: str
+    algorithm: str
+    cost: dict[str, str]
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """As it is kept."""
+        columns = row.details["columns"]
+        return super().of(row, features=[name for name, _ in columns["features"]], target=columns["target"], **more)
+
+
+class Learnt(LearntLine):
+    """One model: `model` is its portable text, which `cloister.learn.load` reads, and `card` its card."""
+
+    model: str
+    card: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: StoredRelease, **more: Any) -> Self:
+        """With what it learnt."""
+        return super().of(row, model=row.body.decode(), card=json.loads(row.details["card"]), **more)
 
 
 def _shown(view: View) -> dict[str, Any]:
@@ -38,10 +84,6 @@ def _as_card(view: View) -> File:
     return File(name=f"card-{view.row.id}.md", body=_card(view).markdown().encode())
 
 
-def _told(view: View) -> bytes:
-    return learnt(view.row).model_dump_json().encode()
-
-
 MODEL = ReleaseKind(
     name="model",
     path="/models",
@@ -51,7 +93,7 @@ MODEL = ReleaseKind(
     template="learning/model.html",
     listed=lambda *_: {"titles": {name: method.title for name, method in offered().items()}},
     shown=_shown,
-    told=_told,
+    told=lambda view: Learnt.of(view.row).model_dump_json().encode(),
     files={
         "json": FileKind(media_type="application/json", make=_as_json),
         "card": FileKind(media_type="text/markdown; charset=utf-8", make=_as_card),

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.description import example
-from cloister.hub.labels import check_purpose
+from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.policy.methods import offered
-from cloister.printable import is_text
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
 from cloister.stored import Stored
 
@@ -80,10 +79,7 @@ class Training:
                 instead="no target" if self.target else "a column that is not a feature",
             )
         check_purpose(self.purpose)
-        if self.title and not is_text(self.title):
-            raise InvalidParameter(
-                "The name is invalid", why="it must be a line of at most 200 characters", instead="Sex by age and pay"
-            )
+        check_title(self.title)
         if self.delta and self.kind in ("pure", "zcdp"):
             raise InvalidParameter("δ is invalid", why="it goes with an ε", instead='kind="approx"')
         _ = self.spending

@@ -1,4 +1,4 @@
-"""The pages of models: what the form of an order shows, the file, the card, predictions. Every button works without scripts."""
+"""The pages of models: what the form of an order shows, and predictions. Every button works without scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cloister.hub.ids import same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.pages import release_page
-from cloister.hub.releases.reading import attachment, file_of, read_release
+from cloister.hub.releases.reading import attachment, read_release
 from cloister.hub.services.learning.algorithms import ACTION, NAME
 from cloister.hub.services.learning.expected import expected, picture
 from cloister.hub.services.learning.fitting import FITTING
@@ -28,7 +28,8 @@ from cloister.hub.web.forms import TOKEN_FIELD, token_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.routing import Number
-from cloister.hub.work.offers import Offer, offers, runnable
+from cloister.hub.work.offer import Offer
+from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages
 from cloister.session.questions.spend import measure_of
 from cloister.tables import PrivateTable, Text
@@ -51,20 +52,6 @@ def pages() -> APIRouter:
     router = APIRouter()
     how: dict[str, Any] = {"more": _choices, "errors": expected, "priced_at": "expected"}
     router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))
-    _reading(router)
-    return router
-
-
-def _reading(router: APIRouter) -> None:
-    @router.get("/models/{number}/download", dependencies=[needs("release.download")])
-    def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """The portable JSON."""
-        return file_of(hub, caller, number, "json", kind=MODEL.name)
-
-    @router.get("/models/{number}/card", dependencies=[needs("release.download")])
-    def card(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """The card in Markdown."""
-        return file_of(hub, caller, number, "card", kind=MODEL.name)
 
     @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
@@ -78,6 +65,8 @@ def _reading(router: APIRouter) -> None:
                 raise
             return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
         return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
+
+    return router
 
 
 def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:

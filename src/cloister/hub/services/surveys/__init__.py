@@ -3,7 +3,7 @@
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
 - `counting.py`: what a respondent's machine sent, and what holds floods back.
 - `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
-- `pages.py`, `pages_respond.py`, `api.py`: the routes.
+- `pages.py`, `api.py`: the routes.
 
 What may not live here: a protocol or an estimate (`cloister.local`). No ledger is charged: a report is paid by its own
 respondent, whose page says how much, and nothing in the hub ever holds a true answer.
@@ -41,11 +41,10 @@ register_actions(
 def _pages() -> APIRouter:
     from fastapi import APIRouter
 
-    from cloister.hub.services.surveys import pages, pages_respond
+    from cloister.hub.services.surveys import pages
 
     router = APIRouter()
     pages.routes(router)
-    pages_respond.routes(router)
     return router
 
 

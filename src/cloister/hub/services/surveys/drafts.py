@@ -13,10 +13,10 @@ from cloister.hub.ids import new_id
 from cloister.hub.policy import Object
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
-from cloister.hub.services.access import check
 from cloister.hub.services.surveys.composing import composed, question_from
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check
 from cloister.local.survey import issue_tokens
 from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of

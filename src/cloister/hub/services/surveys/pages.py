@@ -16,7 +16,7 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.surveys import SurveyTicket
 from cloister.hub.services.surveys import drafts
 from cloister.hub.services.surveys.composing import composed
-from cloister.hub.services.surveys.counting import answers_of
+from cloister.hub.services.surveys.counting import answers_of, asked
 from cloister.hub.services.surveys.exporting import results_file
 from cloister.hub.services.surveys.results import results_of, shown, tallied
 from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
@@ -47,6 +47,7 @@ _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for n
 def routes(router: APIRouter) -> None:
     """Add them."""
     _composing(router)
+    _responding(router)
     _running(router)
 
 
@@ -278,3 +279,27 @@ def _whole(form: Form, name: str) -> int:
     if not text.isdecimal():
         raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)
+
+
+def _responding(router: APIRouter) -> None:
+    """The respondent's page: no account, no cookie that matters, and nothing but randomised values comes back.
+
+    The page itself does the work (`static/respond.js`, the twin of `cloister.local`): it fetches the survey from the API, and
+    sends its report there.
+    """
+
+    @router.get("/s/{number}", dependencies=[needs("survey.answer")])
+    def page(request: Request, hub: HubDep, number: Number) -> Response:
+        """The survey, for whoever has its link."""
+        with hub.database.reading() as db:
+            row = asked(db, number)
+            told = {
+                "number": row.id,
+                "title": row.title,
+                "purpose": row.purpose,
+                "introduction": row.draft["introduction"],
+                "state": row.state,
+                "invited": row.invited,
+                "kinds": KINDS,
+            }
+        return render(request, "surveys/respond.html", **told)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloister.hub.releases.comparing import COMPARE
 from cloister.hub.service import Link, Service
 from cloister.hub.services.synthesising.making import ACTION, MAKE, SYNTHESISING, expected
 from cloister.hub.services.synthesising.order import Synthesis
@@ -43,7 +44,7 @@ SERVICE = Service(
     title="Synthetic tables",
     pages=_pages,
     api=_api,
-    jobs=(MAKE,),
+    jobs=(MAKE, COMPARE),
     releases=(SYNTHETIC,),
     links=(
         Link(title="Synthesise", path="/synthesise", action=ACTION, order=29, icon="run"),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cloister.errors import CloisterError
 from cloister.hub.services.synthesising.order import ORDER, Synthesis
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.work.attempts import AttemptSession
     from cloister.query import Session
+
+    _Margins = tuple[float | None, float | None]
+    """Of a count of one column, and of two."""
 
 ACTION = "synthesise.run"
 _TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
@@ -53,7 +56,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
 
         def charge(session: Session, _: PrivateTable, budget: Guarantee) -> Guarantee:
             try:
-                return _first(session, order).cost
+                return _first(session, order)[0]
             except CloisterError:  # what is wrong with the columns is told where it is rehearsed
                 return spend_of(order.spending, budget).whole()
 
@@ -62,7 +65,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
         return ready_table(*given, **how, spend=order.spending, charge=charge)
 
     def rehearse(self, found: ReadyTable[Synthesis]) -> None:
-        """Refuse columns that cannot be fitted; that follows from their declarations."""
+        """Refuse columns that cannot be fitted, and rules that cannot be obeyed; that follows from their declarations."""
         with found.held.pinned():
             _first(found.session, found.order)
 
@@ -70,8 +73,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
         from cloister.synth import fit
 
         order = found.order
-        how: dict[str, Any] = {"method": order.method, "columns": list(order.columns), "purpose": order.purpose}
-        model = fit(session(), order.table, spend=order.spending, **how)
+        model = fit(session(), order.table, spend=order.spending, purpose=order.purpose, **_how(order))
         page = model.report().to_html(title=order.title)
         return Product(
             body=json.dumps({"model": model.to_json(), "report": page}, ensure_ascii=False).encode(),
@@ -82,6 +84,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
                 "method": model.method,
                 "rows": model.rows,
                 "rows_error": model.rows_error,
+                "rules": list(model.rules),
                 "version": str(getattr(found.table, "version", "")),
             },
         )
@@ -98,14 +101,15 @@ def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     """Margins of error to expect at 95 %, of the noise alone, of a count of one column and of two (none where no two are measured
     together): for the spend of an order, for a quarter and for four times as much. They follow from declarations."""
     amount, table = exact_positive(found.order.spend, "spend"), []
+    SYNTHESISING.rehearse(found)
     with found.held.pinned():
         for times in _TIMES:
             order = replace(found.order, spend=text_of(amount * times))
             try:
-                plan = _first(found.session, order)
+                one, two = _first(found.session, order)[1]
             except CloisterError:  # such a spend is beyond the budget
                 continue
-            table.append({"spend": order.spend, "one": _margin(plan, 1), "two": _margin(plan, 2)})
+            table.append({"spend": order.spend, "one": one, "two": two})
     return table
 
 
@@ -116,30 +120,40 @@ def _margin(plan: Plan, number: int) -> float | None:
     return max(widths, default=None)
 
 
-def _first(session: Session, order: Synthesis) -> Plan:
-    """What a fit would measure first, explained and not asked: nothing is spent and no row is read."""
+def _how(order: Synthesis) -> dict[str, Any]:
+    return {"method": order.method, "columns": list(order.columns), "rules": order.conditions}
+
+
+def _first(session: Session, order: Synthesis) -> tuple[Guarantee, _Margins]:
+    """What a fit would be charged, and the margins of what it measures first: nothing is spent and no row is read."""
     from cloister.synth import fit
 
     try:
-        fit(_Explaining(session), order.table, spend=order.spending, method=order.method, columns=list(order.columns))  # type: ignore[arg-type]
+        fit(_Explaining(session), order.table, spend=order.spending, **_how(order))
     except _Reached as reached:
-        return reached.plan
+        return reached.found
     raise AssertionError("a fit that measures nothing")
 
 
 class _Explaining(Delegate):
-    """A session that explains the first questions of a fit, and ends the fit there."""
+    """A session that explains the first questions of a fit, or its run over rows, and ends the fit there."""
 
     def measure_all(
         self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
     ) -> NoReturn:
         """The questions."""
-        raise _Reached(self.explain(questions, spend, shares=shares))
+        plan = self.explain(questions, spend, shares=shares)
+        raise _Reached((plan.cost, (_margin(plan, 1), _margin(plan, 2))))
+
+    def run(self, method: Any, table: str, spend: Spending, *, purpose: str = "") -> NoReturn:
+        """A method that chooses what it measures."""
+        cost = cast("Session", self._measurer).explain_run(method, table, spend).cost
+        raise _Reached((cost, method.margins(cost, self.declared(table))))
 
 
 class _Reached(Exception):
-    """A fit has come to its first questions."""
+    """A fit has come to what it measures first."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, found: tuple[Guarantee, _Margins]) -> None:
         super().__init__()
-        self.plan = plan
+        self.found = found

@@ -18,6 +18,8 @@ METHODS = {
     "pairs": N_("One and two columns at a time"),
     "triples": N_("One, two and three columns at a time"),
     "independent": N_("Each column by itself"),
+    "mst": N_("MST: a tree of pairs, chosen by looking at the rows, for a part of the spend"),
+    "aim": N_("AIM: round by round what the model gets most wrong, chosen by looking at the rows, for a part of the spend"),
 }
 """What an order may name: methods whose rows are differentially private. A method of the library that is not stays out."""
 _MOST = 50
@@ -36,6 +38,8 @@ class Synthesis:
     purpose: str = ""
     project: str = ""
     title: str = ""
+    rules: str = asked(N_("Rules"), default="")
+    """What every row obeys: one condition a line."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= _MOST or len(set(self.columns)) != len(self.columns):
@@ -50,6 +54,11 @@ class Synthesis:
         _ = self.spending
 
     @property
+    def conditions(self) -> list[str]:
+        """The rules."""
+        return [line.strip() for line in self.rules.splitlines() if line.strip()]
+
+    @property
     def algorithm(self) -> str:
         """No algorithm makes synthetic tables."""
         return ""
@@ -60,5 +69,5 @@ class Synthesis:
         return exact_positive(self.spend, "spend")
 
 
-ORDER = Stored(Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title")
+ORDER = Stored(Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title", "rules")
 """As a job holds it."""

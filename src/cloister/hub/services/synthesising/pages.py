@@ -25,7 +25,12 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[
     name = typed["table"] if typed["table"] in opened else next(iter(opened), "")
     offer = opened.get(name)
     columns = {} if offer is None else {each: kind for each, kind in offer.columns.items() if _fits(offer.table, each)}
-    first = {"columns": tuple(columns), "method": "auto", "spend": "1", **dict.fromkeys(("purpose", "project", "title"), "")}
+    first = {
+        "columns": tuple(columns),
+        "method": "auto",
+        "spend": "1",
+        **dict.fromkeys(("purpose", "project", "title", "rules"), ""),
+    }
     return {
         "opened": list(opened),
         "chosen": name,

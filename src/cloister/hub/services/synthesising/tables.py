@@ -5,15 +5,18 @@ The rows are drawn when somebody looks or downloads, always the same ones, from 
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View
+from cloister.hub.releases.notebooks import notebook
+from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
-from cloister.hub.spreadsheets import safe
+from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
 from cloister.noise import Random
 
@@ -29,12 +32,25 @@ _MOST_VALUES = 5_000_000
 """Of a file; a program that has the model draws as many rows as it likes."""
 _HEIGHT, _WIDTH = 90, 480
 _AT_ONCE = 5_000
+_MODELS = 16
+
+
+@lru_cache(maxsize=_MODELS)
+def _read(body: bytes) -> SyntheticModel:
+    """The model of a release. It is never changed, so those that were read last are kept."""
+    from cloister.synth import SyntheticModel
+
+    return SyntheticModel.from_json(json.loads(body)["model"])
 
 
 def _model(view: View) -> SyntheticModel:
-    from cloister.synth import SyntheticModel
+    return _read(view.row.body)
 
-    return SyntheticModel.from_json(json.loads(view.row.body)["model"])
+
+def _answer(view: View, name: str, sql: str, dialect: str | None) -> TableAnswer:
+    """From the model, in closed form."""
+    found = replace(_model(view), table=name).answer(sql, confidence=view.confidence, dialect=dialect)
+    return TableAnswer(table=found.labelled, statistics=tuple(found.statistics), notes=found.notes)
 
 
 def _rows(view: View, model: SyntheticModel, most: int | None = None) -> Frame:
@@ -54,6 +70,7 @@ def _shown(view: View) -> dict[str, Any]:
         "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
         "pictures": [_drawn(each) for each in pictures_of(model)],
+        "name_in_queries": name_in_queries(view.row),
         "most": f"{_MOST_VALUES // len(rows.column_names):,}",
     }
 
@@ -69,22 +86,15 @@ def _drawn(picture: Picture) -> dict[str, Any]:
 
 
 def _csv(view: View) -> File:
-    return File(name=f"synthetic-{view.row.id}.csv", body=_pieces(_rows(view, _model(view))))
+    rows = _rows(view, _model(view))
+    return File(name=f"synthetic-{view.row.id}.csv", body=csv_pieces(rows.column_names, _lines(rows)))
 
 
-def _pieces(rows: Frame) -> Iterator[bytes]:
-    """Rows as CSV, in pieces. What a spreadsheet would compute stays a text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([safe(each) for each in rows.column_names])
-    columns = [(series.kind == "text", series.values) for series in rows.columns.values()]
+def _lines(rows: Frame) -> Iterator[tuple[Any, ...]]:
+    """Row by row, a truth as Python writes it; not all at once, since values of Python take more room than columns."""
     for start in range(0, len(rows), _AT_ONCE):
-        parts = [(is_text, values[start : start + _AT_ONCE].tolist()) for is_text, values in columns]
-        lists = [[safe(each) if is_text and each is not None else each for each in part] for is_text, part in parts]
-        writer.writerows(zip(*lists, strict=True))
-        yield text.getvalue().encode()
-        text.seek(0)
-        text.truncate()
+        parts = [series.values[start : start + _AT_ONCE].tolist() for series in rows.columns.values()]
+        yield from zip(*[[str(each) if isinstance(each, bool) else each for each in part] for part in parts], strict=True)
 
 
 def _parquet(view: View) -> File:
@@ -93,10 +103,23 @@ def _parquet(view: View) -> File:
     return File(name=f"synthetic-{view.row.id}.parquet", body=body.getvalue())
 
 
-def _report(view: View) -> File:
-    """The public report as a page that stands alone: as it was written with the release; of an older one, written now."""
-    page: str = json.loads(view.row.body).get("report") or _model(view).report().to_html()
-    return File(name=f"report-{view.row.id}.html", body=page.encode())
+@lru_cache(maxsize=_MODELS)
+def _page(body: bytes) -> bytes:
+    """The public report as a page that stands alone: as it was written with the release; of an older one, written once here."""
+    page: str = json.loads(body).get("report") or _read(body).report().to_html()
+    return page.encode()
+
+
+def _notebook(view: View) -> File:
+    table, number = view.row.details["table"], view.row.id
+    cost = ", ".join(f"{each} of {population}" for population, each in view.row.cost.items())
+    there = f"model = cl.connect({view.hub.settings.origin!r}, token=…).synthetic({number!r})"
+    load = f"import cloister as cl\n\n# or, from the hub: {there}\nmodel = cl.synth.load('synthetic-{number}.json')"
+    asked = f"model.answer('SELECT COUNT(*) AS n FROM {table}')"  # noqa: S608 it goes into the file
+    code = (load, "print(model.report())", "rows = model.sample(1000)\nrows.head()", asked)
+    about = f"Synthetic table of {table}, made for {cost}. Rows and answers cost nothing more."
+    body = notebook([("markdown", about), *(("code", each) for each in code)])
+    return File(name=f"synthetic-{number}.ipynb", body=body)
 
 
 def _json(view: View) -> bytes:
@@ -115,10 +138,16 @@ SYNTHETIC = ReleaseKind(
     template="synthesising/table.html",
     shown=_shown,
     told=_json,
+    against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: _read(row.body).compare(rows)),
+    as_table=AsTable(columns=lambda row: {each.name: each.domain for each in _read(row.body).columns}, answer=_answer),
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
         "parquet": FileKind(media_type="application/vnd.apache.parquet", make=_parquet),
-        "report": FileKind(media_type="text/html; charset=utf-8", make=_report),
+        "report": FileKind(
+            media_type="text/html; charset=utf-8",
+            make=lambda view: File(name=f"report-{view.row.id}.html", body=_page(view.row.body)),
+        ),
+        "notebook": FileKind(media_type="application/x-ipynb+json", make=_notebook),
         "json": FileKind(
             media_type="application/json", make=lambda view: File(name=f"synthetic-{view.row.id}.json", body=_json(view))
         ),

@@ -16,6 +16,9 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from sqlglot import exp
+from sqlglot.generator import Generator
+
 from cloister.query.forms import form_of, stand_ins
 
 if TYPE_CHECKING:
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from cloister.hub.services.trail.wording import Wording
 
 Closeness = Literal["same", "narrow", "one conjunct", "far"]
 _LONGEST = 20_000
@@ -90,8 +92,6 @@ def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | 
     which nothing else is made."""
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
-
-    from cloister.hub.services.trail.wording import Wording
 
     if len(sql) > _LONGEST:
         return None
@@ -259,3 +259,39 @@ def _condition(node: exp.Expression, wording: Wording) -> Condition:
     text = wording.text(node)
     constants = tuple(each.this for each in node.find_all(exp.Literal, bfs=False))
     return Condition(text=text, template=wording.template(node), constants=constants)
+
+
+class _Bare(Generator):  # type: ignore[misc]
+    """Writes `?` for a constant, and one for a whole list of them."""
+
+    def literal_sql(self, expression: exp.Literal) -> str:
+        """A constant."""
+        return "?"
+
+    def in_sql(self, expression: exp.In) -> str:
+        """Among constants, however many."""
+        if expression.expressions and all(isinstance(each, exp.Literal) for each in expression.expressions):
+            return f"{self.sql(expression, 'this')} IN (?)"
+        return str(super().in_sql(expression))
+
+
+class Wording:
+    """Writes several parts of one tree, which is its caller's own: writing may change it.
+
+    >>> import sqlglot
+    >>> part, wording = sqlglot.parse_one("age IN (1, 2) /* some */"), Wording()
+    >>> wording.text(part), wording.template(part)
+    ('age IN (1, 2)', 'age IN (?)')
+    """
+
+    def __init__(self) -> None:
+        self._text = Generator(normalize=True, comments=False)
+        self._template = _Bare(normalize=True, comments=False)
+
+    def text(self, part: exp.Expression) -> str:
+        """As it stands."""
+        return str(self._text.generate(part, copy=False))
+
+    def template(self, part: exp.Expression) -> str:
+        """Without its constants."""
+        return str(self._template.generate(part, copy=False))

@@ -1,0 +1,229 @@
+"""Two tables of one population: people, and what each of them has several of, such as patients and their visits.
+
+*Measured*, under one charge: pairs of columns of people, with how many rows each has in the other table; and pairs of columns of
+those rows, each beside the columns of its person. Guarantee: that of `measuring.py`. A person is one row of the first relation
+and at most m rows of the second (`max_rows` of the other table, or fewer where `rows=` caps them), since both are joins inside
+one unit (`tables/relations`), so each table of counts has its sensitivity, 1 or m, and its noise follows.
+
+*Drawn*: people with their number first, then so many rows for each, given the columns of the person. In a mixture of products
+the component of a row has P(k | x) ∝ w_k Π_c p_kc(x_c) given some of its columns, and the others are independent within it. So
+every key is a person's, and the number of rows is what the person says. Rows of one person are independent given the person's
+columns: what they have in common beyond these (the same ward each time) is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cloister.errors import InvalidParameter
+from cloister.noise import Random, default_random
+from cloister.privacy import Guarantee
+from cloister.session import Frame, Measurer, Series
+from cloister.session.questions.spend import Spending
+from cloister.synth.measuring import Floats, Part, measure_all
+from cloister.synth.mixture import Mixture, fitted
+from cloister.synth.model import SyntheticModel
+from cloister.synth.states import Integers, States, states_of, uniform
+from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
+
+KIND = "related synthetic models"
+_AT_ONCE = 5_000
+"""People whose rows are drawn together."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RelatedModel:
+    """What `cl.synth.fit_related` gives: people, and their rows in another table.
+
+    Each of the two is a synthetic model of its own: `people.answer` knows `number_of_visits` beside the columns of a person,
+    `events.answer` the columns of a visit beside those of its person.
+    """
+
+    people: SyntheticModel
+    events: SyntheticModel
+    unit: str
+    """The column that names a person, in both tables of `sample`."""
+
+    @property
+    def cost(self) -> Guarantee:
+        """What was spent on both: all that ever will be."""
+        return self.people.cost
+
+    def sample(self, n: int | None = None, *, random: Random | None = None) -> dict[str, Frame]:
+        """So many people with their rows in both tables, joined by a made-up key; None: as many as there are, by the noisy
+        count."""
+        random = default_random() if random is None else random
+        codes = self.people.codes(n, {}, random)
+        number, own = self.people.columns[-1], list(self.people.columns[:-1])
+        times = np.where(codes[-1] == number.domain.null_code, 0, codes[-1])  # missing: no row there
+        keys = np.arange(len(times))
+        placed = [each.placed(column) for each, column in zip(own, codes, strict=False)]
+        rows = _rows_given(self.events.mixture, placed, times, self.events.columns, random)
+        named = {self.unit: Series("integer", keys)}
+        named |= {each.name: each.series(column) for each, column in zip(own, codes, strict=False)}
+        held = {self.unit: Series("integer", np.repeat(keys, times))}
+        held |= {each.name: each.series(column) for each, column in zip(self.events.columns[len(own) :], rows, strict=True)}
+        return {self.people.table: Frame(named), self.events.table: Frame(held)}
+
+    def save(self, path: str | Path) -> None:
+        """Write both models as one JSON file; `RelatedModel.load` reads it."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def to_json(self) -> str:
+        """Both models as JSON: plain numbers and texts, nothing that runs."""
+        parts = {"people": json.loads(self.people.to_json()), "events": json.loads(self.events.to_json())}
+        return json.dumps({"format": 1, "kind": KIND, "unit": self.unit, **parts}, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RelatedModel:
+        """The models of a file that `save` wrote. Only what this library knows is made: no code runs."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            people, events = (SyntheticModel.from_json(json.dumps(document[name])) for name in ("people", "events"))
+            return cls.of(people, events, unit=str(document["unit"]))
+        except (OSError, KeyError, TypeError, ValueError, RecursionError):
+            raise _refused(f"{str(path)!r} is no file of related models") from None
+
+    @classmethod
+    def of(cls, people: SyntheticModel, events: SyntheticModel, unit: str) -> RelatedModel:
+        """Two models of which the second begins with the columns of the first, but for its number of rows."""
+        shared = [each.name for each in people.columns[:-1]]
+        if not shared or [each.name for each in events.columns[: len(shared)]] != shared or len(events.columns) <= len(shared):
+            raise _refused("its two parts don't belong together")
+        return cls(people=people, events=events, unit=unit)
+
+    def __repr__(self) -> str:
+        return f"{self.people}\n{self.events}\njoined by {self.unit!r}, for one charge"
+
+
+def fit_related(
+    session: Measurer,
+    people: str,
+    events: str,
+    *,
+    spend: Spending,
+    columns: Mapping[str, Sequence[str | Binned]] | None = None,
+    rows: int | None = None,
+    purpose: str = "synthetic tables",
+    progress: Callable[[str], None] = lambda _: None,
+) -> RelatedModel:
+    """A synthetic model of people and of another table with several rows of each, for one charge.
+
+    Guarantee: what is measured is counts, by the door, for `spend` and no more; the rest is post-processing of that release.
+
+    Parameters
+    ----------
+    people
+        A table with a unit and one row of each (`unit=`, `max_rows=1`).
+    events
+        A table of the same population with the same unit, and at most `max_rows` rows of each.
+    columns
+        By table, names or `cl.Binned(name, edges)`; None: all that are declared, but the one that names people.
+    rows
+        At most so many rows of each person: fewer than `max_rows` leave rows out, and need less noise.
+
+    >>> from cloister.session import Door
+    >>> from cloister.privacy import PureDP
+    >>> from cloister.tables import Category, Integer
+    >>> who = list(range(200))
+    >>> patients = {"who": who, "sex": ["F", "M"] * 100}
+    >>> visits = {"who": who[::2] * 2, "cost": [3] * 100 + [7] * 100}
+    >>> tables = {
+    ...     "patients": PrivateTable(patients, {"sex": Category(["F", "M"])}, unit="who", max_rows=1, population="p"),
+    ...     "visits": PrivateTable(visits, {"cost": Integer(0, 9)}, unit="who", max_rows=2, population="p"),
+    ... }
+    >>> with Door(tables, budget=PureDP(1)) as door:
+    ...     model = fit_related(door, "patients", "visits", spend=1)
+    >>> made = model.sample(100)
+    >>> len(made["patients"]), set(made["visits"]["who"].tolist()) <= set(range(100))
+    (100, True)
+    """
+    tables = [_declared(session, name) for name in (people, events)]
+    left, right = (_relation(name, table) for name, table in zip((people, events), tables, strict=True))
+    if tables[0].max_rows != 1:
+        why = f"each person may have {tables[0].max_rows} rows in {people!r}"
+        raise InvalidParameter(f"people={people!r} is invalid", why=why, instead="a table with max_rows=1")
+    if rows is not None:
+        right = Capped(source=right, rows=rows)
+    number = f"number_of_{events}"
+    counted = PerUnit(source=right, aggregates=(UnitAggregate(name=number, kind="count"),))
+    units = {table.unit for table in tables}
+    chosen = [list((columns or {}).get(name) or [each for each in table.columns if each not in units])
+              for name, table in zip((people, events), tables, strict=True)]  # fmt: skip
+    parts: list[Part] = []
+    for relation, names in (
+        (UnitJoined(left=left, right=counted, outer=True), [*chosen[0], number]),
+        (UnitJoined(left=left, right=right), [*chosen[0], *chosen[1]]),
+    ):
+        parts.append(Part(relation, states_of(relation.columns, names, table=people if number in names else events), "pairs"))
+    progress("measuring")
+    found, origin = measure_all(session, parts, spend, purpose=purpose)
+    models = []
+    for name, part, marginals in zip((people, events), parts, found, strict=True):
+        count, error = marginals.rows()
+        models.append(
+            SyntheticModel(
+                table=name,
+                method=part.method,
+                why="",
+                columns=tuple(part.states),
+                mixture=fitted(marginals, progress=progress),
+                rows=count,
+                rows_error=error,
+                measured=marginals,
+                **origin,
+            )
+        )
+    return RelatedModel.of(models[0], models[1], unit=str(tables[0].unit))
+
+
+def _refused(why: str) -> InvalidParameter:
+    return InvalidParameter("The models are invalid", why=why, instead="RelatedModel.load(path) of a file that save(path) wrote")
+
+
+def _declared(session: Measurer, name: str) -> PrivateTable:
+    table = session.declared(name)
+    if isinstance(table, PrivateTable) and table.unit is not None:
+        return table
+    raise InvalidParameter(
+        f"{name!r} is invalid",
+        why="no column of it says whose row a row is",
+        instead='cl.PrivateTable(…, unit="patient", max_rows=…)',
+    )
+
+
+def _relation(name: str, table: PrivateTable) -> Relation:
+    return Base(name=name, table=table)
+
+
+def _rows_given(
+    mixture: Mixture, placed: Sequence[Integers], times: Integers, columns: Sequence[States], random: Random
+) -> list[Integers]:
+    """For each person, of whom the first columns are known by their states, so many rows: the codes of the other columns."""
+    known, rest = len(placed), range(len(placed), len(columns))
+    found: list[list[Integers]] = [[] for _ in rest]
+    logs = [np.log(np.maximum(column, 1e-30)).T for column in mixture.columns[:known]]
+    for first in range(0, max(len(times), 1), _AT_ONCE):
+        here = slice(first, first + _AT_ONCE)
+        scores = np.log(np.maximum(mixture.weights, 1e-30)) + sum(log[one[here]] for log, one in zip(logs, placed, strict=True))
+        ends = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)).cumsum(axis=1)
+        owner = np.repeat(np.arange(len(ends)), times[here])
+        component = (ends[owner] < (uniform(len(owner), random) * ends[owner, -1])[:, None]).sum(axis=1)
+        for place, codes in zip(rest, found, strict=True):
+            chosen = _chosen(mixture.columns[place], component, random)
+            one = columns[place].pieces
+            codes.append(one.at(chosen, columns[place].number, None if one.single else uniform(len(chosen), random)))
+    return [np.concatenate(codes) for codes in found]
+
+
+def _chosen(shares: Floats, component: Integers, random: Random) -> Integers:
+    """A state for each row, by the shares of its component."""
+    ends = np.cumsum(shares, axis=1)
+    ends = ends / ends[:, -1:] + np.arange(len(shares))[:, None]
+    place = np.searchsorted(ends.ravel(), component + uniform(len(component), random), side="right")
+    return np.asarray(np.clip(place - component * shares.shape[1], 0, shares.shape[1] - 1))

@@ -1,0 +1,99 @@
+"""The source behind what an owner wrote: a path, a frame, lists, a table of Ibis, an address; whichever engine holds the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cloister.errors import InvalidDeclaration
+from cloister.tables.engines.guard import guarded, tried
+from cloister.tables.sourcing.sources import CsvSource, FrameSource, ParquetSource, Source, StreamSource, from_lists, unreadable
+
+
+def recognise(source: Any) -> Source:
+    """The source behind what an owner wrote. A refusal carries nothing of the rows: no history, no frames that hold them.
+
+    >>> recognise({"age": [39, None], "name": ["Ann", "Bob"]}).schema
+    {'age': 'integer', 'name': 'text'}
+    """
+    if isinstance(source, Source):
+        return source
+    given = [source]
+    del source  # whoever prints the names in the frames of a refusal must not find the rows
+    return guarded("The source could not be read", lambda: _held(given.pop()), why="it failed when it was opened")
+
+
+def _held(source: Any) -> Source:
+    found = _recognised(source)
+    if not isinstance(source, str | Path):
+        found.origin = source
+    return found
+
+
+def _recognised(source: Any) -> Source:
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        from cloister.tables.engines.postgres import PostgresSource
+
+        return PostgresSource.from_url(source)
+    if isinstance(source, str) and source.startswith("sc://"):
+        from cloister.tables.engines.spark_connect import SparkConnectSource
+
+        return SparkConnectSource.from_url(source)
+    if isinstance(source, str | Path):
+        return _file(Path(source))
+    if isinstance(source, Mapping):
+        return from_lists(source, "dictionary of lists")
+    module = type(source).__module__.partition(".")[0]
+    if module == "pyspark":
+        from cloister.tables.engines.spark import SparkSource
+
+        return SparkSource(source)
+    if module == "ibis":
+        return _from_ibis(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        import arro3.core
+
+        frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
+        if frame is not None:
+            untyped = [name for name, dtype in source.dtypes.items() if str(dtype) == "object"] if module == "pandas" else []
+            return FrameSource(frame, f"{module} frame", untyped=untyped)
+        if module != "pandas":
+            raise unreadable(f"The {module} frame")
+    if module == "pandas":
+        return from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
+    raise InvalidDeclaration(
+        f"A source of type {type(source).__name__} is invalid",
+        why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
+        instead='cl.PrivateTable("people.csv", columns={…})',
+    )
+
+
+def _from_ibis(table: Any) -> Source:
+    backend = tried(table.get_backend, Exception)
+    if backend is None:
+        raise InvalidDeclaration("The Ibis table is invalid", why="it belongs to no backend", instead="backend.table('people')")
+    if backend.name == "postgres":
+        from cloister.tables.engines.postgres import PostgresSource
+
+        return PostgresSource.from_ibis(table, backend)
+    if backend.name == "pyspark":
+        from cloister.tables.engines.spark import SparkSource
+
+        return SparkSource.from_ibis(table, backend)
+    return StreamSource(table)
+
+
+def _file(path: Path) -> Source:
+    if not path.is_file():
+        raise InvalidDeclaration(
+            "The source is invalid", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
+        )
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in (".parquet", ".pq"):
+        return ParquetSource(path.resolve())
+    if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
+        return CsvSource(path.resolve())
+    raise InvalidDeclaration(
+        "The source is invalid", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
+    )

@@ -1,0 +1,68 @@
+"""Pages of synthetic tables in a real browser: accessible, narrow and wide; from the page of a table to the answer of a query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cloister.hub.services.accounts.sessions import cookie_name
+from tests.hub.house import Clock, House, Visitor
+from tests.hub.synthesising.conftest import MAY, Stage
+from tests.hub.synthesising.test_comparing import compared
+from tests.hub.web.browser import accessible, browser, serve, visit
+
+__all__ = ["browser", "serve", "visit"]
+WIDTHS = (400, 1200)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tuple[Stage, str, str]]:
+    house = House(tmp_path_factory.mktemp("browser") / "hub", Clock())
+    owner = house.person("owner", email="olga@example.org")
+    ana = house.person("analyst", email="ana@example.org", name="Ana Analyst")
+    people = house.sample_data_set("people", owner=owner)
+    stage = Stage(house, owner, ana, people, house.grant(people, ana, by=owner, actions=MAY))
+    yield stage, serve(house.app), stage.made(spend="0.5", title="Teaching table")
+    house.close()
+
+
+def opened(served: tuple[Stage, str, str], visit: Any, path: str, *, who: Visitor | None = None, **how: Any) -> Page:
+    """A page, as Ana sees it, or somebody else."""
+    stage, address, _ = served
+    guarded = visit(address, **how)
+    name = cookie_name(stage.hub.settings)
+    guarded.context.add_cookies([{"name": name, "value": (who or stage.ana).client.cookies[name], "url": address}])
+    page: Page = guarded.page(path)
+    return page
+
+
+def test_a_query_from_the_table_to_its_answer(served: tuple[Stage, str, str], visit: Any) -> None:
+    page = opened(served, visit, f"/synthetic/{served[2]}")
+    page.get_by_role("link", name="Query it").click()
+    expect(page.get_by_label("Query", exact=True)).to_have_value(re.compile("FROM people_synthetic_[0-9a-f]{8} GROUP BY sex"))
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#explained")).to_contain_text("a query costs nothing")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#explained table")).to_contain_text("measured")
+    accessible(page)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_are_accessible(served: tuple[Stage, str, str], visit: Any, width: int) -> None:
+    for path in (f"/synthetic/{served[2]}", "/synthetic", "/synthesise?about=people", "/datasets", "/ask"):
+        accessible(opened(served, visit, path, width=width))
+
+
+def test_the_owner_compares_on_any_width(served: tuple[Stage, str, str], visit: Any) -> None:
+    stage = served[0]
+    number = stage.made(stage.owner, spend="0.25")
+    where = compared(stage, number)
+    for width in WIDTHS:
+        page = opened(served, visit, f"/synthetic/{number}", width=width, who=stage.owner)
+        expect(page.get_by_role("button", name="Compare")).to_be_visible()
+        accessible(page)
+        accessible(opened(served, visit, where, width=width, who=stage.owner))

@@ -1,0 +1,173 @@
+"""Two tables of one population: keys hold, numbers of rows are the persons' own, and what hangs together stays together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.noise import Random
+from cloister.session import Door
+from cloister.synth import RelatedModel, fit_related
+
+MOST = 4
+PATIENTS = {"sex": cl.Category(["F", "M"]), "age": cl.Integer(0, 9)}
+VISITS = {"ward": cl.Category(["a", "b", "c"]), "cost": cl.Integer(0, 20, nullable=True)}
+
+
+def rows(n: int = 4000) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The old come more often, and to ward c; what a visit costs follows from its ward, and is sometimes not known."""
+    drawn = np.random.default_rng(7)
+    who, age = np.arange(n), drawn.integers(0, 10, n)
+    times = np.where(drawn.random(n) < 0.3, 0, 1 + (age + drawn.integers(0, 4, n)) // 4)
+    owner = np.repeat(who, np.minimum(times, MOST))
+    ward = np.where(drawn.random(len(owner)) < age[owner] / 10, 2, drawn.integers(0, 2, len(owner)))
+    cost = [None if drawn.random() < 0.1 else int(5 * each + drawn.integers(0, 5)) for each in ward]
+    people = {"who": who, "sex": np.array(["F", "M"])[drawn.integers(0, 2, n)], "age": age}
+    return people, {"who": owner, "ward": np.array(["a", "b", "c"])[ward], "cost": np.array(cost, dtype=object)}
+
+
+def tables(people: dict[str, Any], visits: dict[str, Any], **how: Any) -> dict[str, cl.PrivateTable]:
+    how = {"unit": "who", "population": "patients", **how}
+    return {
+        "patients": cl.PrivateTable(people, PATIENTS, max_rows=1, **how),
+        "visits": cl.PrivateTable(visits, VISITS, max_rows=MOST, **how),
+    }
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[RelatedModel, tuple[dict[str, Any], dict[str, Any]]]:
+    held = rows()
+    with Door(tables(*held), budget=cl.PureDP(20), random=Random.deterministic(3)) as door:
+        model = fit_related(door, "patients", "visits", spend=20)
+        assert door.spent == cl.PureDP(20) == model.cost
+        assert len(door.ledger.charges("patients")) == 1
+    return model, held
+
+
+def test_keys_and_numbers_of_rows_hold(fitted: Any) -> None:
+    model, _ = fitted
+    made = model.sample(3000, random=Random.deterministic(5))
+    patients, visits = made["patients"].to_pydict(), made["visits"].to_pydict()
+    assert patients["who"] == list(range(3000))
+    assert list(patients) == ["who", "sex", "age"]
+    assert list(visits) == ["who", "ward", "cost"]
+    times = np.bincount(visits["who"], minlength=3000)
+    assert len(times) == 3000
+    assert set(times) == {0, 1, 2, 3, 4}
+    assert visits["who"] == sorted(visits["who"])
+
+
+def test_what_hangs_together_stays_together(fitted: Any) -> None:
+    """Visits by age, wards by age, costs by ward, missing costs: each within two points or a tenth of what the rows say."""
+    model, (people, visits) = fitted
+    made = model.sample(20_000, random=Random.deterministic(6))
+    drawn = [{name: np.array(column, dtype=object) for name, column in each.to_pydict().items()} for each in made.values()]
+    found = []
+    for patients, events in ((people, visits), drawn):
+        age = np.asarray(patients["age"], dtype=int)
+        of = age[np.asarray(events["who"], dtype=int)]
+        cost, ward = np.array([-1 if each is None else each for each in events["cost"]]), np.asarray(events["ward"])
+        times = np.bincount(np.asarray(events["who"], dtype=int), minlength=len(age))
+        found.append(
+            [
+                *((times[age == each].mean() / 4) for each in (0, 5, 9)),
+                *((ward[of == each] == "c").mean() for each in (0, 5, 9)),
+                *(cost[(ward == each) & (cost >= 0)].mean() / 20 for each in "abc"),
+                (cost < 0).mean(),
+                (times == 0).mean(),
+            ]
+        )
+    np.testing.assert_allclose(found[1], found[0], atol=0.03)
+
+
+def test_noise_follows_the_rows_of_a_person() -> None:
+    """A person is one row among persons and four among visits: four times the noise, for the same part of the spend."""
+    with Door(tables(*rows(100)), budget=cl.PureDP("0.2"), random=Random.deterministic(3)) as door:
+        model = fit_related(door, "patients", "visits", spend="0.2")
+    scales = []
+    for part in (model.people.measured, model.events.measured):
+        assert part is not None
+        scales.append(max(each.variance / 2 for each in part.tables.values()) ** 0.5 / len(part.tables))
+    assert scales[1] / scales[0] == pytest.approx(MOST, rel=0.01)
+
+
+def test_a_cap_takes_fewer_rows_and_less_noise() -> None:
+    held = rows(500)
+    with Door(tables(*held), budget=cl.PureDP(20), random=Random.deterministic(3)) as door:
+        model = fit_related(door, "patients", "visits", spend=20, rows=1, columns={"visits": ["ward"]})
+    assert model.events.rows == pytest.approx(len(set(held[1]["who"])), abs=5 * model.events.rows_error)
+    visits = model.sample(400, random=Random.deterministic(1))["visits"].to_pydict()
+    assert list(visits) == ["who", "ward"]
+    assert len(set(visits["who"])) == len(visits["who"])
+
+
+def test_both_answer_and_survive_the_file(fitted: Any, tmp_path: Path) -> None:
+    model, (people, visits) = fitted
+    answer = model.events.answer("SELECT ward, COUNT(*) AS n FROM visits WHERE age = 9 GROUP BY ward")
+    exact = [int(((visits["ward"] == ward) & (people["age"][visits["who"]] == 9)).sum()) for ward in "abc"]
+    assert all(low <= each <= high for each, low, high in zip(exact, answer.low()["n"], answer.high()["n"], strict=True))
+    model.save(tmp_path / "model.json")
+    back = RelatedModel.load(tmp_path / "model.json")
+    one, other = (each.sample(50, random=Random.deterministic(2)) for each in (model, back))
+    assert {name: frame.to_pydict() for name, frame in one.items()} == {name: frame.to_pydict() for name, frame in other.items()}
+    assert str(back) == str(model)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"people": {}, "events": {}, "unit": "who"}', '{"people": 1}'])
+def test_any_other_file_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(cl.InvalidParameter):
+        RelatedModel.load(path)
+
+
+def test_parts_that_do_not_belong_together_are_refused(fitted: Any) -> None:
+    model, _ = fitted
+    with pytest.raises(cl.InvalidParameter, match="belong together"):
+        RelatedModel.of(model.events, model.people, "who")
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_tables_of_nobody_and_of_somebody_who_never_came(n: int) -> None:
+    people = {"who": np.arange(n), "sex": ["F"] * n, "age": [3] * n}
+    visits: dict[str, Any] = {
+        "who": np.array([], dtype=int),
+        "ward": np.array([], dtype=object),
+        "cost": np.array([], dtype=object),
+    }
+    with Door(tables(people, visits), budget=cl.PureDP(50), random=Random.deterministic(3)) as door:
+        model = fit_related(door, "patients", "visits", spend=50)
+    made = model.sample(20, random=Random.deterministic(1))
+    assert len(made["patients"]) == 20
+    assert set(made["visits"]["who"].tolist()) <= set(range(20))
+    assert len(model.sample(0)["visits"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "why"),
+    [
+        ({"people": "visits", "events": "patients"}, cl.InvalidParameter, "may have 4 rows"),
+        ({"people": "rows"}, cl.InvalidParameter, "whose row a row is"),
+        ({"events": "rows"}, cl.InvalidParameter, "whose row a row is"),
+        ({"rows": 0}, cl.InvalidParameter, "rows=0"),
+        ({"columns": {"visits": ["height"]}}, cl.UnknownColumn, "height"),
+        ({"events": "nothing"}, cl.UnknownTable, "nothing"),
+        ({"events": "others"}, cl.CloisterError, "population"),
+        ({"events": "patients"}, cl.CloisterError, "sex"),
+    ],
+    ids=str,
+)
+def test_what_is_not_two_tables_of_one_population_is_refused(how: dict[str, Any], error: Any, why: str) -> None:
+    people, visits = rows(50)
+    held = tables(people, visits)
+    held["rows"] = cl.PrivateTable({"sex": people["sex"]}, {"sex": PATIENTS["sex"]}, population="patients", row_is_person=True)
+    other = {name: column[::-1].copy() for name, column in rows(60)[1].items()}
+    held["others"] = cl.PrivateTable(other, VISITS, unit="who", max_rows=2, population="others")
+    with Door(held, budget={"patients": cl.PureDP(5), "others": cl.PureDP(5)}) as door:
+        with pytest.raises(error, match=why):
+            fit_related(door, **{"people": "patients", "events": "visits", "spend": 1, **how})
+        assert door.ledger.charges("patients") == []
