@@ -85,7 +85,7 @@ class Session(Door):
         parsed = self._parsed(sql, dialect)
         spend = parsed.spend if spend is None and within is None else spend
         if parsed.above is not None:
-            self._check_above(parsed, within)
+            self._check_above(parsed, within if parsed.questions else None)
             if not parsed.questions:
                 return laid_out([], parsed, self._of_public(parsed))
         if (spend is None) == (within is None):
@@ -143,6 +143,10 @@ class Session(Door):
         if not isinstance(question, str):
             return super().afford(question, spends, confidence=confidence)
         parsed = self._parsed(question, dialect)
+        if parsed.above is not None:
+            self._check_above(parsed, None)
+            if not parsed.questions:
+                raise _costs_nothing("A table of spends")
         if len(parsed.questions) > 1:
             return super().afford(parsed.questions, spends, confidence=confidence)
         found = super().afford(parsed.question, spends, confidence=confidence)
@@ -324,9 +328,18 @@ class Session(Door):
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
         forms = _FORMS.get(seen.snapshot) or _FORMS.setdefault(seen.snapshot, Forms())
-        parsed = forms.parsed(sql, seen.tables, dialect)
+        parsed = self._in_order(forms.parsed(sql, seen.tables, dialect))
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
+
+    def _in_order(self, parsed: Parsed) -> Parsed:
+        """With its questions in the order of their digests: the digest of several is that of the list, and in which order a text
+        names its parts is a matter of presentation."""
+        if parsed.above is None or len(parsed.questions) < 2:
+            return parsed
+        shapes = self._shapes(parsed.questions)
+        order = sorted(range(len(shapes)), key=lambda place: shapes[place].digest)
+        return replace(parsed, questions=tuple(parsed.questions[place] for place in order), above=parsed.above.in_order(order))
 
     @pinned
     def columns(self, sql: str, *, dialect: str | None = None) -> AnswerColumns:
@@ -368,6 +381,8 @@ class Session(Door):
         return public_release(names, parsed.above.sql, self.who, PureDP(0))
 
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
+        if parsed.above is not None and not parsed.questions:
+            raise _costs_nothing(f"within={within}")
         if parsed.above is not None:
             self._check_above(parsed, within)
         if len(parsed.questions) > 1:
@@ -390,6 +405,14 @@ class Session(Door):
             seen = stage.through(self)
             answer = seen.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
         return replace(answer, notes=(*answer.notes, NOTE), buy_bias=None)
+
+
+def _costs_nothing(what: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{what} is invalid",
+        why="the query reads public tables alone: it costs nothing, and no noise is added",
+        instead='session.sql("SELECT …")',
+    )
 
 
 def _given(spend: Spending | None) -> Spending:

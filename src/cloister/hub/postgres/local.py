@@ -10,7 +10,7 @@ from typing import Any
 
 from cloister.errors import AccessDenied
 from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, Tables
-from cloister.query import Session, parse
+from cloister.query import Session
 from cloister.session import Plan, Release
 from cloister.session.questions.spend import amount_of
 
@@ -61,8 +61,7 @@ class LocalSession:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
         cost: Any = how.spend or EXAMPLE
         if how.within is not None:
-            parsed = parse(sql, self._session.tables, _DIALECT)
-            cost = self._session.spend_within(parsed.question, how.within, confidence=how.confidence)
+            cost = self._session.spend_for(sql, within=how.within, confidence=how.confidence, dialect=_DIALECT)
         plan: Plan = self._session.explain(sql, cost, dialect=_DIALECT)
         return plan
 

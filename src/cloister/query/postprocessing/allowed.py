@@ -171,6 +171,7 @@ SELECT = frozenset(
 _WORD = re.compile(r"[A-Za-z_]{1,20}")
 """A unit of time, or the like: the one thing that stands in the engine's text as it was written."""
 _CASTS = frozenset({*NUMBERS, *TEXTS, exp.DataType.Type.DATE, exp.DataType.Type.BOOLEAN})
+_LONGEST_FORMAT = 100
 _LINE = "a function of the SQL reference"
 
 
@@ -203,6 +204,8 @@ def check(node: exp.Expression) -> None:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
+    if isinstance(node, exp.TimeToStr) and not _is_short(node.args.get("format")):
+        raise unsupported("A format that is no short text", "STRFTIME(day, '%Y-%m')")
     if isinstance(node, exp.Var) and _WORD.fullmatch(node.name) is None:
         raise unsupported(f"The word {clipped(node.name)}", _LINE)
     if isinstance(node, exp.Interval) and not isinstance(node.this, exp.Literal):
@@ -212,6 +215,10 @@ def check(node: exp.Expression) -> None:
             bound = node.args.get(part)
             if isinstance(bound, exp.Expression) and not isinstance(bound, exp.Literal):
                 raise unsupported("A frame that is not of constants", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+
+
+def _is_short(written: Any) -> bool:
+    return isinstance(written, exp.Literal) and written.is_string and len(written.this) <= _LONGEST_FORMAT
 
 
 def named(node: exp.Expression) -> str:

@@ -233,6 +233,12 @@ class _Cut:
                 raise refused("The query is not supported", "it names no table", EXAMPLE)
             return self._over(Select(tree=query, scope=scope, source="", places="[0]", loose=False))
         joins = [*(source.this.args.get("joins") or ()), *(query.args.get("joins") or ())]
+        if any(join.this.args.get("joins") for join in joins):
+            raise refused(
+                "A join within a join is not supported",
+                "its parts are read in the order in which they are written",
+                "FROM a JOIN b USING (sex) JOIN c USING (sex)",
+            )
         items = [self._item(each, known, depth) for each in (source.this, *(join.this for join in joins))]
         if len(items) > 9:
             raise refused("The joins are not supported", "there are more than 8", "fewer tables")
@@ -246,7 +252,7 @@ class _Cut:
         """FROM as SQL, and whether no released number decides which rows are joined."""
         (first, qualifiers), *rest = items
         scope.add(first, "s0", qualifiers)
-        text, certain = f"{first.name} AS s0", True
+        text, certain, loose = f"{first.name} AS s0", True, first.loose
         for number, ((step, names), join) in enumerate(zip(rest, joins, strict=True), 1):
             parts_of(join, frozenset({"this", "on", "using", "side", "kind", "method"}), "a join")
             alias = f"s{number}"
@@ -262,6 +268,7 @@ class _Cut:
             if using and word not in ("JOIN", "LEFT JOIN"):
                 raise unsupported(f"USING with {word}", "ON a.sex = b.sex")
             scope.add(step, alias, names, hidden=frozenset(name.lower() for name in using))
+            before, loose = loose, loose or step.loose
             on = join.args.get("on")
             if word == "CROSS JOIN":
                 if on is not None or using:
@@ -277,6 +284,12 @@ class _Cut:
             if not together and word != "JOIN":  # it would show as missing what noise has not matched
                 raise unsupported(f"{word} by released numbers", "JOIN … ON a.n > b.n")
             certain = certain and together
+            loose = loose or not certain
+            if word in ("LEFT JOIN", "FULL JOIN"):
+                scope.may_be_missing(alias, chosen=step.loose)
+            if word in ("RIGHT JOIN", "FULL JOIN"):
+                for earlier in range(number):
+                    scope.may_be_missing(f"s{earlier}", chosen=before)
             text += f" {word} {step.name} AS {alias} ON {' AND '.join(wanted)}"
         return text, certain
 
@@ -296,7 +309,7 @@ class _Cut:
             raise unsupported("A function in FROM", EXAMPLE)
         parts_of(tree, frozenset({"this", "db", "catalog", "alias", "joins"}), "FROM")
         parts = tuple(tree.parts)
-        qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else (parts, (name,))
+        qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else ((name,),)  # an alias takes the name's place
         cte = known.get(parts[0].name.lower()) if len(parts) == 1 else None
         if cte is not None and same(parts[0], cte.tree.args["alias"].this.name):
             try:

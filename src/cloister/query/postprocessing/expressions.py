@@ -17,6 +17,9 @@ from cloister.query.refusals import refused, shown
 
 _MOST_TEXT, _DEEPEST = 40_000, 40
 """The engine's time to read a rule grows with the square of how deep it stands in others."""
+LONGEST_TEXT = 1_000
+"""The most bytes of a text that is made of others."""
+TOO_LONG = "error('a text is too long')"
 _SYNTAX = (exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.DataType, exp.Interval, exp.Identifier, exp.Star)
 _MONOTONE = (exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Sign)
 _ARITHMETIC: dict[type[exp.Expression], str] = {exp.Add: "i_add", exp.Sub: "i_sub", exp.Mul: "i_mul", exp.Div: "i_div"}
@@ -67,6 +70,8 @@ class Rows:
     where: Value | None = None
     """The condition on them, where it reads released numbers: it stands in a FILTER, so that rows near to it are not lost."""
     windows: dict[str, exp.Expression] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
+    """The keys of groups with released numbers in them: of the value of such a group nothing is known but that it is its key."""
     places: str = "z"
     """What tells the rows of a window apart."""
 
@@ -94,7 +99,7 @@ class Expressions:
             self.depth -= 1
         if len(found.sql) + len(found.bound) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer parts")
-        return found
+        return uncertain(found.sql) if self.grouped and not found.certain and found.sql in self.rows.keys else found
 
     def _read(self, tree: exp.Expression) -> Value:
         check(tree)
@@ -118,6 +123,10 @@ class Expressions:
             return self._case(tree)
         if isinstance(tree, exp.Grouping):
             return self._grouping(tree)
+        if isinstance(tree, exp.DPipe):  # one text of all its parts: the length of each is asked for once
+            parts = [self.read(each) for each in tree.flatten()]
+            sql = _short(tree, parts, f"({' || '.join(part.sql for part in parts)})")
+            return Value(sql) if all(part.certain for part in parts) else follows(sql, parts)
         parts, sql = self._parts(tree)
         if all(part.certain for part in parts):
             return Value(sql)
@@ -150,6 +159,8 @@ class Expressions:
             operator = {exp.Div: "/", exp.Mod: "%", exp.IntDiv: "//"}[type(tree)]
             return f"({parts[0].sql} {operator} NULLIF({parts[1].sql}, 0))"
         sql = _atom(type(tree)(**args).sql(dialect="duckdb"))
+        if isinstance(tree, exp.DPipe | exp.Concat | exp.ConcatWs | exp.Replace):
+            return _short(tree, parts, sql)
         if isinstance(tree, exp.DateTrunc | exp.TimestampTrunc | exp.DateAdd | exp.DateSub):
             sql = f"CAST({sql} AS DATE)"
         return f"v_finite({sql})" if isinstance(tree, _UNDEFINED) else sql
@@ -357,7 +368,9 @@ class Expressions:
     def _share(tree: exp.Expression, descending: bool) -> str:
         if not isinstance(tree, exp.Literal) or tree.is_string:
             raise refused(f"The share {shown(tree)} is not supported", "it is not a constant from 0 to 1", "QUANTILE(n, 0.25)")
-        return f"1 - {tree.this}" if descending else str(tree.this)
+        if not descending:
+            return str(tree.this)
+        return "1" if float(tree.this) == 0 else f"-{tree.this}"  # a share below 0 counts from the largest
 
     # windows
 
@@ -551,6 +564,21 @@ def direction(ordered: exp.Ordered) -> str:
     """
     check(ordered)
     return f"{' DESC' if ordered.args.get('desc') else ''} NULLS {'FIRST' if ordered.args.get('nulls_first') else 'LAST'}"
+
+
+def _short(tree: exp.Expression, parts: Sequence[Value], sql: str) -> str:
+    """A text that is made of others, where it stays short: how long it would become is asked for before it is made, since the
+    engine counts no text towards its memory while it works on it."""
+    sizes = [f"strlen(CAST({part.sql} AS VARCHAR))" for part in parts]
+    if isinstance(tree, exp.Replace):
+        text, old = sizes[0], f"greatest({sizes[1]}, 1)"
+        size = f"{text} * greatest({old}, {sizes[2]}) > {LONGEST_TEXT} * {old}" if len(sizes) > 2 else "FALSE"
+    else:
+        size = " + ".join(f"coalesce({each}, 0)" for each in sizes)
+        if isinstance(tree, exp.ConcatWs):
+            size += f" + {len(sizes)} * coalesce({sizes[0]}, 0)"
+        size += f" > {LONGEST_TEXT}"
+    return f"(CASE WHEN {size} THEN {TOO_LONG} ELSE {sql} END)"
 
 
 def _atom(sql: str) -> str:

@@ -20,7 +20,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -30,6 +30,7 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.query.parse import Parsed
+from cloister.query.postprocessing.expressions import LONGEST_TEXT, TOO_LONG
 from cloister.query.postprocessing.queries import Column, Step
 from cloister.query.postprocessing.values import macros
 from cloister.query.publics import PublicSource
@@ -40,8 +41,10 @@ from cloister.session.releases.postprocessed import Bounds, Postprocessed
 from cloister.tables.engines.locked import locked
 
 _MEMORY, _MOST_TEXT = "256MB", 40_000
+_MOST_TEXTS = 64
+"""What is made in one step of the engine is bounded: 2,048 rows, so many texts each, of `LONGEST_TEXT` bytes."""
 _SECONDS = 10.0
-_MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 1_000
+_MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 20_000
 _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}
 _WHOLE = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
@@ -87,6 +90,12 @@ class Program:
     known: dict[str, list[tuple[str, Kind, bool]]] = field(default_factory=dict, compare=False, repr=False)
     """What was described before."""
 
+    def in_order(self, order: Sequence[int]) -> Program:
+        """The same over questions in another order: `order` are their places in this one."""
+        place = {before: after for after, before in enumerate(order)}
+        parts = [replace(part, places=tuple(place[each] for each in part.places)) for part in self.parts]
+        return replace(self, parts=tuple(parts))
+
     @property
     def sql(self) -> str:
         """What the engine runs."""
@@ -99,6 +108,10 @@ class Program:
         part. What the engine cannot read is refused."""
         if len(self.sql) > _MOST_TEXT:
             raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
+        if self.sql.count(TOO_LONG) > _MOST_TEXTS:
+            raise refused(
+                "The query is not supported", f"it puts texts together in more than {_MOST_TEXTS} places", "fewer columns"
+            )
         key = repr(kinds)
         if key in self.known:
             return self.known[key]
@@ -176,6 +189,8 @@ class Program:
             why = f"it took longer than {_SECONDS:g} s"
         except duckdb.OutOfMemoryException:
             why = f"it needs more than {_MEMORY} of memory"
+        except duckdb.InvalidInputException:
+            why = f"a text is longer than {LONGEST_TEXT:,} bytes, or a value is out of range"
         except duckdb.Error:
             why = "the engine cannot work it out: two kinds of values are put together, or a number is too large"
         except _TooLarge:
@@ -290,7 +305,7 @@ def _fetched(connection: Any, sql: str) -> tuple[list[str], list[tuple[Any, ...]
     names = [each[0] for each in ran.description]
     rows: list[tuple[Any, ...]] = []
     size = 0
-    while piece := ran.fetchmany(_PIECE):
+    while piece := ran.fetchmany(max(1, _PIECE // len(names))):
         rows += piece
         size += sum(len(value) if isinstance(value, str) else 16 for row in piece for value in row)
         if len(rows) > _MOST_ROWS or size > _LARGEST:
@@ -329,7 +344,7 @@ def _ends(series: Series, known: Sequence[Any], kind: str) -> tuple[Any, Any]:
         if kind == "number":
             if told is not None:
                 low[row], high[row] = told["l"], told["h"]
-        elif told is True or (kind == "truth" and told["f"] + told["n"] + told["t"] == 1):
+        elif told is True or (kind == "truth" and told is not None and told["f"] + told["n"] + told["t"] == 1):
             plain = isinstance(value, int | float) and not isinstance(value, bool)
             low[row] = high[row] = float(value) if plain else 0.0
     return low, high

@@ -82,6 +82,13 @@ class Scope:
                 Field(name=column.name, column=key, qualifiers=tuple(qualifiers), hidden=column.name.lower() in hidden)
             )
 
+    def may_be_missing(self, alias: str, *, chosen: bool) -> None:
+        """A source whose columns are NULL where a row of another side matches none of it. Where released numbers decide that
+        (`chosen`), nothing is known of what stands there; else that a NULL is one is certain."""
+        for key, read in list(self.values.items()):
+            if key.startswith(f"{alias}."):
+                self.values[key] = lambda read=read: _optional(read(), alias, chosen)  # type: ignore[misc]
+
     def column(self, tree: exp.Column) -> Value:
         """What a name means: a column of a source, or what an alias of the select list stands for."""
         if _FIELD in tree.meta:
@@ -111,9 +118,11 @@ class Scope:
             raise refused("A nested query is not supported", "it does not select exactly one column", "(SELECT MAX(n) FROM t)")
         value = step.value(0, "")
         sql = f"(SELECT c0 FROM {step.name})"
-        if value.certain and not step.loose:
-            return Value(sql)
-        return uncertain(sql) if step.loose else Value(sql, value.kind, f"(SELECT i0 FROM {step.name})")
+        if step.loose:
+            return uncertain(sql)
+        known = {"number": "(SELECT i0 FROM {})", "truth": "coalesce((SELECT i0 FROM {}), t_of(NULL))"}
+        known |= {"exact": "coalesce((SELECT i0 FROM {}), TRUE)", "certain": ""}
+        return Value(sql, value.kind, known[value.kind].format(step.name))
 
     def members(self, query: exp.Expression) -> tuple[str, bool]:
         """The rows of a query, and whether they would be the same without noise."""
@@ -280,6 +289,8 @@ class Select:
                 raise refused(f"GROUP BY {shown(inner)} is not supported", "it is an aggregate", "GROUP BY sex")
             value = plain.read(inner)
             clean = clean and value.certain
+            if not value.certain:
+                plain.rows.keys.add(value.sql)
             self.plain_keys += [] if value.sql in self.plain_keys else [value.sql]
             return value.sql
 
@@ -404,6 +415,15 @@ def flagged(step: Step) -> str:
         if column.kind != "certain":
             found.append(f"FALSE AS i{place}")
     return ", ".join(found)
+
+
+def _optional(value: Value, alias: str, chosen: bool) -> Value:
+    """A column of a source that a row may have no match in."""
+    if chosen:
+        return uncertain(value.sql)
+    if value.kind == "truth":
+        return Value(value.sql, "truth", f"CASE WHEN {alias}.z IS NULL THEN t_of(NULL) ELSE {value.bound} END")
+    return Value(value.sql, "exact", f"coalesce({value.bound}, TRUE)") if value.kind == "exact" else value
 
 
 def _listed(values: Sequence[Value]) -> str:

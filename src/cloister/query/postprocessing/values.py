@@ -43,7 +43,10 @@ MACROS = {
         "list_transform([struct_pack(l := CAST(l0 AS DOUBLE), h := CAST(h0 AS DOUBLE))],"
         " lambda y: CASE WHEN isfinite(y.l) AND isfinite(y.h) AND y.l <= y.h THEN y END)[1]"
     ),
-    "i_point(a0)": _of_one("i_of(TRY_CAST(x AS DOUBLE), TRY_CAST(x AS DOUBLE))"),
+    "i_point(a0)": _of_one(  # of texts and truth values the order is another
+        "CASE WHEN regexp_full_match(typeof(x), 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*')"
+        " THEN i_of(TRY_CAST(x AS DOUBLE), TRY_CAST(x AS DOUBLE)) END"
+    ),
     "i_exact(a0)": _of_one("coalesce(x.l = x.h, FALSE)"),
     "i_given(a0, b0)": _of_two("CASE WHEN x.b THEN i_point(x.a) END"),
     "i_neg(a0)": _of_one("i_of(-x.h, -x.l)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.errors import CloisterError
 from cloister.privacy import Guarantee
 from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.release import Provenance, Release
@@ -21,6 +23,7 @@ Bounds = Mapping[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
 """For each column the lower and the upper ends of the intervals of its cells; NaN where nothing is known."""
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9999)
 """The confidences whose margins a text of it holds. Between two, the wider margin is taken; beyond the last, none is known."""
+_FIRST, _SECONDS = 0.95, 5.0
 JOINT = "worked out from released numbers, at no cost: its margins hold for all cells at once"
 
 
@@ -111,10 +114,18 @@ class Postprocessed(Release):
         return super()._footer() if self.provenance.population else "it reads public tables alone, and nothing was charged"
 
     def at_levels(self) -> dict[str, npt.NDArray[np.float64]]:
-        """The margins at the confidences of `LEVELS`."""
+        """The margins at the confidences of `LEVELS`. The answer is paid for, so it is told whatever becomes of them: where they
+        cannot be worked out at a confidence, or in time, they are those of the next higher one, and none is known beyond."""
         if self.bounds_at is None:
             return dict(self.margins)
-        each = [self._margins(level) for level in LEVELS]
+        began, found = time.monotonic(), {}
+        for level in (_FIRST, *reversed(LEVELS)):
+            if level in found or (level != _FIRST and time.monotonic() - began > _SECONDS):
+                continue
+            with suppress(CloisterError):
+                found[level] = self._margins(level)
+        nothing = dict.fromkeys(self.measured, np.full(self.num_rows, math.nan))
+        each = [next((found[higher] for higher in LEVELS[place:] if higher in found), nothing) for place in range(len(LEVELS))]
         return {name: np.stack([level[name] for level in each]) for name in self.measured}
 
     def _cells(self, source: str, known: Mapping[str, npt.NDArray[np.float64]]) -> Series:
@@ -150,7 +161,7 @@ class Postprocessed(Release):
 def _half_widths(series: Series, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The longer way from a value to an end."""
     if series.kind not in ("integer", "real"):
-        return np.where(np.isnan(low) | np.isnan(high), math.nan, 0.0)
+        return np.where(low == high, 0.0, math.nan)
     values = np.array([math.nan if value is None else float(value) for value in series.tolist()], dtype=np.float64)
     with np.errstate(invalid="ignore"):
         widths: npt.NDArray[np.float64] = np.maximum(np.maximum(values - low, high - values), 0.0)

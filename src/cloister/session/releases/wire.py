@@ -44,6 +44,8 @@ from cloister.session.workloads.sheets import Sheets
 from cloister.stored import Stored
 
 FORMAT = 1
+WORKED_OUT = 2
+"""The format of tables that were worked out from released ones: a reader that knows only the first says that it is another."""
 LONGEST = 256 * 2**20
 """How many characters a text may have."""
 
@@ -70,7 +72,7 @@ def to_json(release: Release) -> str:
         document |= {"sheets": [_told(part) for part in release.parts], "places": _written(release.places)}
         return _dumped(document)
     if isinstance(release, Postprocessed):
-        document = {"format": FORMAT, "release": _told(release), "measured": _written(release.measured)}
+        document = {"format": WORKED_OUT, "release": _told(release), "measured": _written(release.measured)}
         return _dumped(document | {"margins": _written(release.at_levels())})
     parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, field))}' for name, field in _SORTED])
     return f'{{"format":{FORMAT},"release":{{{parts}}}}}'
@@ -91,9 +93,10 @@ def from_json(text: str) -> Release:
     try:
         document = json.loads(text, parse_constant=_no_constant)
         if set(document) in _DOCUMENTS:
-            if document["format"] == FORMAT:
+            wanted = WORKED_OUT if "measured" in document else FORMAT
+            if document["format"] == wanted:
                 return _release(document)
-            why = f"its format is not {FORMAT}"
+            why = f"its format is not {wanted}"
     except _Malformed as error:
         why = str(error)
     except (CloisterError, ValueError, TypeError, KeyError, AttributeError, LookupError, ArithmeticError, RecursionError):
