@@ -96,6 +96,7 @@ class _Cut:
     above: set[int] = field(default_factory=set)
     """The refusals of queries within which a question was found: of what stands above it."""
     tried: int = 0
+    named: int = 0
     groups: bool = False
     """Whether anything is worked out over several groups."""
 
@@ -160,7 +161,8 @@ class _Cut:
             raise refused(
                 "The query is not supported", f"it has more than {_MOST_STEPS} queries above its aggregates", "fewer parts"
             )
-        return f"w{len(self.steps)}"
+        self.named += 1  # a query within this one may take the next name before this one is a step
+        return f"w{self.named - 1}"
 
     def _add(self, sql: str, step: Step) -> Step:
         self.steps.append((step.name, sql))
@@ -614,7 +616,8 @@ def _columns_of(parsed: Parsed, tables: Tables) -> tuple[tuple[Column, ...], boo
             numeric = declared[statistic.column].kind in ("integer", "real")
         columns.append(Column(each.name, "number" if numeric else "exact"))
     open_keys = any(not isinstance(key, str) or key not in declared or declared[key].size is None for key in keys)
-    return tuple(columns), open_keys or parsed.layout.chooses
+    ordered = any(each.source not in keys for each in parsed.layout.order)  # which row comes first is noise's, then
+    return tuple(columns), open_keys or ordered or parsed.layout.chooses
 
 
 def _spellings(name: str) -> tuple[str, ...]:

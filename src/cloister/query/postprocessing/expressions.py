@@ -21,6 +21,7 @@ LONGEST_TEXT = 1_000
 """The most bytes of a text that is made of others."""
 TOO_LONG = "error('a text is too long')"
 _SYNTAX = (exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.DataType, exp.Interval, exp.Identifier, exp.Star)
+_REALS = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
 _MONOTONE = (exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Sign)
 _ARITHMETIC: dict[type[exp.Expression], str] = {exp.Add: "i_add", exp.Sub: "i_sub", exp.Mul: "i_mul", exp.Div: "i_div"}
 _OF_ONE: dict[type[exp.Expression], str] = {
@@ -216,14 +217,18 @@ class Expressions:
 
     @staticmethod
     def _moved(tree: exp.Expression, parts: Sequence[Value]) -> str:
-        """A function that never falls, at both ends."""
+        """A function that never falls, at both ends; each also where the other arithmetic would have it."""
         ends = []
-        for end in ("l", "h"):
+        rounds = isinstance(tree, exp.Round)
+        for end, sign, pick in (("l", "-", "least"), ("h", "+", "greatest")):
             args = {name: value for name, value in tree.args.items() if name not in ("this", "decimals")}
             args["this"] = exp.Var(this=f"x.a.{end}")
             if tree.args.get("decimals") is not None:
                 args["decimals"] = exp.Var(this="x.b")
-            ends.append(type(tree)(**args).sql(dialect="duckdb"))
+            plain = type(tree)(**args).sql(dialect="duckdb")
+            near = f"x.a.{end} {sign} 1e-12 * (1 + abs(x.a.{end}))" if rounds else f"v_whole(x.a.{end})"
+            args["this"] = exp.Var(this=f"({near})")
+            ends.append(f"{pick}({plain}, {type(tree)(**args).sql(dialect='duckdb')})")
         given = parts[1].sql if len(parts) > 1 else "0"
         return (
             f"list_transform([struct_pack(a := {parts[0].interval}, b := CAST({given} AS INTEGER))],"
@@ -233,7 +238,8 @@ class Expressions:
     @staticmethod
     def _cast(tree: exp.Cast | exp.TryCast, part: Value) -> str:
         to = tree.to.sql(dialect="duckdb")
-        ends = ", ".join(f"TRY_CAST(x.{end} AS {to})" for end in ("l", "h"))
+        near = "" if tree.to.this in _REALS else " {} 1e-12 * (1 + abs(x.{}))"
+        ends = ", ".join(f"TRY_CAST(x.{end}{near.format(sign, end)} AS {to})" for end, sign in (("l", "-"), ("h", "+")))
         return f"list_transform([{part.interval}], lambda x: i_of({ends}))[1]"
 
     @staticmethod
@@ -482,6 +488,8 @@ class _Aggregate:
         arguments = ", ".join(part.sql for part in self.parts) or "*"
         wanted = " AND ".join(each.sql for each in self.filters)
         sql = _atom(self._call(f"{'DISTINCT ' if self.distinct else ''}{arguments}{self.extra}", wanted))
+        if self.function == "count_if" and not self.distinct:
+            sql = _atom(self._counted(arguments, wanted))
         if self.loose:
             return uncertain(sql)
         noisy = [each for each in self.filters if not each.certain]
@@ -498,6 +506,10 @@ class _Aggregate:
         over = "" if self.over is None else f" OVER ({self.over})"
         return f"{function or self.function}({arguments}){filtered}{over}"
 
+    def _counted(self, condition: str, wanted: str) -> str:
+        """COUNT_IF: of no rows it is 0, where the engine's own is NULL."""
+        return self._call(f"CASE WHEN {condition} THEN 1 END", wanted, "count")
+
     def _flagged(self, sql: str, wanted: str) -> Value:
         flags = " AND ".join(part.exact for part in self.parts if not part.certain)
         return Value(sql, "exact", f"coalesce({self._call(flags, wanted, 'bool_and')}, TRUE)")
@@ -509,7 +521,7 @@ class _Aggregate:
         if self.function in ("bool_and", "bool_or", "count_if"):
             if self.function == "count_if":
                 low, high = (f"t_sure({part.truth})", f"({part.truth}).t")
-                ends = [self._call(each, wanted, "count_if") for each in (low, high)]
+                ends = [self._counted(each, wanted) for each in (low, high)]
                 return number(sql, f"i_of({ends[0]}, {ends[1]})")
             return self._flagged(sql, wanted)
         known = part.interval
