@@ -403,7 +403,9 @@ class Expressions:
             if name in _IN_ORDER and arguments[0].kind == "number":
                 others = [arguments[1].sql] if len(arguments) > 1 else []
                 rest = "".join(f", {each}" for each in (*others, *(each.interval for each in arguments[2:])))
-                if all(each.certain for each in arguments[1:2]):
+                default = function.args.get("default")  # the engine casts it to the type of the first
+                alike = default is None or default == function.this or _is_whole(default)
+                if alike and all(each.certain for each in arguments[1:2]):
                     return number(_atom(sql), f"({name}({arguments[0].interval}{rest}) OVER ({over}))")
             return uncertain(_atom(sql))
         if name in _RANKS and order.kind == "number" and sorted_by is not None:
@@ -486,6 +488,8 @@ class _Aggregate:
     def value(self) -> Value:
         """It, with what is known of it."""
         arguments = ", ".join(part.sql for part in self.parts) or "*"
+        if self.function in ("median", "quantile_cont") and self.parts[0].kind == "number" and not self.distinct:
+            arguments = f"CAST({arguments} AS DOUBLE)"  # between two decimals there may be none of as many places
         wanted = " AND ".join(each.sql for each in self.filters)
         sql = _atom(self._call(f"{'DISTINCT ' if self.distinct else ''}{arguments}{self.extra}", wanted))
         if self.function == "count_if" and not self.distinct:
@@ -597,6 +601,10 @@ def _atom(sql: str) -> str:
     """In parentheses, so that nothing around it can part it."""
     plain = sql.replace("_", "").replace(".", "").isalnum() and sql.isascii()
     return sql if plain else f"({sql})"
+
+
+def _is_whole(tree: exp.Expression) -> bool:
+    return isinstance(tree, exp.Null) or (_is_number(tree) and tree.name.isdigit())
 
 
 def _is_number(tree: exp.Expression) -> bool:
