@@ -205,7 +205,7 @@ def check(node: exp.Expression) -> None:
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
     if isinstance(node, exp.TimeToStr) and not _is_short(node.args.get("format")):
-        raise unsupported("A format that is no short text", "STRFTIME(day, '%Y-%m')")
+        raise unsupported("A long format", "STRFTIME(day, '%Y-%m')")
     if isinstance(node, exp.Var) and _WORD.fullmatch(node.name) is None:
         raise unsupported(f"The word {clipped(node.name)}", _LINE)
     if isinstance(node, exp.Interval) and not isinstance(node.this, exp.Literal):

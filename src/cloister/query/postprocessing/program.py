@@ -40,7 +40,7 @@ from cloister.session.releases.frames import Frame, Kind, Series
 from cloister.session.releases.postprocessed import Bounds, Postprocessed
 from cloister.tables.engines.locked import locked
 
-_MEMORY, _MOST_TEXT = "256MB", 40_000
+_MEMORY, _MOST_TEXT = "256MB", 20_000
 _MOST_TEXTS = 64
 """What is made in one step of the engine is bounded: 2,048 rows, so many texts each, of `LONGEST_TEXT` bytes."""
 _SECONDS = 10.0
