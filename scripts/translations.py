@@ -43,6 +43,7 @@ BELOW = (
     "noise/mechanism.py",
     *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
     "query/*.py",
+    "query/postprocessing/*.py",
     *(
         f"session/**/{each}.py"
         for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "table_snapshot")

@@ -60,3 +60,12 @@ SELECT SUM(d.dose) FROM visits v JOIN drugs d ON v.visit = d.visit WHERE EXISTS 
 SELECT COUNT(*) FROM people WHERE town IN (SELECT a.town FROM towns a, towns b WHERE a.province = b.province AND a.inhabitants < b.inhabitants AND b.town = 'Utrecht' OR a.town = 'Delft')
 SELECT COUNT(*) FROM people WHERE town IN (SELECT town FROM towns WHERE province IN (SELECT province FROM towns WHERE inhabitants > 110) OR inhabitants = (SELECT MIN(inhabitants) FROM towns))
 SELECT bigger, COUNT(*) FROM people p JOIN (SELECT a.town, b.town AS bigger FROM towns a JOIN towns b USING (province) WHERE a.inhabitants < b.inhabitants) t ON t.town = p.town GROUP BY bigger HAVING COUNT(*) > 0.5
+SELECT COUNT(*) FROM people WHERE town ILIKE 'd%' AND NOT town ILIKE '%X%'
+SELECT POSITION('d' IN town) AS p, COUNT(*) FROM people GROUP BY p
+SELECT AVG(EXTRACT(EPOCH FROM born)) FROM people
+SELECT COUNT(*) FROM people WHERE born > MAKE_DATE(2026, 6, 30)
+SELECT COUNT(*) FROM patients SEMI JOIN visits USING (patient)
+SELECT COUNT(*) FROM patients AS p ANTI JOIN visits AS v ON v.patient = p.patient
+SELECT AVG(t.b) FROM (SELECT sex, age FROM people) AS t(a, b) WHERE t.a = 'F'
+WITH t(a, b) AS (SELECT sex, age FROM people) SELECT AVG(b) FROM t WHERE a = 'F'
+((SELECT COUNT(*) FROM people))

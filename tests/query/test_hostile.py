@@ -39,7 +39,7 @@ SELECT COUNT(*) FROM people WHERE sex SIMILAR TO '(a+)+'
 SELECT COUNT(*) FROM people WHERE sex REGEXP '(a+)+'
 SELECT COUNT(*) FROM people WHERE sex RLIKE '(a+)+'
 SELECT SUM(age) OVER (ORDER BY age) FROM people
-SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1
+SELECT age FROM people QUALIFY ROW_NUMBER() OVER () = 1
 SELECT COUNT(*) FROM people PIVOT (COUNT(age) FOR sex IN ('F'))
 SELECT LIST(age) FROM people
 SELECT HISTOGRAM(age) FROM people
@@ -75,7 +75,7 @@ SHOW TABLES
 FROM people
 VALUES (1)
 TABLE people
-(SELECT COUNT(*) FROM people)
+(SELECT age FROM people)
 WITH x AS (INSERT INTO people VALUES (1) RETURNING *) SELECT COUNT(*) FROM people
 WITH x AS (COPY people TO '/tmp/x') SELECT COUNT(*) FROM people
 WITH x AS (SELECT 1) DELETE FROM people

@@ -48,7 +48,7 @@ def refused(sql: str) -> cl.CloisterError:
         ("SELECT COUNT() FROM t", "COUNT of nothing"),
         ("SELECT COUNT(* EXCEPT (age)) FROM t", "What stands beside *"),
         ("SELECT COUNT(*) FROM t WHERE age BETWEEN SYMMETRIC 45 AND 25", "BETWEEN SYMMETRIC"),
-        ("SELECT AVG(pay) FROM t AS p(pay, age)", "Renaming columns in FROM"),
+        ("SELECT AVG(pay) FROM t AS p(pay, age)", "Renaming columns"),
         ("SELECT COUNT(*) FROM t@x", "@x"),
         ("SELECT COUNT(*) FROM t LIMIT 10 PERCENT", "PERCENT"),
         ("SELECT COUNT(*) FROM t LIMIT 10 ROWS WITH TIES", "TIES"),

@@ -221,13 +221,10 @@ def test_every_dialect_reads_what_stands_behind_a_grouping(dialect: str) -> None
 @pytest.mark.parametrize(
     ("behind", "named"),
     [
-        ("WINDOW w AS (PARTITION BY sex)", "WINDOW"),
-        ("QUALIFY 1 = 1", "QUALIFY"),
         ("FOR UPDATE", "LOCKS"),
         ("FETCH FIRST 2 ROWS WITH TIES", "WITH TIES"),
         ("LIMIT 10 PERCENT", "PERCENT"),
         ("LIMIT ALL", "LIMIT"),
-        ("UNION ALL SELECT sex, COUNT(*) FROM people GROUP BY sex", "UNION"),
         ("FROBNICATE 3", "'FROBNICATE'"),
     ],
 )

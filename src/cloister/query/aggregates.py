@@ -33,6 +33,7 @@ from cloister.session.questions.question import (
 )
 
 AGGREGATES = (exp.AggFunc, exp.WithinGroup, exp.Filter)
+_DEEPEST = 100
 _QUANTILES = ("QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE", "APPROX_PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
 _SPREAD = {"VAR": (True, False), "VARP": (False, False), "STDEV": (True, True), "STDEVP": (False, True)}
 _ANONYMOUS = frozenset({*_QUANTILES, *_SPREAD, "COUNTIF", "CLOISTER_SUM", "CLOISTER_AVG", "CLOISTER_COUNT"})
@@ -79,6 +80,16 @@ def holds_aggregate(tree: exp.Expression) -> bool:
     return False
 
 
+def _depth(expression: Arithmetic) -> int:
+    """How deep operations stand in one another."""
+    layer: list[Arithmetic] = [expression]
+    depth = 0
+    while layer:
+        layer = [part for each in layer if isinstance(each, Operation) for part in each.parts]
+        depth += 1
+    return depth
+
+
 @dataclass(kw_only=True)
 class Aggregates:
     """The statistics that a question asks for, by name."""
@@ -92,6 +103,8 @@ class Aggregates:
         if is_aggregate(inner):
             return self._aggregate(inner)
         expression = self.arithmetic(inner)
+        if _depth(expression) > _DEEPEST:
+            raise refused("The query is not supported", "it is nested too deep to be read", EXAMPLE)
         if isinstance(expression, Named):
             return expression.name
         return self._add(Combined(name=str(expression), expression=expression))

@@ -167,7 +167,7 @@ class Forms:
 
 def _learn(template: _Template, form: Form, parsed: Parsed, read: Callable[[str], Parsed]) -> None:
     """Keep what the form means, where it is sure."""
-    if len(parsed.questions) != 1 or parsed.publics or not isinstance(parsed.question.table, str):
+    if parsed.above is not None or len(parsed.questions) != 1 or parsed.publics or not isinstance(parsed.question.table, str):
         return
     numbers = stand_ins(form)
     tried = _Template(template.tables, replace(read(form.written(numbers)) if numbers else parsed, tree=None), numbers)

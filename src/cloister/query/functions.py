@@ -423,6 +423,7 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Trim: _trim,
     exp.Substring: _text("substring", "start", "length"),
     exp.Length: _text("length"),
+    exp.StrPosition: _text("position", "substr"),
     exp.Left: _text("left", "expression"),
     exp.Right: _text("right", "expression"),
     exp.Replace: _text("replace", "expression", "replacement"),

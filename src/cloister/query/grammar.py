@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from cloister.errors import UnsupportedQuery
 from cloister.query.options import BOUNDED
 from cloister.query.refusals import EXAMPLE, clipped, shown, unsupported
 
@@ -34,7 +35,7 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.Subquery: frozenset({"this", "alias", "with_"}),
     exp.From: _UNARY,
     exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
-    exp.TableAlias: _UNARY,
+    exp.TableAlias: frozenset({"this", "columns"}),
     exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
     # names
     exp.Identifier: frozenset({"this", "quoted"}),
@@ -96,6 +97,7 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.Trim: frozenset({"this", "position", "expression"}),
     exp.Substring: frozenset({"this", "start", "length"}),
     exp.Length: frozenset({"this", "binary"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
     exp.DPipe: _BINARY | {"safe"},
     exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
@@ -170,7 +172,6 @@ _PARTS: dict[tuple[type[exp.Expression], str], tuple[str, str]] = {
     (exp.Star, "rename"): ("What stands beside *", "the columns by name"),
     (exp.Table, "sample"): ("TABLESAMPLE", "WHERE …"),
     (exp.Table, "pivots"): ("PIVOT", "SUM(pay) FILTER (WHERE sex = 'F')"),
-    (exp.TableAlias, "columns"): ("Renaming columns in FROM or WITH", "FROM people AS p"),
     (exp.With, "recursive"): ("WITH RECURSIVE", "WITH totals AS (SELECT …) SELECT …"),
 }
 _NODES: dict[type[exp.Expression], tuple[str, str]] = {
@@ -205,6 +206,15 @@ def known_functions() -> frozenset[str]:
     return _ANONYMOUS
 
 
+def part_refused(kind: type[exp.Expression], part: str) -> UnsupportedQuery:
+    """The refusal of a part of a node that no reader looks at.
+
+    >>> part_refused(exp.Select, "qualify").what
+    'QUALIFY is not supported'
+    """
+    return unsupported(*_PARTS.get((kind, part), (f"{part.strip('_').upper()} in {kind.key.upper()}", EXAMPLE)))
+
+
 def check(root: exp.Expression) -> None:
     """Refuse a tree that holds a node, or a part of a node, that no reader looks at. Iterative, since trees may be deep.
 
@@ -235,7 +245,7 @@ def check(root: exp.Expression) -> None:
             if value is None or value is False or (isinstance(value, list) and not value):
                 continue
             if part not in known:
-                raise unsupported(*_PARTS.get((kind, part), (f"{part.strip('_').upper()} in {kind.key.upper()}", EXAMPLE)))
+                raise part_refused(kind, part)
             waiting += [(child, in_where or kind is exp.Where, node) for child in _children(value)]
         if len(waiting) > _MOST_NODES:
             raise unsupported(f"A question of more than {_MOST_NODES} parts", EXAMPLE)

@@ -1,12 +1,13 @@
 """From SQL text to questions and the layout of their answer.
 
-    words.py       text → one SELECT, in bounded time; dialect.py and options.py: what people bring from elsewhere
+    words.py       text → one SELECT, in bounded time; dialect.py, options.py and rewriting.py: what people bring from elsewhere
     grammar.py     the allow-list: every kind of node, and every part of one, that is read below
     sources.py     FROM → rows and public tables; joins.py → one relation; semijoins.py: IN and EXISTS about the same person
     derived.py     questions within the question; within.py: their sums per person; publics.py, public_joins.py: of public tables
     rows.py        what names mean; scalars.py and functions.py: computed columns; conditions.py: WHERE; constants.py
     aggregates.py  statistics, and arithmetic on them; outputs.py: keys and grouping sets; bounded.py: what ZetaSQL bounds
     layout.py      names, HAVING, ORDER BY, LIMIT; evaluation.py: conditions on values that anybody may see
+    postprocessing/  a query that aggregates and then goes on: where it is cut, and what is worked out over the answers
 
 What is not on the list is refused by name, with the line to write instead. Nothing in a refusal comes from a private row.
 """
@@ -14,7 +15,8 @@ What is not on the list is refused by name, with the line to write instead. Noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -32,6 +34,7 @@ from cloister.query.options import Options
 from cloister.query.outputs import Outputs, read_outputs
 from cloister.query.precedence import check_precedence
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
+from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment
 from cloister.query.words import statement, unheard
@@ -39,6 +42,9 @@ from cloister.session import Question
 from cloister.session.questions.question import Combined
 from cloister.session.questions.touched import Touched
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
+
+if TYPE_CHECKING:
+    from cloister.query.postprocessing.program import Program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,8 @@ class Parsed:
     notes: tuple[str, ...] = ()
     written: frozenset[str] = frozenset()
     publics: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    above: Program | None = field(default=None, compare=False)
+    """What is worked out over the answers, where the text is no question as it stands (`postprocessing/`)."""
     tree: exp.Query | None = field(default=None, compare=False, repr=False)
     touched: list[Touched] = field(default_factory=list, compare=False, repr=False)
     """What it touches, once that is known: the same for all texts of a form (`forms.py`), which differ in no name."""
@@ -77,8 +85,8 @@ class Parsed:
         return self.layout.names
 
 
-def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None = None) -> Parsed:
-    """What one SELECT asks of private tables.
+def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None = None, *, cut: bool = True) -> Parsed:
+    """What one SELECT asks of private tables; with `cut` also one that works on with their answers.
 
     >>> import cloister as cl
     >>> people = cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})
@@ -89,7 +97,7 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
     refusal: CloisterError
     with unheard():
         try:
-            return _parse(sql, tables, dialect)
+            return _parse(sql, tables, dialect, cut)
         except CloisterError as error:
             refusal = error
         except RecursionError:
@@ -106,10 +114,44 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal
 
 
-def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Parsed:
+def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None, cut: bool) -> Parsed:
     query, options = statement(sql, dialect)
     tree = query.copy()  # reading changes it
     written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
+    query = rewritten(query)
+    again = query.copy()
+    try:
+        parsed = question_of(query, tables, dialect, options)
+    except CloisterError as refusal:
+        if not cut:
+            raise
+        parsed = _cut(again, tables, dialect, options, refusal)
+    return replace(parsed, written=written, tree=tree)
+
+
+def _cut(
+    query: exp.Query,
+    tables: Mapping[str, PrivateTable | PublicTable],
+    dialect: str | None,
+    options: Options,
+    refusal: CloisterError,
+) -> Parsed:
+    """The questions within a query that is none, and what stands above them; the first refusal where there are none."""
+    from cloister.query.postprocessing.cut import Above, cut
+
+    try:
+        return cut(query, tables, dialect, options)
+    except Above as above:
+        why = above.why
+    except CloisterError:
+        why = refusal
+    raise why
+
+
+def question_of(
+    query: exp.Query, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None, options: Options
+) -> Parsed:
+    """A query that is a question as it stands; the tree is changed."""
     check(query)
     check_precedence(query)
     if not isinstance(query, exp.Select):
@@ -129,9 +171,7 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
         layout=outputs.layout,
         spend=options.spend,
         notes=(*options.notes, *notes),
-        written=written,
         publics={name: frozenset(columns) for name, columns in environment.read.items()},
-        tree=tree,
     )
 
 

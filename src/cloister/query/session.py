@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import Exact, Guarantee
+from cloister.privacy import Exact, Guarantee, PureDP
+from cloister.query.columns import AnswerColumns, columns_of
 from cloister.query.forms import Forms
 from cloister.query.layout import Layout
 from cloister.query.parse import Parsed, parse
@@ -23,6 +24,7 @@ from cloister.session import Affordable, Door, Plan, Question, Release
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.touched import Touched
 from cloister.session.releases.frames import Kind, Series
+from cloister.session.releases.postprocessed import public_release
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen
@@ -82,6 +84,10 @@ class Session(Door):
         """
         parsed = self._parsed(sql, dialect)
         spend = parsed.spend if spend is None and within is None else spend
+        if parsed.above is not None:
+            self._check_above(parsed, within if parsed.questions else None)
+            if not parsed.questions:
+                return laid_out([], parsed, self._of_public(parsed))
         if (spend is None) == (within is None):
             raise InvalidParameter(
                 "The query is invalid",
@@ -113,6 +119,11 @@ class Session(Door):
         if not isinstance(question, str):
             return super().explain(question, _given(spend), shares=shares)
         parsed = self._parsed(question, dialect)
+        if parsed.above is not None:
+            self._check_above(parsed, None)
+            parsed = replace(parsed, notes=(*parsed.notes, ABOVE))
+            if not parsed.questions:
+                return Plan(parts=(), costs={}, notes=parsed.notes)
         cost = _given(parsed.spend if spend is None else spend)
         plan = (
             self.explain_workload(parsed.questions, cost) if len(parsed.questions) > 1 else super().explain(parsed.question, cost)
@@ -132,9 +143,14 @@ class Session(Door):
         if not isinstance(question, str):
             return super().afford(question, spends, confidence=confidence)
         parsed = self._parsed(question, dialect)
+        if parsed.above is not None:
+            self._check_above(parsed, None)
+            if not parsed.questions:
+                raise _costs_nothing("A table of spends")
         if len(parsed.questions) > 1:
             return super().afford(parsed.questions, spends, confidence=confidence)
-        return super().afford(parsed.question, spends, confidence=confidence).renamed(parsed.names)
+        found = super().afford(parsed.question, spends, confidence=confidence)
+        return found if parsed.above is not None else found.renamed(parsed.names)
 
     @pinned
     def workload(
@@ -156,11 +172,16 @@ class Session(Door):
         """
         parsed = [parse(each, self.tables, dialect) if isinstance(each, str) else each for each in questions]
         asked = [part for each in parsed for part in (each.questions if isinstance(each, Parsed) else (each,))]
+        for each in parsed:
+            if isinstance(each, Parsed) and each.above is not None:
+                self._check_above(each, None)
         answers = iter(self.workload_all(asked, spend, purpose=purpose))
-        return [
-            laid_out([next(answers) for _ in each.questions], each) if isinstance(each, Parsed) else next(answers)
-            for each in parsed
-        ]
+
+        def laid(each: Parsed) -> Release:
+            free = None if each.questions else self._of_public(each)
+            return laid_out([next(answers) for _ in each.questions], each, free)
+
+        return [laid(each) if isinstance(each, Parsed) else next(answers) for each in parsed]
 
     @pinned
     def stored(
@@ -181,6 +202,8 @@ class Session(Door):
         if not isinstance(question, str):
             return super().stored(question, spend, purpose=purpose)
         parsed = self._parsed(question, dialect)
+        if parsed.above is not None and not parsed.questions:
+            return laid_out([], parsed, self._of_public(parsed))
         if len(parsed.questions) > 1:
             answers = self.stored_workload(parsed.questions, spend, purpose=purpose)
         else:
@@ -305,11 +328,63 @@ class Session(Door):
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
         forms = _FORMS.get(seen.snapshot) or _FORMS.setdefault(seen.snapshot, Forms())
-        parsed = forms.parsed(sql, seen.tables, dialect)
+        parsed = self._in_order(forms.parsed(sql, seen.tables, dialect))
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
 
+    def _in_order(self, parsed: Parsed) -> Parsed:
+        """With its questions in the order of their digests: the digest of several is that of the list, and in which order a text
+        names its parts is a matter of presentation."""
+        if parsed.above is None or len(parsed.questions) < 2:
+            return parsed
+        shapes = self._shapes(parsed.questions)
+        order = sorted(range(len(shapes)), key=lambda place: shapes[place].digest)
+        return replace(parsed, questions=tuple(parsed.questions[place] for place in order), above=parsed.above.in_order(order))
+
+    @pinned
+    def columns(self, sql: str, *, dialect: str | None = None) -> AnswerColumns:
+        """The columns that the answer to a question will have: for each its name, its kind, and whether it is measured. It spends
+        nothing and reads no row.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"sex": ["F", "M"]}, columns={"sex": cl.Category(["F", "M"])})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     session.columns("SELECT sex, COUNT(*) AS n, SQRT(COUNT(*)) AS r FROM people GROUP BY sex")
+        [('sex', 'text', False), ('n', 'integer', True), ('r', 'real', True)]
+        """
+        parsed = self._parsed(sql, dialect)
+        if parsed.above is not None:
+            return self._check_above(parsed, None)
+        return columns_of(parsed.layout, [self._shape(each) for each in parsed.questions])
+
+    def _check_above(self, parsed: Parsed, within: float | None) -> AnswerColumns:
+        """The columns of what is worked out over answers; what the engine cannot work out is refused, before any charge."""
+        assert parsed.above is not None
+        if within is not None:
+            raise InvalidParameter(
+                f"within={within} is invalid",
+                why="the margin of what is worked out over answers is not known before them",
+                instead='spend="0.1"',
+            )
+        shapes = self._shapes(parsed.questions) if parsed.questions else []
+        return parsed.above.described(
+            [
+                {name: kind for name, kind, _ in columns_of(part.parsed.layout, [shapes[place] for place in part.places])}
+                for part in parsed.above.parts
+            ]
+        )
+
+    def _of_public(self, parsed: Parsed) -> Release:
+        """What is said of an answer that reads public tables alone: it cost nothing."""
+        assert parsed.above is not None
+        names = tuple(public.source.name for public in parsed.above.publics)
+        return public_release(names, parsed.above.sql, self.who, PureDP(0))
+
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
+        if parsed.above is not None and not parsed.questions:
+            raise _costs_nothing(f"within={within}")
+        if parsed.above is not None:
+            self._check_above(parsed, within)
         if len(parsed.questions) > 1:
             raise InvalidParameter(
                 f"within={within} is invalid",
@@ -332,6 +407,14 @@ class Session(Door):
         return replace(answer, notes=(*answer.notes, NOTE), buy_bias=None)
 
 
+def _costs_nothing(what: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{what} is invalid",
+        why="the query reads public tables alone: it costs nothing, and no noise is added",
+        instead='session.sql("SELECT …")',
+    )
+
+
 def _given(spend: Spending | None) -> Spending:
     if spend is None:
         raise InvalidParameter(
@@ -345,8 +428,16 @@ def _given(spend: Spending | None) -> Spending:
 CHOSEN = "the rows were chosen by their noisy values: margin(joint=True) holds for them; a single margin held before the choice"
 
 
-def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
+ABOVE = "what stands above the aggregates is worked out over their answers, at no cost"
+
+
+def laid_out(answers: Sequence[Release], parsed: Parsed, free: Release | None = None) -> Release:
     """The answer in the columns and the order that the question asks for."""
+    if parsed.above is not None:
+        parts = [laid_out([answers[place] for place in part.places], part.parsed) for part in parsed.above.parts]
+        kinds = parsed.above.described([{name: each.kind for name, each in part.table.columns.items()} for part in parts])
+        made = parsed.above.result(parts, kinds, free)
+        return replace(made, notes=tuple(dict.fromkeys((*made.notes, *parsed.notes))))
     layout = parsed.layout
     asked = [_with_columns(answer, layout, number) for number, answer in enumerate(answers)]
     if len(asked) == 1 and not (layout.chooses or layout.order):  # every row, where it stands

@@ -161,19 +161,39 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
         if not isinstance(inner, exp.Query) or isinstance(inner, exp.Table):
             raise unsupported("A join in parentheses", "FROM a JOIN b USING (patient) JOIN c USING (patient)")
         found = environment.derive(inner, environment)
-        return found.qualified(() if name is None else ((name,),), name.name if name is not None else found.label)
+        found = found.qualified(() if name is None else ((name,),), name.name if name is not None else found.label)
+        return found if alias is None else renamed(found, alias)
     assert isinstance(tree, exp.Table), "nothing else that is understood stands in FROM"
     parts = tuple(tree.parts)
     qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else ((name,),)  # an alias takes the name's place
     if len(parts) == 1:
         for known, (cte, where) in reversed(list(environment.named.items())):
             if same(parts[0], known):
-                return environment.derive(cte.this, where).qualified(qualifiers, known)
-    return _table(parts, qualifiers, environment)
+                found = renamed(environment.derive(cte.this, where).qualified(qualifiers, known), cte.args["alias"])
+                return found if alias is None else renamed(found, alias)
+    found = _table(parts, qualifiers, environment)
+    return found if alias is None else renamed(found, alias)
 
 
-def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Environment) -> Item:
-    tables = environment.tables
+def renamed(item: Item, alias: exp.TableAlias) -> Item:
+    """A source whose columns have other names: `AS t (a, b)`."""
+    if not alias.columns:
+        return item
+    names = [each.name for each in alias.columns]
+    if item.public is not None or len(names) != len(item.fields) or len(set(names)) < len(names):
+        raise refused(
+            "Renaming columns is not supported",
+            "a public table is renamed in a query of its own"
+            if item.public is not None
+            else "there is not one name for each column",
+            "FROM (SELECT age AS a, sex AS b FROM people) AS t",
+        )
+    fields = [replace(each, name=name) for each, name in zip(item.fields, names, strict=True)]
+    return replace(item, fields=fields)
+
+
+def table_named(parts: Qualifier, tables: Mapping[str, PrivateTable | PublicTable]) -> str:
+    """The name of the one table that a part of FROM means."""
     wanted = ".".join(part.name for part in parts)
     quoted = any(part.args.get("quoted") for part in parts)
     matches = [name for name in tables if name == wanted]
@@ -187,7 +207,12 @@ def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Env
             why=f"the session knows {', '.join(tables) or 'no table'}",
             instead=f"FROM {next(iter(tables), 'people')}",
         )
-    name, table = matches[0], tables[matches[0]]
+    return matches[0]
+
+
+def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Environment) -> Item:
+    name = table_named(parts, environment.tables)
+    table = environment.tables[name]
     if isinstance(table, PublicTable):
         public = PublicSource(name=name, table=table, qualifiers=qualifiers, noted=environment.read)
         return Item(label=name, public=public, fields=public.fields())

@@ -27,6 +27,7 @@ from cloister.printable import LONGEST_NAME, is_text
 from cloister.query.dialect import dialect_named, parser_of
 from cloister.query.options import Options, taken
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
+from cloister.query.rewriting import outermost, without_all
 
 _LONGEST = 50_000
 _MOST_CONDITIONS = 500
@@ -54,11 +55,12 @@ def statement(sql: str, dialect: str | None) -> tuple[exp.Query, Options]:
     if len(sql) > _LONGEST:
         raise refused("The query is not supported", f"its text is longer than {_LONGEST} characters", EXAMPLE)
     reader = dialect_named(dialect)
-    tokens, options = taken(reader.tokenize(sql))
+    tokens, options = taken(without_all(reader.tokenize(sql)))
     check_words(tokens)
     _mark_top(tokens)
     trees = [tree for tree in parser_of(reader).parse(tokens, sql) if tree is not None]
-    (query,) = (tree for tree in trees if not isinstance(tree, exp.Semicolon))  # one statement, by its words
+    (tree,) = (tree for tree in trees if not isinstance(tree, exp.Semicolon))  # one statement, by its words
+    query = outermost(tree)
     assert isinstance(query, exp.Select | exp.SetOperation), "it begins with SELECT, or with WITH and then SELECT"
     _check_names(query)
     return query, options
@@ -96,8 +98,9 @@ def check_words(tokens: Sequence[Token]) -> None:
         kinds.pop()
     if not kinds or TokenType.SEMICOLON in kinds:
         raise refused("The query is not supported", "it must be exactly one statement", EXAMPLE)
-    if kinds[0] not in (TokenType.SELECT, TokenType.WITH):
-        raise unsupported(clipped(tokens[0].text), EXAMPLE)
+    first = next((place for place, kind in enumerate(kinds) if kind is not TokenType.L_PAREN), 0)
+    if kinds[first] not in (TokenType.SELECT, TokenType.WITH):
+        raise unsupported(clipped(tokens[first].text), EXAMPLE)
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
         raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
@@ -142,6 +145,9 @@ def _check_with(tokens: Sequence[Token], kinds: Sequence[TokenType], at: int) ->
         named = place + 3 < len(kinds) and (
             kinds[place] in (TokenType.VAR, TokenType.IDENTIFIER) or tokens[place].text.isidentifier()
         )
+        if named and kinds[place + 1] is TokenType.L_PAREN:  # name (a, b) AS (SELECT …
+            place = _behind_names(tokens, kinds, place + 1)
+            named = place + 3 < len(kinds)
         if not named or kinds[place + 1] is not TokenType.ALIAS or kinds[place + 2] is not TokenType.L_PAREN:
             break
         if kinds[place + 3] not in (TokenType.SELECT, TokenType.WITH):
@@ -156,6 +162,20 @@ def _check_with(tokens: Sequence[Token], kinds: Sequence[TokenType], at: int) ->
             break
         place += 1
     raise refused("This WITH is not supported", "it is not name AS (SELECT …), and then SELECT", _WITH)
+
+
+def _behind_names(tokens: Sequence[Token], kinds: Sequence[TokenType], opened: int) -> int:
+    """The closing parenthesis of a list of names; beyond the text where it is none."""
+    for place in range(opened + 1, len(kinds)):
+        if kinds[place] is TokenType.R_PAREN:
+            return place
+        if (
+            kinds[place] is not TokenType.COMMA
+            and kinds[place] is not TokenType.IDENTIFIER
+            and not tokens[place].text.isidentifier()
+        ):
+            break
+    return len(kinds)
 
 
 def _mark_top(tokens: Sequence[Token]) -> None:

@@ -50,7 +50,7 @@ def answered(
         return _Asked(model, declaration, question, confidence, progress).answer()
     from cloister.query import parse
 
-    parsed = parse(question, {model.table: declaration}, dialect)
+    parsed = parse(question, {model.table: declaration}, dialect, cut=False)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
     found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout

@@ -53,7 +53,7 @@ def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
         written = _sql(text)
         quoted = '"' + table.replace('"', '""') + '"'
         asked = f"SELECT COUNT(*) AS n FROM {quoted} WHERE {written}"  # noqa: S608 no engine reads it
-        question = parse(asked, {table: PrivateTable({name: [] for name in names}, domains)}).question
+        question = parse(asked, {table: PrivateTable({name: [] for name in names}, domains)}, cut=False).question
     except UnknownColumn:
         raise
     except CloisterError as error:

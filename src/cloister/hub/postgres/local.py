@@ -10,12 +10,9 @@ from typing import Any
 
 from cloister.errors import AccessDenied
 from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, Tables
-from cloister.query import Session, parse
+from cloister.query import Session
 from cloister.session import Plan, Release
-from cloister.session.planning.grid import Axis
 from cloister.session.questions.spend import amount_of
-from cloister.session.releases.frames import Kind
-from cloister.tables import Category
 
 EXAMPLE = "0.1"
 _DIALECT = "postgres"
@@ -64,8 +61,7 @@ class LocalSession:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
         cost: Any = how.spend or EXAMPLE
         if how.within is not None:
-            parsed = parse(sql, self._session.tables, _DIALECT)
-            cost = self._session.spend_within(parsed.question, how.within, confidence=how.confidence)
+            cost = self._session.spend_for(sql, within=how.within, confidence=how.confidence, dialect=_DIALECT)
         plan: Plan = self._session.explain(sql, cost, dialect=_DIALECT)
         return plan
 
@@ -110,39 +106,7 @@ def shape_of(session: Session, sql: str, dialect: str | None = _DIALECT) -> list
     >>> [(each.kind, each.measured) for each in shape]
     [('text', False), ('integer', True), ('real', False)]
     """
-    parsed = parse(sql, session.tables, dialect)
-    plan: Plan = session.explain(parsed.question, EXAMPLE)
-    shape = plan.parts[0].shape
-    keys: dict[str, Kind] = {axis.name: _kind_of_key(axis) for axis in shape.grid.axes}
-    measured: dict[str, Kind] = {formula.name: formula.kind for formula in shape.formulas}
-    return [
-        AnswerColumn(column.name, _kind_of_constant(column.fixed[0]), False)
-        if column.source is None
-        else AnswerColumn(column.name, {**keys, **measured}.get(column.source, "text"), column.source in measured)
-        for column in parsed.layout.columns
-    ]
-
-
-def _kind_of_key(axis: Axis) -> Kind:
-    if not isinstance(axis.key, str) or axis.size is None:
-        return "text"
-    if isinstance(axis.domain, Category):
-        first = axis.domain.options[0]
-        return "boolean" if isinstance(first, bool) else "integer" if isinstance(first, int) else "text"
-    kinds: dict[str, Kind] = {"integer": "integer", "real": "real", "date": "date", "boolean": "boolean"}
-    return kinds.get(axis.domain.kind, "text")
-
-
-def _kind_of_constant(value: object) -> Kind:
-    from datetime import date
-
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, Fraction):
-        return "integer" if value.denominator == 1 else "real"
-    if isinstance(value, date):
-        return "date"
-    return "integer" if isinstance(value, int) else "real" if isinstance(value, float) else "text"
+    return [AnswerColumn(*each) for each in session.columns(sql, dialect=dialect)]
 
 
 def _digest(token: str) -> str:

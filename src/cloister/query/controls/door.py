@@ -165,7 +165,7 @@ class ControlledSession:
         ...     session.sql("SELECT COUNT(*) AS n FROM people WHERE pay < 8").value
         8
         """
-        parsed = parse(sql, {self.name: self._declaration}, dialect)
+        parsed = parse(sql, {self.name: self._declaration}, dialect, cut=False)
         layout = parsed.layout
         if len(parsed.questions) > 1 or layout.order or layout.chooses or any(each.source is None for each in layout.columns):
             raise UnsupportedQuery(

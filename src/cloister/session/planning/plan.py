@@ -15,7 +15,7 @@ import numpy as np
 
 from cloister.errors import UnsupportedQuery
 from cloister.noise import DiscreteGaussian
-from cloister.privacy import ApproxDP, Guarantee, Sensitivity, text_of, zero_of
+from cloister.privacy import ApproxDP, Guarantee, PureDP, Sensitivity, text_of, zero_of
 from cloister.session.execution.history import History
 from cloister.session.planning.choice import choice_of
 from cloister.session.planning.expectation import ABOUT, chosen, expected, expected_margin
@@ -101,10 +101,10 @@ class Plan:
 
     @property
     def cost(self) -> Guarantee:
-        """The charge; with several populations the largest."""
+        """The charge; with several populations the largest, and nothing where no private table is read."""
         from cloister.session.questions.spend import amount_of
 
-        return max(self.costs.values(), key=amount_of)
+        return max(self.costs.values(), key=amount_of, default=PureDP(0))
 
     @property
     def digest(self) -> str:
@@ -154,7 +154,8 @@ class Plan:
         lines = []
         for part in self.parts:
             lines += [*_words(part), ""]
-        lines.append("cost: " + "; ".join(f"{cost} of population {population!r}" for population, cost in self.costs.items()))
+        costs = "; ".join(f"{cost} of population {population!r}" for population, cost in self.costs.items())
+        lines.append(f"cost: {costs or 'nothing, since no private table is read'}")
         expected = self.margin()
         rows = [[name, f"± {series.values[0]:,.4g}"] for name, series in expected.columns.items()]
         if rows:

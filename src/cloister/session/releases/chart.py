@@ -128,8 +128,10 @@ def _of_number(value: float | None, margin: float, least: float, most: float) ->
     return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
 
-def _of_date(value: date, margin: float) -> dict[str, str]:
-    """A date and the days around it, within what a calendar has."""
+def _of_date(value: date, margin: float) -> dict[str, str | None]:
+    """A date and the days around it, within what a calendar has; None where they are not known."""
+    if math.isnan(margin):
+        return {"value": value.isoformat(), "low": None, "high": None}
     days = min(int(margin), (value - date.min).days, (date.max - value).days)
     reach = timedelta(days=days)
     return {"value": value.isoformat(), "low": (value - reach).isoformat(), "high": (value + reach).isoformat()}

@@ -331,7 +331,8 @@ def _cells(series: Series, margins: Values | None) -> list[str]:
     marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins)]
     if series.kind == "date":
         values = [
-            value if value is None else f"{value} ± {margin:,.0f} days" for value, margin in zip(values, margins, strict=True)
+            value if value is None else _beside(str(value), f"{margin:,.0f} days")
+            for value, margin in zip(values, margins, strict=True)
         ]
     if series.kind not in ("integer", "real") or series.values.dtype == object or np.isnan(margins).all():
         return [f"{'NULL' if value is None else value}{mark}" for value, mark in zip(values, marks, strict=True)]
@@ -340,7 +341,12 @@ def _cells(series: Series, margins: Values | None) -> list[str]:
 
 def _numbers(series: Series, values: list[Any], margins: Values) -> list[str]:
     if series.kind == "integer":
-        return [f"{value:,} ± {margin:,.0f}" for value, margin in zip(values, margins, strict=True)]
+        return [_beside(f"{value:,}", f"{margin:,.0f}") for value, margin in zip(values, margins, strict=True)]
     narrowest = min((float(margin) for margin in margins if 0 < margin < math.inf), default=1.0)
     places = min(max(0, 1 - math.floor(math.log10(narrowest))), 12)
-    return [f"{value:,.{places}f} ± {margin:,.{places}f}" for value, margin in zip(values, margins, strict=True)]
+    return [_beside(f"{value:,.{places}f}", f"{margin:,.{places}f}") for value, margin in zip(values, margins, strict=True)]
+
+
+def _beside(value: str, margin: str) -> str:
+    """A value with its margin; nothing beside it where that is not known."""
+    return value if margin.startswith("nan") else f"{value} ± {margin}"

@@ -28,17 +28,28 @@ import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.session.releases.formulas import Reading
+from cloister.session.releases.postprocessed import Postprocessed
 from cloister.session.releases.release import Provenance, Release
 from cloister.session.releases.stored_kinds import BY_ARGUMENTS, BY_FIELDS, RELEASE, Arguments
 from cloister.session.releases.uncertainty import Term
-from cloister.session.releases.wire_checks import MOST_TERMS, check_release, check_sheets, check_types, refused
+from cloister.session.releases.wire_checks import (
+    MOST_TERMS,
+    check_postprocessed,
+    check_release,
+    check_sheets,
+    check_types,
+    refused,
+)
 from cloister.session.workloads.sheets import Sheets
 from cloister.stored import Stored
 
 FORMAT = 1
+WORKED_OUT = 2
+"""The format of tables that were worked out from released ones: a reader that knows only the first says that it is another."""
 LONGEST = 256 * 2**20
 """How many characters a text may have."""
 
+_DOCUMENTS = ({"format", "release"}, {"format", "release", "sheets", "places"}, {"format", "release", "measured", "margins"})
 _KINDS: dict[str, Stored[Any] | Arguments] = {each.name: each for each in BY_FIELDS.values()}
 _KINDS |= {each.name: each for each in BY_ARGUMENTS.values()}
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
@@ -60,6 +71,9 @@ def to_json(release: Release) -> str:
         document = {"format": FORMAT, "release": _told(release)}
         document |= {"sheets": [_told(part) for part in release.parts], "places": _written(release.places)}
         return _dumped(document)
+    if isinstance(release, Postprocessed):
+        document = {"format": WORKED_OUT, "release": _told(release), "measured": _written(release.measured)}
+        return _dumped(document | {"margins": _written(release.at_levels())})
     parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, field))}' for name, field in _SORTED])
     return f'{{"format":{FORMAT},"release":{{{parts}}}}}'
 
@@ -78,10 +92,11 @@ def from_json(text: str) -> Release:
     why = "it holds no release"
     try:
         document = json.loads(text, parse_constant=_no_constant)
-        if set(document) in ({"format", "release"}, {"format", "release", "sheets", "places"}):
-            if document["format"] == FORMAT:
+        if set(document) in _DOCUMENTS:
+            wanted = WORKED_OUT if "measured" in document else FORMAT
+            if document["format"] == wanted:
                 return _release(document)
-            why = f"its format is not {FORMAT}"
+            why = f"its format is not {wanted}"
     except _Malformed as error:
         why = str(error)
     except (CloisterError, ValueError, TypeError, KeyError, AttributeError, LookupError, ArithmeticError, RecursionError):
@@ -95,6 +110,10 @@ def _told(release: Release) -> dict[str, Any]:
 
 def _release(document: Mapping[str, Any]) -> Release:
     given = _fields(document["release"])
+    if "measured" in document:
+        made = Postprocessed(**given, measured=_read(document["measured"]), margins=_read(document["margins"]))
+        check_postprocessed(made)
+        return made
     if "sheets" not in document:
         release = Release(**given)
         check_release(release)

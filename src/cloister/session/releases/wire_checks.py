@@ -24,6 +24,7 @@ from cloister.session.releases.combined import Calculated
 from cloister.session.releases.formulas import Formula, Linear, Ratio, Reading
 from cloister.session.releases.frames import Series
 from cloister.session.releases.moment_formulas import Moment
+from cloister.session.releases.postprocessed import LEVELS, Postprocessed
 from cloister.session.releases.quantiles import OfLeaves
 from cloister.session.releases.release import Provenance, Release
 from cloister.session.releases.zoomed import Zoomed
@@ -92,9 +93,7 @@ def check_release(release: Release) -> None:
     lengths = {len(each.values) for each in release.groups.values()} | {len(each.values) for each in release.readings.values()}
     if len(lengths) > 1 or not release.readings:
         raise refused("its columns are of several lengths")
-    for series in release.groups.values():
-        if series.values.ndim != 1 or series.values.dtype.kind not in _KINDS_OF_ARRAY[series.kind]:
-            raise refused("a key in it is not of its kind")
+    _check_keys(release)
     for reading in release.readings.values():
         _check_reading(reading)
     names = [formula.name for formula in release.formulas]
@@ -132,6 +131,34 @@ def check_sheets(release: Sheets) -> None:
         raise refused("it shows a column that it does not have")
     if not all(0 <= part < len(columns) and 0 <= row < release.parts[part].num_rows for part, row in release.places):
         raise refused("it shows a row that it does not have")
+
+
+def check_postprocessed(release: Postprocessed) -> None:
+    """The same for a table that was worked out from releases: its columns, and a margin for each cell at each confidence."""
+    _check_fields(release)
+    lengths = {len(each.values) for each in release.groups.values()}
+    if len(lengths) != 1 or release.formulas or release.readings or release.threshold is not None:
+        raise refused("its columns are of several lengths")
+    _check_keys(release)
+    if not set(release.names.values()) <= set(release.groups):
+        raise refused("it shows a column that it does not have")
+    if not _fits(release.measured, tuple[str, ...]) or len(set(release.measured)) < len(release.measured):
+        raise refused("a column in it is measured twice")
+    if not set(release.measured) <= set(release.groups) or not _fits(release.margins, Mapping[str, np.ndarray]):
+        raise refused("a column that it does not have is measured")
+    shape = (len(LEVELS), release.num_rows)
+    if set(release.margins) != set(release.measured):
+        raise refused("it has not the margins of its columns")
+    for table in release.margins.values():
+        if table.shape != shape or table.dtype.kind != "f" or bool(np.any(table < 0)):
+            raise refused("its margins are not numbers, one for each cell and confidence")
+    _check_answers(release)
+
+
+def _check_keys(release: Release) -> None:
+    for series in release.groups.values():
+        if series.values.ndim != 1 or series.values.dtype.kind not in _KINDS_OF_ARRAY[series.kind]:
+            raise refused("a key in it is not of its kind")
 
 
 def _check_fields(release: Release) -> None:

@@ -21,18 +21,19 @@ from cloister.tables.expression.rounding import clamped
 from cloister.tables.expression.scalar import Const, Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 
-TEXT_FUNCTIONS = ("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace")
+TEXT_FUNCTIONS = ("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace", "position")
 _MOST_PAIRS = 10_000
 _LONGEST_VALUE = 10_000
 _LONGEST_LIST = 10_000_000
 _LONGEST = 10_000
 _ARGUMENTS = {"lower": (0, 0), "upper": (0, 0), "trim": (0, 0), "length": (0, 0), "substring": (1, 2), "left": (1, 1)}
-_ARGUMENTS |= {"right": (1, 1), "replace": (2, 2), "concat": (1, 20)}
+_ARGUMENTS |= {"right": (1, 1), "replace": (2, 2), "concat": (1, 20), "position": (1, 1)}
 
 
 @dataclass(frozen=True)
 class TextFunction(Scalar):
-    """lower, upper, trim, substring(start, length), length, concat, left(n), right(n) or replace(old, new) of a text.
+    """lower, upper, trim, substring(start, length), length, concat, left(n), right(n), replace(old, new) or position(part) of
+    a text.
 
     >>> from cloister.tables.declaring.columns import Category
     >>> from cloister.tables.expression.scalars import Ref
@@ -74,6 +75,9 @@ class TextFunction(Scalar):
         listed = to_listed_text(x, self.name.upper())
         if self.name == "length":
             return from_list(listed, [Fraction(len(str(option))) for option in listed.options], integer=True)
+        if self.name == "position":
+            part = self._text(0)
+            return from_list(listed, [Fraction(str(option).find(part) + 1) for option in listed.options], integer=True)
         return mapped(listed, self._work())
 
     def _work(self) -> Callable[[str], str]:

@@ -21,17 +21,10 @@ from cloister.hub.postgres.catalogue.rows import information_rows, pg_rows
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.results import Column, Result, weight
 from cloister.hub.postgres.types import TYPES
+from cloister.tables.engines.locked import locked
 
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
-_LOCKED = (
-    "SET python_enable_replacements = false",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET threads = 1",
-    "SET memory_limit = '64MB'",
-    "SET lock_configuration = true",
-)
+_MEMORY = "64MB"
 _KINDS = {
     "BOOLEAN": "bool",
     "TINYINT": "int2",
@@ -65,9 +58,7 @@ class Catalogue:
         self._constants = constants(user=facts.user, database=facts.database, version=version)
         self._made: set[str] = set()
         self._lock = threading.Lock()
-        self._connection = duckdb.connect(":memory:")
-        for line in ("CREATE SCHEMA pg", "CREATE SCHEMA info", *_LOCKED):
-            self._connection.execute(line)
+        self._connection = locked(memory=_MEMORY, first=("CREATE SCHEMA pg", "CREATE SCHEMA info"))
 
     def columns(self, text: str) -> tuple[Column, ...]:
         """The columns that a query will have."""

@@ -1,0 +1,237 @@
+"""What may stand above the cut: every kind of node, and every part of one. Anything else is refused by name.
+
+The functions are those whose result follows from their arguments alone: no clock, no chance, no setting, no file, no catalogue,
+and none that makes a value much longer than its arguments. Names of tables and columns never reach the engine: each is
+resolved here, and written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import exp
+
+from cloister.errors import UnsupportedQuery
+from cloister.query.constants import NUMBERS, TEXTS
+from cloister.query.refusals import clipped, shown, unsupported
+
+_NONE: frozenset[str] = frozenset()
+_ONE, _TWO = frozenset({"this"}), frozenset({"this", "expression"})
+_LIST = frozenset({"this", "expressions"})
+_KINDS: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Boolean: _ONE,
+    exp.Null: _NONE,
+    exp.Interval: frozenset({"this", "unit"}),
+    exp.Var: _ONE,
+    exp.DataType: frozenset({"this", "nested", "expressions"}),
+    exp.DataTypeParam: _ONE,
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.Column: frozenset({"this", "table", "db", "catalog"}),
+    exp.Paren: _ONE,
+    exp.Subquery: _ONE,
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Exists: _ONE,
+    exp.Cast: frozenset({"this", "to"}),
+    exp.TryCast: frozenset({"this", "to", "safe", "requires_string"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Div: _TWO | {"typed", "safe"},
+    exp.Round: frozenset({"this", "decimals", "truncate", "casts_non_integer_decimals"}),
+    exp.Trunc: frozenset({"this", "decimals"}),
+    exp.Floor: frozenset({"this", "decimals"}),
+    exp.Ceil: frozenset({"this", "decimals"}),
+    exp.Coalesce: _LIST | {"is_nvl", "is_null"},
+    exp.Greatest: _LIST | {"ignore_nulls"},
+    exp.Least: _LIST | {"ignore_nulls"},
+    exp.Pi: _NONE,
+    # text
+    exp.Trim: frozenset({"this", "position", "expression"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Length: frozenset({"this", "binary"}),
+    exp.Replace: frozenset({"this", "expression", "replacement"}),
+    exp.DPipe: _TWO | {"safe"},
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.ConcatWs: frozenset({"expressions", "safe", "coalesce"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
+    # days
+    exp.DateTrunc: frozenset({"this", "unit"}),
+    exp.TimestampTrunc: frozenset({"this", "unit", "input_type_preserved"}),
+    exp.DateDiff: frozenset({"this", "expression", "unit", "date_part_boundary", "big_int"}),
+    exp.DateAdd: frozenset({"this", "expression", "unit"}),
+    exp.DateSub: frozenset({"this", "expression", "unit"}),
+    exp.TimeToStr: frozenset({"this", "format"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "spec", "alias", "over"}),
+    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Filter: _TWO,
+    exp.WithinGroup: _TWO,
+    exp.Where: _ONE,
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Star: _NONE,
+    exp.Count: frozenset({"this", "big_int"}),
+    exp.Corr: _TWO | {"null_on_zero_variance"},
+    exp.Quantile: frozenset({"this", "quantile"}),
+    exp.RowNumber: _NONE,
+    exp.Rank: _NONE,
+    exp.DenseRank: _NONE,
+    exp.PercentRank: _NONE,
+    exp.CumeDist: _NONE,
+    exp.Ntile: _ONE,
+    exp.Lag: frozenset({"this", "offset", "default"}),
+    exp.Lead: frozenset({"this", "offset", "default"}),
+    exp.FirstValue: _ONE,
+    exp.LastValue: _ONE,
+    exp.NthValue: frozenset({"this", "offset"}),
+    exp.Grouping: frozenset({"expressions"}),
+}
+for _kind in (
+    exp.Neg,
+    exp.Not,
+    exp.Abs,
+    exp.Sign,
+    exp.Sqrt,
+    exp.Cbrt,
+    exp.Ln,
+    exp.Exp,
+    exp.Degrees,
+    exp.Radians,
+    exp.Sin,
+    exp.Cos,
+):
+    _KINDS[_kind] = _ONE
+for _kind in (exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Tanh, exp.Sinh, exp.Cosh, exp.Lower, exp.Upper, exp.Reverse):
+    _KINDS[_kind] = _ONE
+for _kind in (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear, exp.Dayname, exp.Date):
+    _KINDS[_kind] = _ONE
+for _kind in (exp.TsOrDsToDate, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.CountIf, exp.LogicalAnd, exp.LogicalOr):
+    _KINDS[_kind] = _ONE
+for _kind in (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp):
+    _KINDS[_kind] = _ONE
+for _kind in (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is):
+    _KINDS[_kind] = _TWO
+for _kind in (exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.Pow, exp.Log, exp.Nullif, exp.Extract, exp.Atan2, exp.Like):
+    _KINDS[_kind] = _TWO
+for _kind in (
+    exp.ILike,
+    exp.Left,
+    exp.Right,
+    exp.StartsWith,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.CovarPop,
+    exp.CovarSamp,
+):
+    _KINDS[_kind] = _TWO
+AGGREGATES: dict[type[exp.Expression], str] = {
+    exp.Count: "count",
+    exp.CountIf: "count_if",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Median: "median",
+    exp.Quantile: "quantile_cont",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Corr: "corr",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+}
+"""Aggregates over answers, by the name that the engine has for each."""
+WINDOWS: dict[type[exp.Expression], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist",
+    exp.Ntile: "ntile",
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+    exp.NthValue: "nth_value",
+}
+"""Functions that need OVER, likewise."""
+LIMITS = frozenset({"limit", "offset"})
+SELECT = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
+    | {"qualify", "windows"}
+)
+_WORD = re.compile(r"[A-Za-z_]{1,20}")
+"""A unit of time, or the like: the one thing that stands in the engine's text as it was written."""
+_CASTS = frozenset({*NUMBERS, *TEXTS, exp.DataType.Type.DATE, exp.DataType.Type.BOOLEAN})
+_LONGEST_FORMAT = 100
+_LINE = "a function of the SQL reference"
+
+
+def refused_above(what: str, why: str, instead: str) -> UnsupportedQuery:
+    """A refusal of what stands above the cut.
+
+    >>> print(refused_above("RANDOM() is not supported", "it is not the same each time", "MAX(n)"))
+    RANDOM() is not supported: it is not the same each time.
+      Instead: MAX(n)
+    """
+    return UnsupportedQuery(what, why=why, instead=instead)
+
+
+def check(node: exp.Expression) -> None:
+    """Refuse a node that is not on the list, or that has a part which is not read.
+
+    >>> import sqlglot
+    >>> check(sqlglot.parse_one("SQRT(n)"))
+    >>> check(sqlglot.parse_one("RAND()"))
+    Traceback (most recent call last):
+    ...
+    cloister.errors.UnsupportedQuery: 'RAND()' is not supported: it is not on the list of what may be done with an answer.
+      Instead: a function of the SQL reference
+    """
+    known = _KINDS.get(type(node))
+    if known is None:
+        raise refused_above(f"{named(node)} is not supported", "it is not on the list of what may be done with an answer", _LINE)
+    for part, value in node.args.items():
+        if _is_there(value) and part not in known:
+            raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
+    if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
+        raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
+    if isinstance(node, exp.TimeToStr) and not _is_short(node.args.get("format")):
+        raise unsupported("A long format", "STRFTIME(day, '%Y-%m')")
+    if isinstance(node, exp.Var) and _WORD.fullmatch(node.name) is None:
+        raise unsupported(f"The word {clipped(node.name)}", _LINE)
+    if isinstance(node, exp.Interval) and not isinstance(node.this, exp.Literal):
+        raise unsupported(f"The interval {shown(node)}", "INTERVAL '3' MONTH")
+    if isinstance(node, exp.WindowSpec):
+        for part in ("start", "end"):
+            bound = node.args.get(part)
+            if isinstance(bound, exp.Expression) and not isinstance(bound, exp.Literal):
+                raise unsupported("A frame that is not of constants", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+
+
+def _is_short(written: Any) -> bool:
+    return isinstance(written, exp.Literal) and written.is_string and len(written.this) <= _LONGEST_FORMAT
+
+
+def named(node: exp.Expression) -> str:
+    """What a node is called in its refusal: a function that the parser does not know by its name."""
+    return f"The function {clipped(str(node.name))}" if isinstance(node, exp.Anonymous) else shown(node)
+
+
+def parts_of(query: exp.Expression, known: frozenset[str], what: str) -> None:
+    """Refuse a query with a clause that is not read."""
+    for part, value in query.args.items():
+        if _is_there(value) and part not in known:
+            raise unsupported(f"{part.strip('_').upper()} in {what}", "SELECT … FROM … WHERE … GROUP BY … ORDER BY …")
+
+
+def _is_there(value: Any) -> bool:
+    return not (value is None or value is False or (isinstance(value, list) and not value))

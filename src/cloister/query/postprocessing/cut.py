@@ -1,0 +1,658 @@
+"""Where a query is cut: the lowest SELECTs that aggregate private tables are questions, and what stands above is a program over
+their answers.
+
+A query that is a question as it stands is no matter of this file. Of any other, each query within it is first tried as a
+question, from the outside in: its HAVING, ORDER BY and LIMIT go with it. A SELECT over private rows that is none is parted in
+two: its keys and aggregates are asked, and its expressions are worked out over the groups that are answered. What reads people's
+rows and aggregates nothing stays part of the question around it. The questions share one charge; the same ones under another
+program cost nothing again, since what is stored is theirs alone.
+
+Guarantee: that of the questions, by their composition (Dwork & Roth 2014, Theorem 3.16; the ledger counts it), since everything
+above is a function of released tables and public ones (post-processing, Proposition 2.1 there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from cloister.errors import CloisterError
+from cloister.query.aggregates import holds_aggregate, is_aggregate
+from cloister.query.constants import is_constant
+from cloister.query.derived import derive, resolved, rows_of
+from cloister.query.dialect import canonical
+from cloister.query.joins import joined
+from cloister.query.layout import Layout
+from cloister.query.options import Options
+from cloister.query.parse import Parsed, question_of
+from cloister.query.postprocessing.allowed import SELECT, parts_of
+from cloister.query.postprocessing.expressions import Expressions, Rows
+from cloister.query.postprocessing.periods import period_of
+from cloister.query.postprocessing.program import Part, Program, PublicPart
+from cloister.query.postprocessing.queries import Column, Scope, Select, Step, shown_name, stacked
+from cloister.query.precedence import check_precedence
+from cloister.query.publics import PublicSource
+from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
+from cloister.query.rows import Qualifier, same
+from cloister.query.scalars import Reader
+from cloister.query.sources import Environment, table_named
+from cloister.session import Question
+from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
+from cloister.tables import Domain, PrivateTable, PublicTable
+
+Tables = Mapping[str, PrivateTable | PublicTable]
+GROUPS = "what is worked out over groups counts all that are declared, empty ones too"
+_MOST_TRIED = 100
+_MOST_STEPS = 64
+_DEEPEST = 16
+
+_OF_ONE: dict[str, type[exp.Expression]] = {
+    "VAR": exp.Variance,
+    "VARP": exp.VariancePop,
+    "STDEV": exp.Stddev,
+    "STDEVP": exp.StddevPop,
+    "COUNTIF": exp.CountIf,
+}
+_OF_TWO: dict[str, tuple[type[exp.Expression], str]] = {
+    "QUANTILE_CONT": (exp.Quantile, "quantile"),
+    "QUANTILE_DISC": (exp.PercentileDisc, "expression"),
+    "PERCENTILE": (exp.Quantile, "quantile"),
+    "APPROX_PERCENTILE": (exp.Quantile, "quantile"),
+    "TRUNC": (exp.Trunc, "decimals"),
+}
+
+
+class _PersonRows(Exception):
+    """A source whose rows belong to people: it is read by a question, and never above one."""
+
+    def __init__(self, why: CloisterError) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A query that WITH names, with the names that it may use itself."""
+
+    tree: exp.CTE
+    known: Mapping[str, _Named]
+
+
+Known = Mapping[str, _Named]
+
+
+@dataclass(kw_only=True)
+class _Cut:
+    tables: Tables
+    options: Options
+    dialect: str | None
+    parts: list[Part] = field(default_factory=list)
+    publics: dict[str, PublicPart] = field(default_factory=dict)
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    done: dict[int, tuple[exp.Expression, Step | CloisterError]] = field(default_factory=dict)
+    """What each query was found to be, by its identity; with the query, so that no other comes to have that."""
+    above: set[int] = field(default_factory=set)
+    """The refusals of queries within which a question was found: of what stands above it."""
+    tried: int = 0
+    named: int = 0
+    groups: bool = False
+    """Whether anything is worked out over several groups."""
+
+    # queries
+
+    def step(self, query: exp.Expression, known: Known, depth: int = 0) -> Step:
+        """The table that a query makes of answers; refused where it reads people's rows and releases nothing of them."""
+        while isinstance(query, exp.Subquery) and not any(query.args.get(part) for part in ("with_", "order", "limit", "offset")):
+            query = query.this
+        if id(query) not in self.done:
+            before = len(self.parts), len(self.steps)
+            found: Step | CloisterError
+            try:
+                found = self._made(query, known, depth)
+            except CloisterError as error:
+                if len(self.parts) > before[0]:
+                    self.above.add(id(error))
+                del self.parts[before[0] :], self.steps[before[1] :]
+                found = error
+            self.done[id(query)] = query, found
+        found = self.done[id(query)][1]
+        if isinstance(found, CloisterError):
+            raise found
+        return found
+
+    def _made(self, query: exp.Expression, known: Known, depth: int) -> Step:
+        if depth > _DEEPEST:
+            raise refused("The query is not supported", f"questions are nested deeper than {_DEEPEST}", EXAMPLE)
+        if isinstance(query, exp.Subquery):
+            raise unsupported("WITH, ORDER BY or LIMIT behind a parenthesis", EXAMPLE)
+        if not isinstance(query, exp.Select | exp.SetOperation):
+            raise unsupported(shown(query), EXAMPLE)
+        known = self._with(query, known)
+        private = self.is_private(query, known)
+        asked = self._asked(query, known) if private and isinstance(query, exp.Select) else None
+        if isinstance(asked, Parsed):
+            return self._part(asked)
+        try:
+            if isinstance(query, exp.SetOperation):
+                sides = [self.step(each, known, depth + 1) for each in (query.this, query.expression)]
+                return self._add(*stacked(query, sides[0], sides[1], self._next()))
+            return self._selected(query, known, depth)
+        except _PersonRows as rows:
+            if isinstance(query, exp.Select):
+                return self._parted(query, known, depth, asked or rows.why)
+            raise rows.why from None
+
+    def _with(self, query: exp.Expression, known: Known) -> Known:
+        clause = query.args.get("with_")
+        if clause is not None:
+            parts_of(clause, frozenset({"expressions"}), "WITH")
+        for cte in clause.expressions if clause is not None else ():
+            parts_of(cte, frozenset({"this", "alias", "materialized"}), "WITH")
+            name = cte.args["alias"].this.name.lower()
+            if name in known:
+                raise refused(f"The name {name!r} is not supported", "two queries bear it", "another name")
+            known = {**known, name: _Named(cte, known)}
+        return known
+
+    def _next(self) -> str:
+        if len(self.steps) >= _MOST_STEPS:
+            raise refused(
+                "The query is not supported", f"it has more than {_MOST_STEPS} queries above its aggregates", "fewer parts"
+            )
+        self.named += 1  # a query within this one may take the next name before this one is a step
+        return f"w{self.named - 1}"
+
+    def _add(self, sql: str, step: Step) -> Step:
+        self.steps.append((step.name, sql))
+        return step
+
+    def _over(self, select: Select) -> Step:
+        step = self._add(*select.read(self._next()))
+        self.groups = self.groups or select.over_rows
+        return step
+
+    # private questions
+
+    def is_private(self, query: exp.Expression, known: Known) -> bool:
+        """Whether any name in it may be that of a private table. A name too many costs no more than a trial."""
+        private = {part for name, table in self.tables.items() if isinstance(table, PrivateTable) for part in _spellings(name)}
+        waiting = [(query, known)]
+        seen: set[int] = set()
+        while waiting:
+            tree, names = waiting.pop()
+            for table in tree.find_all(exp.Table):
+                named = names.get(table.name.lower()) if not table.args.get("db") else None
+                if named is None and table.name.lower() in private:
+                    return True
+                if named is not None and id(named) not in seen:
+                    seen.add(id(named))
+                    waiting.append((named.tree.this, named.known))
+        return False
+
+    def _asked(self, query: exp.Select, known: Known) -> Parsed | CloisterError:
+        """The query as a question of its own, or why it is none."""
+        self.tried += 1
+        if self.tried > _MOST_TRIED:
+            raise refused("The query is not supported", f"it has more than {_MOST_TRIED} questions in it", "fewer parts")
+        try:
+            return question_of(_with_names(query, known), self.tables, self.dialect, self.options)
+        except CloisterError as error:
+            return error
+
+    def _part(self, parsed: Parsed) -> Step:
+        place = len(self.parts)
+        columns, loose = _columns_of(parsed, self.tables)
+        if all(each.kind == "certain" for each in columns) and not loose:
+            raise refused(
+                "SELECT DISTINCT in a subquery is not supported",
+                "its rows would be the declared keys, whether any row has them or not",
+                "COUNT(DISTINCT ward)",
+            )
+        self.parts.append(Part(parsed=parsed, columns=columns))
+        return Step(name=f"r{place}", columns=columns, loose=loose)
+
+    def _parted(self, query: exp.Select, known: Known, depth: int, why: CloisterError) -> Step:
+        """A SELECT over people's rows: its keys and aggregates are asked, and the rest is a query over the groups."""
+        parts_of(query, SELECT, "a query that goes on with its aggregates")
+        below, above = _Parting(self, query, known, why).parts()
+        asked = self._asked(below, known)
+        if not isinstance(asked, Parsed):
+            raise asked
+        step = self._part(asked)
+        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), label="the groups")
+        scope.add(step, "s0", ())
+        return self._over(Select(tree=above, scope=scope, source=f"{step.name} AS s0", places="s0.z", loose=step.loose))
+
+    # queries over answers
+
+    def _selected(self, query: exp.Select, known: Known, depth: int) -> Step:
+        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1))
+        source = query.args.get("from_")
+        if source is None:
+            if query.args.get("joins"):
+                raise refused("The query is not supported", "it names no table", EXAMPLE)
+            return self._over(Select(tree=query, scope=scope, source="", places="[0]", loose=False))
+        joins = [*(source.this.args.get("joins") or ()), *(query.args.get("joins") or ())]
+        if any(join.this.args.get("joins") for join in joins):
+            raise refused(
+                "A join within a join is not supported",
+                "its parts are read in the order in which they are written",
+                "FROM a JOIN b USING (sex) JOIN c USING (sex)",
+            )
+        items = [self._item(each, known, depth) for each in (source.this, *(join.this for join in joins))]
+        if len(items) > 9:
+            raise refused("The joins are not supported", "there are more than 8", "fewer tables")
+        loose = any(step.loose for step, _ in items)
+        text, certain = self._joined(scope, items, joins)
+        places = [f"coalesce(s{number}.z, [])" for number in range(len(items))]
+        together = places[0] if len(places) == 1 else f"list_concat({', '.join(places)})"
+        return self._over(Select(tree=query, scope=scope, source=text, places=together, loose=loose or not certain))
+
+    def _joined(self, scope: Scope, items: list[tuple[Step, tuple[Qualifier, ...]]], joins: list[exp.Join]) -> tuple[str, bool]:
+        """FROM as SQL, and whether no released number decides which rows are joined."""
+        (first, qualifiers), *rest = items
+        scope.add(first, "s0", qualifiers)
+        text, certain, loose = f"{first.name} AS s0", True, first.loose
+        for number, ((step, names), join) in enumerate(zip(rest, joins, strict=True), 1):
+            parts_of(join, frozenset({"this", "on", "using", "side", "kind", "method"}), "a join")
+            alias = f"s{number}"
+            word = _word_of(join)
+            using = [part.name for part in join.args.get("using") or ()]
+            equal = []
+            for name in using:
+                left = scope.column(exp.column(exp.to_identifier(name)))
+                places = [place for place, column in enumerate(step.columns) if column.name.lower() == name.lower()]
+                if len(places) != 1:
+                    raise refused("USING is not supported", f"the column {name!r} is not in both tables", "JOIN … ON a.x = b.y")
+                equal.append((left, step.value(places[0], alias)))
+            if using and word not in ("JOIN", "LEFT JOIN"):
+                raise unsupported(f"USING with {word}", "ON a.sex = b.sex")
+            scope.add(step, alias, names, hidden=frozenset(name.lower() for name in using))
+            before, loose = loose, loose or step.loose
+            on = join.args.get("on")
+            if word == "CROSS JOIN":
+                if on is not None or using:
+                    raise unsupported("CROSS JOIN with a condition", "JOIN … ON a.sex = b.sex")
+                text += f" CROSS JOIN {step.name} AS {alias}"
+                continue
+            reader = scope.reader = Expressions(names=scope, rows=Rows())
+            conditions = [reader.read(on)] if on is not None else []
+            wanted = [each.sql for each in conditions] + [f"{one.sql} = {other.sql}" for one, other in equal]
+            if not wanted:
+                raise refused("A join is not supported", "no column of both sides is compared", "JOIN … ON a.sex = b.sex")
+            together = all(each.certain for each in (*conditions, *(part for pair in equal for part in pair)))
+            if not together and word != "JOIN":  # it would show as missing what noise has not matched
+                raise unsupported(f"{word} by released numbers", "JOIN … ON a.n > b.n")
+            certain = certain and together
+            loose = loose or not certain
+            if word in ("LEFT JOIN", "FULL JOIN"):
+                scope.may_be_missing(alias, chosen=step.loose)
+            if word in ("RIGHT JOIN", "FULL JOIN"):
+                for earlier in range(number):
+                    scope.may_be_missing(f"s{earlier}", chosen=before)
+            text += f" {word} {step.name} AS {alias} ON {' AND '.join(wanted)}"
+        return text, certain
+
+    def _item(self, tree: exp.Expression, known: Known, depth: int) -> tuple[Step, tuple[Qualifier, ...]]:
+        alias = tree.args.get("alias")
+        name = None if alias is None else alias.this
+        if isinstance(tree, exp.Subquery):
+            parts_of(tree, frozenset({"this", "alias"}), "FROM")
+            if not isinstance(tree.this, exp.Query) or isinstance(tree.this, exp.Table):
+                raise unsupported("A join in parentheses", "FROM a JOIN b USING (sex)")
+            try:
+                found = self.step(tree.this, known, depth + 1)
+            except CloisterError as error:
+                raise self._of_people(error, tree.this, known) from None
+            return _renamed(found, alias), () if name is None else ((name,),)
+        if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
+            raise unsupported("A function in FROM", EXAMPLE)
+        parts_of(tree, frozenset({"this", "db", "catalog", "alias", "joins"}), "FROM")
+        parts = tuple(tree.parts)
+        qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else ((name,),)  # an alias takes the name's place
+        cte = known.get(parts[0].name.lower()) if len(parts) == 1 else None
+        if cte is not None and same(parts[0], cte.tree.args["alias"].this.name):
+            try:
+                found = _renamed(self.step(cte.tree.this, cte.known, depth + 1), cte.tree.args["alias"])
+                return _renamed(found, alias), qualifiers
+            except CloisterError as error:
+                raise self._of_people(error, cte.tree.this, cte.known) from None
+        return _renamed(self._table(tree, qualifiers), alias), qualifiers
+
+    def _of_people(self, error: CloisterError, query: exp.Expression, known: Known) -> Exception:
+        """A query within that is none over answers: its rows belong to people, where it reads any and asks nothing of them."""
+        return _PersonRows(error) if id(error) not in self.above and self.is_private(query, known) else error
+
+    def _table(self, tree: exp.Table, qualifiers: tuple[Qualifier, ...]) -> Step:
+        name = table_named(tuple(tree.parts), self.tables)
+        table = self.tables[name]
+        if isinstance(table, PrivateTable):
+            raise _PersonRows(
+                refused("A query without an aggregate is not supported", "rows never leave; counts, sums and means do", EXAMPLE)
+            )
+        known = self.publics.get(name)
+        if known is None:
+            source = PublicSource(name=name, table=table)
+            known = self.publics[name] = PublicPart(step=f"p{len(self.publics)}", source=source, columns=[])
+        columns = tuple(Column(each) for each in table.names)
+        return Step(name=known.step, columns=columns, used=known.use)
+
+
+@dataclass
+class _Parting:
+    """A SELECT over people's rows, on its way into a question and a query over its answer."""
+
+    cut: _Cut
+    query: exp.Select
+    known: Known
+    why: CloisterError
+    keys: dict[str, str] = field(default_factory=dict)
+    aggregates: dict[str, tuple[str, exp.Expression]] = field(default_factory=dict)
+    key_trees: dict[str, exp.Expression] = field(default_factory=dict)
+    shapes: dict[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict)
+    """How a key is worked out from what is grouped by in its place."""
+
+    def parts(self) -> tuple[exp.Select, exp.Select]:
+        """The question, and the query over its answer."""
+        query = self.query
+        reader = self._reader()
+        group = query.args.get("group")
+        if group is None and not any(map(holds_aggregate, self._above(query))):
+            raise self.why
+        written = [each.copy() for each in query.expressions]
+        if any(isinstance(each.unalias(), exp.Star) for each in written):
+            raise self.why
+        below_group = None if group is None else self._grouped(group.copy(), written, reader)
+        self.reader = reader
+        self.aliases = {each.alias.lower(): each.this for each in written if isinstance(each, exp.Alias)}
+        above = exp.Select(expressions=[self._named(each) for each in written])
+        having = query.args.get("having")
+        if having is not None:
+            above.set("where", exp.Where(this=self._over(having.this.copy())))
+        for part in ("order", "qualify", "windows", "limit", "offset", "distinct"):
+            clause = query.args.get(part)
+            if isinstance(clause, list):
+                above.set(part, [self._clause(each.copy()) for each in clause])
+            elif clause is not None:
+                above.set(part, self._clause(clause.copy()))
+        below = exp.Select(
+            expressions=[
+                *(_aliased(tree, name) for name, tree in self.key_trees.items()),
+                *(_aliased(tree, name) for name, tree in self.aggregates.values()),
+            ]
+        )
+        for part in ("from_", "joins", "where"):
+            clause = query.args.get(part)
+            if clause is not None:
+                below.set(part, [each.copy() for each in clause] if isinstance(clause, list) else clause.copy())
+        if below_group is not None:
+            below.set("group", below_group)
+        if not below.expressions:
+            raise self.why
+        return below, above
+
+    def _above(self, query: exp.Select) -> list[exp.Expression]:
+        return [*query.expressions, *([query.args["having"].this] if query.args.get("having") is not None else [])]
+
+    def _reader(self) -> Reader:
+        """What reads the names of its rows, as the question will."""
+        query = _with_names(self.query, self.known)
+        environment = Environment(tables=self.cut.tables, derive=derive, typed=canonical(self.cut.dialect)).inside(query)
+        rows, rest, public = joined(query, environment)
+        if rows is None or public is not None:
+            raise self.why
+        return rows_of(rows, rest, environment)[0]
+
+    def _grouped(self, group: exp.Group, written: list[exp.Expression], reader: Reader) -> exp.Group:
+        """GROUP BY with every key under a name of its own."""
+
+        def key(tree: exp.Expression) -> exp.Expression:
+            if isinstance(tree, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
+                tree.set("expressions", [key(each) for each in tree.expressions])
+                return tree
+            inner = resolved(tree, written)
+            inner = self._unaliased(inner, written, reader)
+            if holds_aggregate(inner) or is_constant(inner):
+                raise self.why
+            form = reader.rows.form(inner)
+            shaped = period_of(inner) if isinstance(inner, exp.TimeToStr) else None
+            if form not in self.keys:
+                name = self.keys[form] = f"k{len(self.keys)}"
+                self.key_trees[name] = inner.copy() if shaped is None else shaped[0]
+                if shaped is not None:
+                    self.shapes[name] = shaped[1]
+            return self.key_trees[self.keys[form]].copy()
+
+        for part in ("expressions", "rollup", "cube", "grouping_sets"):
+            if group.args.get(part):
+                group.set(part, [key(each) for each in group.args[part]])
+        return group
+
+    @staticmethod
+    def _unaliased(tree: exp.Expression, written: list[exp.Expression], reader: Reader) -> exp.Expression:
+        """What an alias of the select list stands for, where no column is so called."""
+        if isinstance(tree, exp.Column) and not tree.args.get("table") and isinstance(tree.this, exp.Identifier):
+            try:
+                reader.rows.field_of(tree)
+            except CloisterError:
+                for each in written:
+                    if isinstance(each, exp.Alias) and same(tree.this, each.alias):
+                        return each.this
+        return tree
+
+    def _named(self, written: exp.Expression) -> exp.Expression:
+        """An expression of the select list over the answer, under the name that it would have had."""
+        inner = written.unalias()
+        if isinstance(written, exp.Alias) and not written.alias:
+            raise refused("An empty name is not supported", "no column of the answer can bear it", "… AS n")
+        name = written.alias if isinstance(written, exp.Alias) else inner.name if isinstance(inner, exp.Column) else ""
+        name = name or shown_name(inner)
+        return exp.Alias(this=self._over(inner), alias=exp.to_identifier(name, quoted=True))
+
+    def _clause(self, tree: exp.Expression) -> exp.Expression:
+        if isinstance(tree, exp.Order):
+            for each in tree.expressions:
+                target = each.this
+                plain = isinstance(target, exp.Literal) or (
+                    isinstance(target, exp.Column) and not target.args.get("table") and target.name.lower() in self.aliases
+                )
+                if not plain:
+                    each.set("this", self._over(target))
+            return tree
+        if isinstance(tree, exp.Qualify):
+            tree.set("this", self._over(tree.this))
+            return tree
+        if isinstance(tree, exp.Window):
+            return self._within(tree)
+        return tree
+
+    def _over(self, tree: exp.Expression) -> exp.Expression:
+        """The expression with its keys and aggregates as columns of the answer."""
+        if isinstance(tree, exp.Query | exp.Subquery):
+            return tree
+        if isinstance(tree, exp.Window):
+            return self._within(tree)
+        if is_aggregate(tree) or isinstance(tree, exp.Grouping):
+            form = f"{tree.sql(comments=False)} {' '.join(type(node).__name__ for node in tree.walk())}"
+            name, _ = self.aggregates.setdefault(form, (f"a{len(self.aggregates)}", tree.copy()))
+            return _column(name)
+        if not is_constant(tree):
+            key = self._key(tree)
+            if key is not None:
+                return self.shapes[key](_column(key)) if key in self.shapes else _column(key)
+        if isinstance(tree, exp.Column):
+            alias = self.aliases.get(tree.name.lower()) if not tree.args.get("table") else None
+            if alias is None or alias is tree or (isinstance(alias, exp.Column) and alias.name == tree.name):
+                name = self.reader.rows.column(tree)
+                raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+            return self._over(alias.copy())
+        return self._children(tree)
+
+    def _within(self, tree: exp.Window) -> exp.Expression:
+        """A window over the groups: its function is no aggregate over people, but what it is given may be."""
+        function = tree.this
+        if isinstance(function, exp.Filter):
+            function.set("expression", self._children(function.expression))
+            function = function.this
+        if isinstance(function, exp.Expression) and not isinstance(function, exp.Identifier):
+            self._children(function)
+        for part in ("partition_by", "order"):
+            value = tree.args.get(part)
+            if isinstance(value, list):
+                tree.set(part, [self._over(each) for each in value])
+            elif isinstance(value, exp.Order):
+                for each in value.expressions:
+                    each.set("this", self._over(each.this))
+        return tree
+
+    def _children(self, tree: exp.Expression) -> exp.Expression:
+        for part, value in list(tree.args.items()):
+            if isinstance(value, list):
+                tree.set(part, [self._over(each) if isinstance(each, exp.Expression) else each for each in value])
+            elif isinstance(value, exp.Expression) and not isinstance(
+                value, exp.Identifier | exp.DataType | exp.Var | exp.Interval
+            ):
+                tree.set(part, self._over(value))
+        return tree
+
+    def _key(self, tree: exp.Expression) -> str | None:
+        try:
+            return self.keys.get(self.reader.rows.form(tree))
+        except CloisterError:
+            return None
+
+
+def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options) -> Parsed:
+    """The questions of a query that is none as it stands, and the program over their answers."""
+    check_precedence(query)
+    query = query.transform(_spelled)
+    state = _Cut(tables=tables, options=options, dialect=dialect)
+    try:
+        last = state.step(query, {})
+    except CloisterError as error:
+        raise (Above(error) if id(error) in state.above or not state.is_private(query, {}) else error) from None
+    if not state.parts and not state.publics:
+        raise refused("The query is not supported", "it names no table", EXAMPLE)
+    questions: list[Question] = []
+    for part in state.parts:
+        part.places = tuple(_place(each, questions) for each in part.parsed.questions)
+    program = Program(parts=tuple(state.parts), publics=tuple(state.publics.values()), steps=tuple(state.steps), last=last)
+    publics: dict[str, frozenset[str]] = {}
+    for part in state.parts:
+        for name, columns in part.parsed.publics.items():
+            publics[name] = publics.get(name, frozenset()) | columns
+    for public in state.publics.values():
+        used = frozenset(public.source.table.names[place] for place in public.columns)
+        publics[public.source.name] = publics.get(public.source.name, frozenset()) | used
+    notes = tuple(dict.fromkeys(note for part in state.parts for note in part.parsed.notes))
+    return Parsed(
+        questions=tuple(questions),
+        layout=Layout(columns=()),
+        spend=options.spend,
+        notes=tuple(
+            dict.fromkeys((*options.notes, *notes, *([GROUPS] if state.groups and any(q.by for q in questions) else [])))
+        ),
+        publics=publics,
+        above=program,
+    )
+
+
+def _spelled(node: exp.Expression) -> exp.Expression:
+    """A function that the parser does not know by name, as the one that it does."""
+    if isinstance(node, exp.SafeDivide):
+        return exp.Paren(this=exp.Div(this=exp.Paren(this=node.this), expression=exp.Paren(this=node.expression)))
+    if not isinstance(node, exp.Anonymous) or not isinstance(node.this, str):
+        return node
+    name, given = node.this.upper(), node.expressions
+    if name in _OF_TWO and len(given) == 2:
+        kind, second = _OF_TWO[name]
+        return kind(this=given[0], **{second: given[1]})
+    return _OF_ONE[name](this=given[0]) if name in _OF_ONE and len(given) == 1 else node
+
+
+class Above(Exception):
+    """A refusal of what stands above the cut: the rest of the query was understood, so it is this that the asker should read."""
+
+    def __init__(self, why: CloisterError) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+def _renamed(step: Step, alias: exp.TableAlias | None) -> Step:
+    """A source whose columns have other names: `AS t (a, b)`."""
+    names = [] if alias is None else [each.name for each in alias.columns]
+    if not names:
+        return step
+    if len(names) > len(step.columns) or len(set(names)) < len(names):
+        raise refused("Renaming columns is not supported", "there is not one column for each name", "AS t (a, b)")
+    named = [Column(name, column.kind) for name, column in zip(names, step.columns, strict=False)]
+    return replace(step, columns=(*named, *step.columns[len(names) :]))
+
+
+def _place(question: Question, questions: list[Question]) -> int:
+    """Its place among the questions; the same one twice is asked once."""
+    if question not in questions:
+        questions.append(question)
+    return questions.index(question)
+
+
+def _columns_of(parsed: Parsed, tables: Tables) -> tuple[tuple[Column, ...], bool]:
+    """The columns of an answer, and whether noise decides which rows it has."""
+    keys = {key for question in parsed.questions for key in question.by}
+    first = parsed.questions[0]
+    relation = tables[first.table] if isinstance(first.table, str) else first.table
+    declared: Mapping[str, Domain] = relation.columns or {}
+    statistics = {each.name: each for each in first.statistics}
+    columns: list[Column] = []
+    for each in parsed.layout.columns:
+        if each.source is None or each.source in keys:
+            columns.append(Column(each.name))
+            continue
+        statistic = statistics.get(each.source)
+        numeric = not isinstance(statistic, Mode)
+        if isinstance(statistic, Quantile | Smallest | Largest):
+            numeric = declared[statistic.column].kind in ("integer", "real")
+        columns.append(Column(each.name, "number" if numeric else "exact"))
+    open_keys = any(not isinstance(key, str) or key not in declared or declared[key].size is None for key in keys)
+    ordered = any(each.source not in keys for each in parsed.layout.order)  # which row comes first is noise's, then
+    return tuple(columns), open_keys or ordered or parsed.layout.chooses
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    return name.lower(), name.lower().rpartition(".")[2]
+
+
+def _with_names(query: exp.Select, known: Known) -> exp.Select:
+    """The query with the names of WITH that it uses, and those that these use, each before what stands on it."""
+    found: dict[str, exp.CTE] = {}
+
+    def add(tree: exp.Expression, known: Known) -> None:
+        for table in tree.find_all(exp.Table):
+            named = known.get(table.name.lower()) if not table.args.get("db") else None
+            if named is not None and table.name.lower() not in found:
+                add(named.tree.this, named.known)
+                found[table.name.lower()] = named.tree
+
+    add(query, known)
+    changed = query.copy()
+    changed.set("with_", exp.With(expressions=[each.copy() for each in found.values()]) if found else None)
+    return changed
+
+
+def _word_of(join: exp.Join) -> str:
+    method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
+    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+        raise unsupported(f"{method or kind} JOIN", "JOIN … ON a.sex = b.sex")
+    if kind == "CROSS" or (not side and not kind and join.args.get("on") is None and not join.args.get("using")):
+        return "CROSS JOIN"
+    return f"{side} JOIN" if side else "JOIN"
+
+
+def _aliased(tree: exp.Expression, name: str) -> exp.Expression:
+    return exp.Alias(this=tree.copy(), alias=exp.to_identifier(name, quoted=True))
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.to_identifier(name, quoted=True))

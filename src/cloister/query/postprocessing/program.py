@@ -1,0 +1,350 @@
+"""What is worked out over answers: run in a locked engine that holds these answers and the public tables which are named, and
+nothing else.
+
+The engine is made anew for each run (`tables/engines/locked.py`); its memory, its time, and the rows and bytes of a result are
+limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
+anything is charged, over tables without rows: what the engine cannot read is refused then. Values that are not finite become
+NULL.
+
+Margins. The released cells that the program reads hold in their intervals at once with the asked confidence (Boole: each answer
+has its share of what may be missed, by its cells). The same program carries the intervals along. So all intervals of the result
+hold at once, too; NULL is "not known".
+"""
+
+# ruff: noqa: S608 - this file writes SQL: names are ours, values were read against a list
+
+from __future__ import annotations
+
+import datetime
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cloister.errors import EngineError
+from cloister.query.parse import Parsed
+from cloister.query.postprocessing.expressions import LONGEST_TEXT, TOO_LONG
+from cloister.query.postprocessing.queries import Column, Step
+from cloister.query.postprocessing.values import macros
+from cloister.query.publics import PublicSource
+from cloister.query.refusals import refused
+from cloister.session import Release
+from cloister.session.releases.frames import Frame, Kind, Series
+from cloister.session.releases.postprocessed import Bounds, Postprocessed
+from cloister.tables.engines.locked import locked
+
+_MEMORY, _MOST_TEXT = "256MB", 20_000
+_MOST_TEXTS = 64
+"""What is made in one step of the engine is bounded: 2,048 rows, so many texts each, of `LONGEST_TEXT` bytes."""
+_SECONDS = 10.0
+_MOST_ROWS, _LARGEST, _PIECE = 100_000, 64_000_000, 20_000
+_TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}
+_WHOLE = frozenset(
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
+)
+_MOST = 2**62
+_INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
+_PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
+SHOWN = 0.95
+"""The confidence at which margins are worked out together with the values."""
+
+
+@dataclass(kw_only=True)
+class Part:
+    """A question below the cut: how its answer is laid out, its columns, and which of the questions that are asked it is."""
+
+    parsed: Parsed
+    columns: tuple[Column, ...]
+    places: tuple[int, ...] = ()
+
+
+@dataclass(kw_only=True)
+class PublicPart:
+    """A public table that the program reads, and those of its columns that it needs."""
+
+    step: str
+    source: PublicSource
+    columns: list[int]
+
+    def use(self, place: int) -> None:
+        """A column is read."""
+        if place not in self.columns:
+            self.columns.append(place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """Questions, public tables, and the steps over them; the last step is the answer."""
+
+    parts: tuple[Part, ...]
+    publics: tuple[PublicPart, ...]
+    steps: tuple[tuple[str, str], ...]
+    last: Step
+    known: dict[str, list[tuple[str, Kind, bool]]] = field(default_factory=dict, compare=False, repr=False)
+    """What was described before."""
+
+    def in_order(self, order: Sequence[int]) -> Program:
+        """The same over questions in another order: `order` are their places in this one."""
+        place = {before: after for after, before in enumerate(order)}
+        parts = [replace(part, places=tuple(place[each] for each in part.places)) for part in self.parts]
+        return replace(self, parts=tuple(parts))
+
+    @property
+    def sql(self) -> str:
+        """What the engine runs."""
+        *before, (_, final) = self.steps or [("", f"SELECT * FROM {self.last.name}")]
+        named = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in before)
+        return f"WITH {named} {final}" if named else final
+
+    def described(self, kinds: Sequence[Mapping[str, Kind]]) -> list[tuple[str, Kind, bool]]:
+        """The columns of the result: name, kind, and whether released numbers are in it. `kinds` are those of the columns of each
+        part. What the engine cannot read is refused."""
+        if len(self.sql) > _MOST_TEXT:
+            raise refused("The query is not supported", "what stands above the aggregates is too long", "fewer columns")
+        if self.sql.count(TOO_LONG) > _MOST_TEXTS:
+            raise refused(
+                "The query is not supported", f"it puts texts together in more than {_MOST_TEXTS} places", "fewer columns"
+            )
+        key = repr(kinds)
+        if key in self.known:
+            return self.known[key]
+        empty = [Frame({name: Series(kind, np.empty(0, dtype=object)) for name, kind in columns.items()}) for columns in kinds]
+        with self._engine([(frame, {}) for frame in empty]) as connection:
+            told = self._ran(lambda: connection.execute(f"DESCRIBE {self.sql}").fetchall(), before=True)
+        types = {str(row[0]): str(row[1]) for row in told}
+        found: list[tuple[str, Kind, bool]] = []
+        for place, column in enumerate(self.last.columns):
+            kind = _kind_of(types[f"c{place}"])
+            if kind is None:
+                raise refused(
+                    f"The column {column.name!r} is not supported",
+                    "its type is neither number, text, date nor truth value",
+                    "CAST(n AS TEXT)",
+                )
+            found.append((column.name, kind, column.kind != "certain"))
+        self.known[key] = found
+        return found
+
+    def result(self, answers: Sequence[Release], kinds: Sequence[tuple[str, Kind, bool]], release: Release | None) -> Release:
+        """The result over the answers of the parts."""
+        values, at_first, places = self._table(_all_at_once(answers, SHOWN), kinds)
+
+        @lru_cache(maxsize=16)
+        def bounds(confidence: float) -> Bounds:
+            if confidence == SHOWN:
+                return at_first
+            _, found, again = self._table(_all_at_once(answers, confidence), kinds)
+            return (
+                found if again == places else {name: (ends * math.nan, ends * math.nan) for name, (ends, _) in at_first.items()}
+            )
+
+        return Postprocessed.of(values, {name for name, _, noisy in kinds if noisy}, bounds, answers, release)
+
+    def _table(
+        self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]], kinds: Sequence[tuple[str, Kind, bool]]
+    ) -> tuple[Frame, Bounds, list[Any]]:
+        with self._engine(inputs) as connection:
+            names, rows = self._ran(lambda: _fetched(connection, self.sql), before=False)
+        place = {name: number for number, name in enumerate(names)}
+        columns, bounds = {}, {}
+        for number, (name, kind, noisy) in enumerate(kinds):
+            values = [row[place[f"c{number}"]] for row in rows]
+            columns[name] = _series(values, kind)
+            if noisy:
+                known = [row[place[f"i{number}"]] for row in rows]
+                bounds[name] = _ends(columns[name], known, self.last.columns[number].kind)
+        return Frame(columns), bounds, [row[place["z"]] for row in rows]
+
+    @contextmanager
+    def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
+        """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
+        with locked(memory=_MEMORY, first=macros()) as connection:
+            for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
+                _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
+            for public in self.publics:
+                _load_public(connection, public)
+            clock = threading.Timer(_SECONDS, connection.interrupt)
+            clock.daemon = True
+            clock.start()
+            try:
+                yield connection
+            finally:
+                clock.cancel()
+
+    @staticmethod
+    def _ran(work: Any, *, before: bool) -> Any:
+        """The engine's own words are left out: they speak of the rewritten query."""
+        import duckdb
+
+        try:
+            return work()
+        except duckdb.InterruptException:
+            why = f"it took longer than {_SECONDS:g} s"
+        except duckdb.OutOfMemoryException:
+            why = f"it needs more than {_MEMORY} of memory"
+        except duckdb.InvalidInputException:
+            why = f"a text is longer than {LONGEST_TEXT:,} bytes, or a value is out of range"
+        except duckdb.Error:
+            why = "the engine cannot work it out: two kinds of values are put together, or a number is too large"
+        except _TooLarge:
+            why = f"it has more than {_MOST_ROWS:,} rows, or {_LARGEST:,} bytes"
+        if before:
+            raise refused("What stands above the aggregates is not supported", why, "the aggregates alone")
+        raise EngineError(
+            "The answer could not be worked out",
+            why=why,
+            instead="the aggregates alone, which are charged already: they cost nothing again",
+        )
+
+
+class _TooLarge(Exception):
+    """A result that is too large to be handed out."""
+
+
+def _all_at_once(answers: Sequence[Release], confidence: float) -> list[tuple[Frame, Mapping[str, tuple[Any, Any]]]]:
+    """The answers with intervals that hold at once."""
+    sizes = [max(answer.cells, 1) * max(len(answer.statistics()), 1) for answer in answers]
+    missed = [(1 - confidence) * size / sum(sizes) for size in sizes]
+    return [_released(answer, 1 - share) for answer, share in zip(answers, missed, strict=True)]
+
+
+def _released(answer: Release, confidence: float) -> tuple[Frame, Mapping[str, tuple[Any, Any]]]:
+    """The values of an answer, and the ends of the intervals of its numbers."""
+    table = answer.table
+    margins = answer.margin(confidence, joint=True)
+    found = {}
+    for name in answer.statistics():
+        series = table.columns[name]
+        if series.kind in ("integer", "real"):
+            values = np.array([math.nan if value is None else float(value) for value in series.tolist()], dtype=np.float64)
+            told = np.asarray(margins[name], dtype=np.float64)
+            found[name] = (values - told, values + told)
+    return table, found
+
+
+def _load(connection: Any, name: str, frame: Frame, kinds: Sequence[str], ends: Mapping[str, tuple[Any, Any]]) -> None:
+    """A table of the engine: its columns by number, and the intervals of those that have one."""
+    given, made = {}, []
+    for place, ((column, series), kind) in enumerate(zip(frame.columns.items(), kinds, strict=True)):
+        given[f"v{place}"] = Series(series.kind, _plain(series))
+        made.append(f"CAST(v{place} AS {_TYPES[series.kind]}) AS c{place}")
+        if kind == "number":
+            if column in ends:
+                low, high = ends[column]
+                given[f"l{place}"], given[f"h{place}"] = (Series("real", _present(each)) for each in (low, high))
+                made.append(f"i_of(l{place}, h{place}) AS i{place}")
+            else:
+                made.append(f"NULL::{_INTERVAL} AS i{place}")
+        elif kind != "certain":
+            made.append(f"FALSE AS i{place}")
+    connection.register("given", Frame(given).to_arrow())
+    connection.execute(f"CREATE TABLE {name} AS SELECT {', '.join(made)}, {_PLACE} FROM given")
+    connection.unregister("given")
+
+
+def _load_public(connection: Any, public: PublicPart) -> None:
+    names = public.source.table.names
+    places = sorted(public.columns) or [0]
+    lists = public.source.lists([names[place] for place in places])
+    given = {f"c{place}": _of_values(values) for place, values in zip(places, lists, strict=True)}
+    connection.register("given", Frame(given).to_arrow())
+    made = ", ".join(f"CAST({name} AS {_TYPES[series.kind]}) AS {name}" for name, series in given.items())
+    connection.execute(f"CREATE TABLE {public.step} AS SELECT {made}, {_PLACE} FROM given")
+    connection.unregister("given")
+
+
+def _of_values(values: Sequence[Any]) -> Series:
+    """Values of a public table, of the kind that all of them have."""
+    present = [value for value in values if value is not None]
+    kind: Kind = "text"
+    if present and all(isinstance(value, bool) for value in present):
+        kind = "boolean"
+    elif present and all(isinstance(value, int) and not isinstance(value, bool) for value in present):
+        kind = "integer" if all(abs(value) < 2**63 for value in present) else "real"
+    elif present and all(
+        isinstance(value, int | float | Decimal | Fraction) and not isinstance(value, bool) for value in present
+    ):
+        kind = "real"
+    elif present and all(isinstance(value, datetime.date) for value in present):
+        kind = "date"
+    column = np.empty(len(values), dtype=object)
+    if kind == "real":
+        column[:] = [None if value is None or not math.isfinite(value) else float(value) for value in values]
+    elif kind == "text":
+        column[:] = [None if value is None else str(value) for value in values]
+    else:
+        column[:] = list(values)
+    return Series(kind, column)
+
+
+def _plain(series: Series) -> Any:
+    """Its values, with None for what is no number."""
+    found = np.empty(len(series.values), dtype=object)
+    found[:] = [None if isinstance(value, float) and not math.isfinite(value) else value for value in series.tolist()]
+    if series.kind == "text":  # a key that the first of several grouping sets rolls up may be of another kind
+        found[:] = [value if value is None or isinstance(value, str) else str(value) for value in found]
+    return found
+
+
+def _present(ends: Any) -> Any:
+    found = np.empty(len(ends), dtype=object)
+    found[:] = [float(each) if math.isfinite(each) else None for each in ends]
+    return found
+
+
+def _fetched(connection: Any, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The rows, a few at a time: a short query may make long ones."""
+    ran = connection.execute(sql)
+    names = [each[0] for each in ran.description]
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    while piece := ran.fetchmany(max(1, _PIECE // len(names))):
+        rows += piece
+        size += sum(len(value) if isinstance(value, str) else 16 for row in piece for value in row)
+        if len(rows) > _MOST_ROWS or size > _LARGEST:
+            raise _TooLarge
+    return names, rows
+
+
+def _kind_of(duck: str) -> Kind | None:
+    if duck in _WHOLE:
+        return "integer"
+    if duck in ("DOUBLE", "FLOAT") or duck.startswith("DECIMAL"):
+        return "real"
+    kinds: dict[str, Kind] = {"VARCHAR": "text", "DATE": "date", "TIMESTAMP": "date", "BOOLEAN": "boolean", '"NULL"': "text"}
+    return kinds.get(duck)
+
+
+def _series(values: Sequence[Any], kind: Kind) -> Series:
+    """A column of the result; what is no finite number is missing."""
+    if kind == "real":
+        numbers = [math.nan if value is None else float(value) for value in values]
+        return Series("real", np.array([each if math.isfinite(each) else math.nan for each in numbers], dtype=np.float64))
+    if kind == "integer" and all(value is not None for value in values):
+        return Series("integer", np.array([min(max(int(value), -_MOST), _MOST) for value in values], dtype=np.int64))
+    if kind == "boolean" and all(value is not None for value in values):
+        return Series("boolean", np.array(values, dtype=bool))
+    found = np.empty(len(values), dtype=object)
+    found[:] = [value.date() if isinstance(value, datetime.datetime) else value for value in values]
+    return Series(kind, found)
+
+
+def _ends(series: Series, known: Sequence[Any], kind: str) -> tuple[Any, Any]:
+    """The ends of the interval of each cell. What is there and exactly what it would be without noise has both at its value, and
+    0 where it is no number; NaN is "not known"."""
+    low, high = (np.full(len(known), math.nan) for _ in range(2))
+    for row, (value, told) in enumerate(zip(series.tolist(), known, strict=True)):
+        if kind == "number":
+            if told is not None:
+                low[row], high[row] = told["l"], told["h"]
+        elif told is True or (kind == "truth" and told is not None and told["f"] + told["n"] + told["t"] == 1):
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            low[row] = high[row] = float(value) if plain else 0.0
+    return low, high

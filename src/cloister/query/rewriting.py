@@ -1,0 +1,173 @@
+"""Other spellings of what is read already, brought to the one that is: before a tree is checked, and never with another meaning.
+
+x ILIKE 'd%'                → LOWER(x) LIKE 'd%'
+EXTRACT(EPOCH FROM day)     → DATE_DIFF('day', DATE '1970-01-01', day) * 86400
+MAKE_DATE(2026, 1, 31)      → DATE '2026-01-31'
+a SEMI JOIN b USING (k)     → a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k); ANTI: NOT EXISTS
+STRFTIME(day, '%Y-%m'), FORMAT_DATE, TO_CHAR, MONTHNAME → one function, which `postprocessing/` works out over keys
+(SELECT …) LIMIT 3          → SELECT * FROM (SELECT …) LIMIT 3
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from cloister.query.refusals import refused
+
+_AGGREGATES = frozenset(
+    {"COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "VARIANCE", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP"}
+)
+_LETTERS = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "MONTH": "%B", "MON": "%b", "DAY": "%A", "DY": "%a"}
+_PATTERN = re.compile(r"(YYYY|MM|DD|[-/. ]|)")
+_AROUND = ("order", "limit", "offset")
+
+
+def without_all(tokens: Sequence[Token]) -> list[Token]:
+    """COUNT(ALL x) is COUNT(x).
+
+    >>> import sqlglot
+    >>> " ".join(token.text for token in without_all(sqlglot.tokenize("SELECT COUNT(ALL age) FROM people")))
+    'SELECT COUNT ( age ) FROM people'
+    """
+    found: list[Token] = []
+    for token in tokens:
+        opened = len(found) > 1 and found[-1].token_type is TokenType.L_PAREN and found[-2].text.upper() in _AGGREGATES
+        if not (token.token_type is TokenType.ALL and opened):
+            found.append(token)
+    return found
+
+
+def outermost(tree: exp.Expression) -> exp.Expression:
+    """A query in parentheses as the query that it is; with ORDER BY or LIMIT behind them, as one over it.
+
+    >>> import sqlglot
+    >>> outermost(sqlglot.parse_one("((SELECT 1))")).sql(), outermost(sqlglot.parse_one("(SELECT 1 AS a) LIMIT 3")).sql()
+    ('SELECT 1', 'SELECT * FROM (SELECT 1 AS a) AS answers LIMIT 3')
+    """
+    while isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and tree.args.get("alias") is None:
+        around = {part: value for part, value in tree.args.items() if value and part != "this"}
+        if not around:
+            tree = tree.this
+            continue
+        if set(around) - set(_AROUND):
+            break
+        inner = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("answers")))
+        return exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **around)
+    return tree
+
+
+def rewritten(query: exp.Query) -> exp.Query:
+    """The query in the spellings that are read.
+
+    >>> import sqlglot
+    >>> rewritten(sqlglot.parse_one("SELECT COUNT(*) FROM a SEMI JOIN b USING (k) WHERE t ILIKE 'D%'")).sql()
+    "SELECT COUNT(*) FROM a WHERE LOWER(t) LIKE 'd%' AND EXISTS(SELECT 1 FROM b WHERE b.k = a.k)"
+    """
+    for select in list(query.find_all(exp.Select)):
+        _semijoins(select)
+    found = query.transform(_changed)
+    assert isinstance(found, exp.Query)
+    return found
+
+
+def _changed(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.ILike):
+        pattern = node.expression
+        if isinstance(pattern, exp.Literal) and pattern.is_string:
+            return exp.Like(this=exp.Lower(this=node.this), expression=exp.Literal.string(pattern.this.lower()))
+    elif isinstance(node, exp.Extract) and node.this.name.upper() == "EPOCH":
+        first = exp.Cast(this=exp.Literal.string("1970-01-01"), to=exp.DataType.build("DATE"))
+        days = exp.DateDiff(this=node.expression, expression=first, unit=exp.var("DAY"))
+        return exp.Paren(this=exp.Mul(this=days, expression=exp.Literal.number(86_400)))
+    elif isinstance(node, exp.Monthname):
+        return _format(node.this, "%b" if node.args.get("abbreviated") else "%B")
+    elif isinstance(node, exp.Dayname):
+        return _format(node.this, "%a" if node.args.get("abbreviated") else "%A")
+    elif isinstance(node, exp.ToChar):
+        letters = node.args.get("format")
+        if isinstance(letters, exp.Literal) and letters.is_string:
+            written = _of_letters(letters.this)
+            return node if written is None else _format(node.this, written)
+    elif isinstance(node, exp.DateFromParts):
+        return _date(node, [node.args.get(part) for part in ("year", "month", "day")])
+    elif isinstance(node, exp.Anonymous) and isinstance(node.this, str):
+        return _anonymous(node, node.this.upper(), node.expressions)
+    return node
+
+
+def _anonymous(node: exp.Anonymous, name: str, given: Sequence[exp.Expression]) -> exp.Expression:
+    if name in ("MAKE_DATE", "DATE_FROM_PARTS") and len(given) == 3:
+        return _date(node, given)
+    if name in ("STRFTIME", "DATE_FORMAT", "FORMAT_DATE") and len(given) == 2:
+        day, written = given if name != "FORMAT_DATE" else (given[1], given[0])
+        if isinstance(day, exp.Literal) and day.is_string and name == "STRFTIME":
+            day, written = written, day  # as SQLite has it
+        if isinstance(written, exp.Literal) and written.is_string:
+            return _format(day, written.this)
+    return node
+
+
+def _format(day: exp.Expression, written: str) -> exp.Expression:
+    return exp.TimeToStr(this=day, format=exp.Literal.string(written))
+
+
+def _of_letters(text: str) -> str | None:
+    """TO_CHAR's letters, where they are some of those that mean the same everywhere."""
+    if text in _LETTERS:
+        return _LETTERS[text] if text in ("YYYY", "MM", "DD") else None  # names are padded with blanks
+    parts = [part for part in _PATTERN.split(text) if part]
+    return "".join(_LETTERS.get(part, part) for part in parts) if all(_PATTERN.fullmatch(part) for part in parts) else None
+
+
+def _date(node: exp.Expression, given: Sequence[exp.Expression | None]) -> exp.Expression:
+    numbers = [each.this for each in given if isinstance(each, exp.Literal) and not each.is_string and each.this.isdecimal()]
+    if len(numbers) != 3 or any(len(each) > 4 for each in numbers):
+        return node
+    try:
+        day = datetime.date(*map(int, numbers))
+    except ValueError:
+        raise refused("A date is invalid", "it is not a day of the calendar", "DATE '2026-01-31'") from None
+    return exp.Cast(this=exp.Literal.string(day.isoformat()), to=exp.DataType.build("DATE"))
+
+
+def _semijoins(select: exp.Select) -> None:
+    """SEMI and ANTI joins as conditions: rows of the left side for which the right one has a row, or none."""
+    source, joins = select.args.get("from_"), select.args.get("joins") or []
+    left = None if source is None else source.this.alias_or_name
+    kept = []
+    for join in joins:
+        kind = str(join.args.get("kind") or "").upper()
+        right = join.this.alias_or_name
+        side = str(join.args.get("side") or "").upper()
+        plain = kind in ("SEMI", "ANTI") and side in ("", "LEFT") and not join.args.get("method")
+        wanted = _equal(join, left, right) if plain and left and right else []
+        if not wanted:
+            kept.append(join)
+            continue
+        inner = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=join.this.copy()))
+        inner.set("where", exp.Where(this=exp.and_(*wanted, copy=False)))
+        found: exp.Expression = exp.Exists(this=inner)
+        if kind == "ANTI":
+            found = exp.Not(this=found)
+        where = select.args.get("where")
+        select.set("where", exp.Where(this=found if where is None else exp.and_(where.this, found, copy=False)))
+    select.set("joins", kept or None)
+
+
+def _equal(join: exp.Join, left: str, right: str) -> list[exp.Expression]:
+    on = join.args.get("on")
+    if on is not None:
+        return [on.copy()]
+    sides = [exp.to_identifier(name) for name in (right, left)]
+    return [
+        exp.EQ(
+            this=exp.Column(this=each.copy(), table=sides[0].copy()),
+            expression=exp.Column(this=each.copy(), table=sides[1].copy()),
+        )
+        for each in join.args.get("using") or ()
+    ]
