@@ -10,6 +10,7 @@
     reading.py   a request read from its text
     site.py      one owner's table, with the owner's ledger and policy
     joint.py     a table at several sites, asked like any other
+    paillier.py  encrypted arithmetic: sums that whoever adds cannot read
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
 """
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from cloister.together.journal import Journal as Journal
     from cloister.together.journal import MemoryJournal as MemoryJournal
     from cloister.together.messages import RoundRefused as RoundRefused
+    from cloister.together.paillier import EncryptedVector as EncryptedVector
+    from cloister.together.paillier import Paillier as Paillier
+    from cloister.together.paillier import PublicKey as PublicKey
+    from cloister.together.paillier import Slots as Slots
     from cloister.together.roster import Roster as Roster
     from cloister.together.roster import SignedRoster as SignedRoster
     from cloister.together.rounds import HubRound as HubRound
@@ -44,6 +49,7 @@ _lazily = Lazily(
         ".joint": "JointTable SitesMissing",
         ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",
+        ".paillier": "EncryptedVector Paillier PublicKey Slots",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",
         ".site": "Asked Site",
