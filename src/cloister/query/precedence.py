@@ -1,7 +1,8 @@
 """Where the parser groups operators otherwise than SQL does, the question must say with parentheses what it means.
 
 sqlglot reads `x - 1 % 3` as (x - 1) % 3 and `p = q IS NULL` as p = (q IS NULL); standard SQL reads x - (1 % 3) and
-(p = q) IS NULL. Neither guess is taken: without parentheses both are refused by name.
+(p = q) IS NULL. It reads `a UNION b INTERSECT c` from the left, where SQL intersects first. No guess is taken: without
+parentheses they are refused by name.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ def check_precedence(root: exp.Expression) -> None:
         if isinstance(node, exp.Mod):
             if isinstance(node.this, exp.Add | exp.Sub) or isinstance(node.expression, _ARITHMETIC):
                 raise _unclear(node, "x - (1 % 3)")
+        elif isinstance(node, exp.Intersect):
+            if any(isinstance(each, exp.Union | exp.Except) for each in (node.this, node.expression)):
+                raise _unclear(node, "SELECT … UNION (SELECT … INTERSECT SELECT …)")
         elif isinstance(node, exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ):
             outer = node.parent.parent if isinstance(node.parent, exp.Not) and isinstance(node, exp.Is) else node.parent
             near = [outer, node.this, node.expression]
