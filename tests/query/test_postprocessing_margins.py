@@ -275,3 +275,11 @@ def test_a_text_is_no_condition() -> None:
         with pytest.raises(cl.CloisterError, match="no condition"):
             session.sql("SELECT town || 'x' AS t, SQRT(COUNT(*)) AS n FROM people GROUP BY town", spend=1, dialect="mysql")
         assert str(session.spent) == "ε = 0"
+
+
+def test_answers_of_different_public_columns_are_different_answers() -> None:
+    with fresh() as session:
+        digests = {
+            session.sql(f"SELECT MAX({column}) AS m FROM towns", spend=1).provenance.digest for column in ("inhabitants", "town")
+        }
+    assert len(digests) == 2
