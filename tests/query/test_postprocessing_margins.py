@@ -283,3 +283,11 @@ def test_answers_of_different_public_columns_are_different_answers() -> None:
             session.sql(f"SELECT MAX({column}) AS m FROM towns", spend=1).provenance.digest for column in ("inhabitants", "town")
         }
     assert len(digests) == 2
+
+
+def test_a_name_that_differs_from_a_tables_in_case_alone_is_refused() -> None:
+    with fresh() as session:
+        for aggregate in ("COUNT(*)", "SQRT(COUNT(*))"):
+            with pytest.raises(cl.UnsupportedQuery, match="in case alone"):
+                session.sql(f'WITH People AS (SELECT * FROM towns) SELECT {aggregate} AS n FROM "people"', spend=1)
+        assert str(session.spent) == "ε = 0"

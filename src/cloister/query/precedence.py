@@ -7,6 +7,8 @@ parentheses they are refused by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from cloister.query.refusals import refused, shown
@@ -38,6 +40,23 @@ def check_precedence(root: exp.Expression) -> None:
             near = [outer, node.this, node.expression]
             if any(isinstance(each, _COMPARISONS) for each in near) or isinstance(node.this, exp.Is):
                 raise _unclear(outer if isinstance(outer, _COMPARISONS) else node, "(p = q) IS NULL")
+
+
+def check_names(root: exp.Expression, tables: Iterable[str]) -> None:
+    """Refuse a name in WITH that differs from a table's in case alone: which of the two a quoted name means is not read alike.
+
+    >>> import sqlglot
+    >>> check_names(sqlglot.parse_one("WITH People AS (SELECT 1 AS x) SELECT x FROM People"), ["people"])
+    Traceback (most recent call last):
+    ...
+    cloister.errors.UnsupportedQuery: The name 'People' is not supported: the table 'people' differs from it in case alone.
+      Instead: another name in WITH
+    """
+    for each in root.find_all(exp.CTE):
+        other = next((name for name in tables if name != each.alias and name.lower() == each.alias.lower()), None)
+        if other is not None:
+            why = f"the table {other!r} differs from it in case alone"
+            raise refused(f"The name {each.alias!r} is not supported", why, "another name in WITH")
 
 
 def _unclear(tree: exp.Expression, instead: str) -> Exception:

@@ -33,7 +33,7 @@ from cloister.query.postprocessing.expressions import Expressions, Rows
 from cloister.query.postprocessing.periods import period_of
 from cloister.query.postprocessing.program import Part, Program, PublicPart
 from cloister.query.postprocessing.queries import Column, Scope, Select, Step, shown_name, stacked
-from cloister.query.precedence import check_precedence
+from cloister.query.precedence import check_names, check_precedence
 from cloister.query.publics import PublicSource
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Qualifier, same
@@ -532,6 +532,7 @@ class _Parting:
 def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options) -> Parsed:
     """The questions of a query that is none as it stands, and the program over their answers."""
     check_precedence(query)
+    check_names(query, tables)
     query = query.transform(_spelled)
     state = _Cut(tables=tables, options=options, dialect=dialect)
     try:
