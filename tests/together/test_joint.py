@@ -357,6 +357,15 @@ def test_a_site_that_declares_otherwise_takes_no_part() -> None:
         session.sql(COUNT, spend=1)
 
 
+@pytest.mark.parametrize(("count", "missing"), [(3, 1), (4, 1), (6, 1), (7, 2)])
+def test_an_owner_who_reads_the_answers_counts(count: int, missing: int) -> None:
+    """It knows its own noise: that of the others is as much as was asked for."""
+    sites = sites_of(count=count)
+    roster = JointTable(sites, COLUMNS, overlap="none").source.roster.roster
+    assert roster.missing == missing
+    assert roster.honest <= roster.quorum - 1
+
+
 def test_a_site_whose_person_is_another_column_takes_no_part() -> None:
     """Visits are no people: a person of many visits would be charged for one."""
     held = {"age": [50] * 9, "patient": ["x"] * 9, "visit": [str(place) for place in range(9)]}
