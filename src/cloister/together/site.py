@@ -32,6 +32,8 @@ from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
 
 HUB_NAME = "the hub"
+_ROSTERS = "rosters"
+"""The journal of the newest roster of each hub; those of rounds have names of hexadecimal digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +110,25 @@ class Site:
         return self._key.sign(roster.text)
 
     def join(self, signed: SignedRoster) -> None:
-        """Take part under a roster that all signed; a later one of the same hub has to follow on it."""
-        before = self._rosters.get(signed.roster.hub)
-        if before is None or signed.roster == before.roster:
-            signed.check()
-        else:
-            signed.check_after(before)
-        self._rosters[signed.roster.hub] = signed
+        """Take part under a roster that all signed; a later one of the same hub has to follow on it. The journal has the newest:
+        after a restart none is joined that another took the place of, with a site that was revoked."""
+        hub, number = signed.roster.hub, signed.roster.epoch
+        kept = self.journal.of(_ROSTERS)
+        with kept.locked():
+            before = self._rosters.get(hub)
+            if before is None or signed.roster == before.roster:
+                signed.check()
+            else:
+                signed.check_after(before)
+            newest, digest = (kept.get(hub.hex()) or b"0 ").decode().split(" ")
+            if number < int(newest) or (number == int(newest) and digest != signed.roster.digest):
+                raise InvalidDeclaration(
+                    f"A roster of number {number} is refused",
+                    why=f"the site {self.name!r} joined number {newest} of this hub before",
+                    instead="the roster that it joined last, or the one after it",
+                )
+            kept.put(hub.hex(), f"{number} {signed.roster.digest}".encode())
+            self._rosters[hub] = signed
 
     def check(self, roster: Roster) -> None:
         """Refuses a roster that this site did not join, or that another took the place of."""
