@@ -20,7 +20,19 @@ from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, R
 from cloister.together.journal import READING
 from cloister.together.rounds import SiteRound
 from cloister.together.site import SitePart, plan_of
-from tests.session.test_parts import COLUMNS, NONE, QUESTIONS, REFUSED, answers, centres, least_margin, models, rows, share_below
+from tests.session.test_parts import (
+    COLUMNS,
+    NONE,
+    QUESTIONS,
+    REFUSED,
+    ROWS,
+    answers,
+    centres,
+    least_margin,
+    models,
+    rows,
+    share_below,
+)
 from tests.session.test_parts import session_of as central_session
 from tests.together.joint_tables import joint_of, session_of, sites_of, watched
 
@@ -226,6 +238,32 @@ def test_who_drops_out_is_said_and_left_out(step: str, monkeypatch: pytest.Monke
     assert whole - part.to_pydict()["n"][0] == len([row for row in range(240) if row % 7 == 3])
     assert part.readings["rows"].terms[0].noise == SummedNoise(parts=[(DiscreteLaplace(scale=f"1/{NONE}"), "4/3")])
     assert [report.sites for report in table.source.rounds][-1] == ("site 0", "site 1", "site 2", "site 4")
+
+
+def test_an_answer_without_a_site_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of four sites and of five, put together, would be true of nobody."""
+    sites = sites_of(count=5)
+    with session_of(joint_of(sites, missing=1), cl.PureDP(100 * NONE)) as session:
+        with monkeypatch.context() as stopped:
+            Stopped(stopped, "site 3", '"all keys"')
+            with pytest.warns(SitesMissing, match="site 3 dropped out"):
+                part = session.sql(COUNT, spend=NONE)
+        assert any("site 3 dropped out" in note for note in part.notes)
+        gone = len([row for row in range(ROWS) if row % 7 == 3])
+        assert part.to_pydict()["n"] == [ROWS - gone]
+        assert session.spent == cl.PureDP(NONE)
+        whole = session.sql(COUNT, spend=NONE)  # not served, and charged anew
+        assert whole.to_pydict()["n"] == [ROWS]
+        assert session.spent == cl.PureDP(2 * NONE)
+        assert not any("dropped out" in note for note in whole.notes)
+        with monkeypatch.context() as stopped:
+            Stopped(stopped, "site 3", '"all keys"')
+            assert session.sql(COUNT, spend=NONE).to_pydict()["n"] == [ROWS]  # served: it was bought of all
+            with pytest.warns(SitesMissing):
+                again = session.sql(COUNT, spend=2 * NONE)  # the rest is bought, and is not of all
+        assert again.to_pydict()["n"] == [ROWS - gone]
+        assert len(again.provenance.charges) == 1
+        assert session.sql(COUNT, spend=2 * NONE).to_pydict()["n"] == [ROWS]
 
 
 @pytest.mark.parametrize("failure", [ValueError("age 39"), MemoryError(), cl.EngineError("age 39", why="a row", instead="b")])

@@ -233,7 +233,7 @@ class AtSites(Answering):
             values[each.name] = _narrowed(total[start : start + size]).reshape(shape)
             laws[each.name] = shares.total(len(hub.survivors))
             start += size
-        return Noised(values, laws)
+        return Noised(values, laws, without=tuple(name for name in asked if name not in hub.survivors))
 
     def _round(self, request: NoisedRequest) -> Round:
         """The round about a request: its plan is the request's one text, and where it is asked."""

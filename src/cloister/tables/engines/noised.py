@@ -390,6 +390,8 @@ class Noised:
     values: Mapping[str, Whole]
     laws: Mapping[str, Any]
     keys: tuple[Whole, ...] | None = field(default=None)
+    without: tuple[str, ...] = ()
+    """The parts whose rows are not in the values, where some dropped out."""
 
 
 def exact_integers(request: NoisedRequest, found: Iterable[Groups]) -> dict[str, Whole]:
