@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from cloister.privacy import Guarantee
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
+from cloister.together.joint import AtSites
 from cloister.together.journal import READING
 from cloister.together.rounds import SiteRound
 from cloister.together.site import SitePart, plan_of
@@ -264,6 +266,33 @@ def test_an_answer_without_a_site_stands_alone(monkeypatch: pytest.MonkeyPatch) 
         assert again.to_pydict()["n"] == [ROWS - gone]
         assert len(again.provenance.charges) == 1
         assert session.sql(COUNT, spend=2 * NONE).to_pydict()["n"] == [ROWS]
+
+
+def test_a_pilot_without_a_site_says_nothing_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(100 * NONE)) as session:
+        Stopped(monkeypatch, "site 3", '"all keys"')
+        with pytest.warns(SitesMissing), pytest.raises(cl.EngineError, match="The pilot is not of all rows"):
+            session.sql("SELECT AVG(age) AS a FROM people", within=1, pilot=NONE)
+
+
+def test_tables_of_a_workload_are_of_the_same_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that answers the first table and not the second."""
+    questions = [f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for key in ("sex", "age", "sex, age")]
+    noised, asked = AtSites.noised, list[int]()
+
+    def second(self: AtSites, request: Any, compiled: Any, random: Any) -> Any:
+        asked.append(1)
+        found = noised(self, request, compiled, random)
+        return replace(found, without=("site 3",)) if len(asked) == 2 else found
+
+    monkeypatch.setattr(AtSites, "noised", second)
+    with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(100 * NONE)) as session:
+        with pytest.raises(cl.EngineError, match="they are about different rows"):
+            session.workload(questions, spend=NONE)
+        assert len(asked) > 1
+        asked.extend([1, 1])
+        assert len(session.workload(questions, spend=NONE)) == 3
+        assert session.spent == cl.PureDP(2 * NONE)
 
 
 @pytest.mark.parametrize("failure", [ValueError("age 39"), MemoryError(), cl.EngineError("age 39", why="a row", instead="b")])
