@@ -39,7 +39,14 @@ def bought(
             try:
                 return plan, history.with_fresh(*_answer(asker, plan, purpose, owed))
             except _Answered:
-                return planned(asker, shapes, spends, weights)
+                plan, history = planned(asker, shapes, spends, weights)
+                if not plan.repeated:  # what was first is not of all rows
+                    raise EngineError(
+                        "The query was not answered",
+                        why="another attempt under the same charge was first, and a site dropped out of it",
+                        instead="ask again",
+                    ) from None
+                return plan, history
     asker.debit(owed, plan.digest, purpose)
     return plan, history
 
