@@ -272,7 +272,7 @@ def test_a_day_of_the_week_is_the_dialects_above_the_cut_too(dialect: str, sunda
 
 def test_a_text_is_no_condition() -> None:
     with fresh() as session:
-        with pytest.raises(cl.CloisterError, match="no condition"):
+        with pytest.raises(cl.CloisterError, match="not a condition"):
             session.sql("SELECT town || 'x' AS t, SQRT(COUNT(*)) AS n FROM people GROUP BY town", spend=1, dialect="mysql")
         assert str(session.spent) == "ε = 0"
 

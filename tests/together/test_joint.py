@@ -15,6 +15,7 @@ import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
 from cloister.privacy import Guarantee
+from cloister.session import Count, Question
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
@@ -275,9 +276,23 @@ def test_a_pilot_without_a_site_says_nothing_of_all(monkeypatch: pytest.MonkeyPa
             session.sql("SELECT AVG(age) AS a FROM people", within=1, pilot=NONE)
 
 
-def test_tables_of_a_workload_are_of_the_same_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site that answers the first table and not the second."""
-    questions = [f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for key in ("sex", "age", "sex, age")]
+GROUPS = [f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for key in ("sex", "age", "sex, age")]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: session.workload(GROUPS, spend=NONE),
+        lambda session: session.measure_all(
+            [Question(table="people", by=by, statistics=(Count(),)) for by in ((), ("sex",))], NONE
+        ),
+        lambda session: session.sql("SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM people GROUP BY ROLLUP (sex)", spend=NONE),
+        lambda session: cl.synth.fit(session, "people", spend=NONE, method="pairs", columns=["sex", "age"]),
+    ],
+    ids=["workload", "questions", "rollup", "synthetic table"],
+)
+def test_parts_of_one_answer_are_of_the_same_sites(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that answers the first part and not the second."""
     noised, asked = AtSites.noised, list[int]()
 
     def second(self: AtSites, request: Any, compiled: Any, random: Any) -> Any:
@@ -288,10 +303,10 @@ def test_tables_of_a_workload_are_of_the_same_sites(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(AtSites, "noised", second)
     with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(100 * NONE)) as session:
         with pytest.raises(cl.EngineError, match="they are about different rows"):
-            session.workload(questions, spend=NONE)
+            ask(session)
         assert len(asked) > 1
         asked.extend([1, 1])
-        assert len(session.workload(questions, spend=NONE)) == 3
+        ask(session)
         assert session.spent == cl.PureDP(2 * NONE)
 
 
@@ -447,6 +462,9 @@ def test_a_site_whose_person_is_another_column_takes_no_part() -> None:
         pytest.raises(cl.InvalidDeclaration, match="'b' takes no part: it declares the unit as"),
     ):
         session.sql("SELECT COUNT(*) AS n FROM t", spend=1)
+    through = cl.PrivateTable(held, columns=columns, unit="patient", max_rows=1, through="visits.visit")
+    with pytest.raises(cl.InvalidDeclaration, match="through visits"):
+        Site("d", through, budget=cl.PureDP(1)).part(table)
 
 
 def test_sites_have_names_of_their_own_and_are_three_at_least() -> None:

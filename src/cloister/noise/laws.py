@@ -60,7 +60,10 @@ def number_from(text: str) -> Fraction:
     """
     if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
         raise ValueError("no number, or too long a one")
-    return Fraction(text)
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("no number has 0 below it") from None
 
 
 def _plain(value: Any) -> Any:

@@ -146,6 +146,8 @@ class Site:
         for name, domain in table.columns.items():
             if own.columns.get(name) != domain:
                 raise _otherwise(self.name, f"column {name!r}", own.columns.get(name), domain)
+        if own.through is not None:
+            raise _otherwise(self.name, "unit", f"{own.unit} through {own.through}", table.unit)
         if own.unit != table.unit or own.max_rows != table.max_rows:
             raise _otherwise(self.name, "unit", (own.unit, own.max_rows), (table.unit, table.max_rows))
         kept = PrivateTable.declared(own.source, table.columns, like=own)

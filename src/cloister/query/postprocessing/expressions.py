@@ -137,7 +137,7 @@ class Expressions:
         if isinstance(tree, exp.And | exp.Or | exp.Not):
             for each in (tree.this, tree.args.get("expression")):
                 if isinstance(each, exp.Literal) or (isinstance(each, exp.Expression) and type(each.unnest()) in _TEXTS):
-                    raise refused(f"{shown(tree)} is not supported", f"{shown(each)} is no condition", "a = b OR c = d")
+                    raise refused(f"{shown(tree)} is not supported", f"{shown(each)} is not a condition", "a = b OR c = d")
         parts, sql = self._parts(tree)
         if all(part.certain for part in parts):
             return Value(sql)

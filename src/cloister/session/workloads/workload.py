@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import EngineError, InvalidParameter
+from cloister.errors import InvalidParameter
 from cloister.session.execution.answer import additive, cellwise, released_from, released_part
 from cloister.session.execution.history import History
 from cloister.session.planning.grid import Axis
@@ -228,7 +228,6 @@ def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, 
     released: dict[int, Release] = {}
     for number, family in enumerate(workload.families):
         first = workload.place(number)
-        _check_of_the_same(history, first, len(family.weights))
         parts = [[stored.parts[first + offset].readings for stored in history.stored] for offset in range(len(family.weights))]
         found = [{name: combined([each[name] for each in part]) for name in part[0]} for part in parts]
         for place, (formulas, readings) in family.answers(shapes, found).items():
@@ -237,17 +236,6 @@ def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, 
     for offset, place in enumerate(workload.alone):
         released[place] = released_part(plan, start + offset, history, who=who)
     return [released[place] for place in range(len(shapes))]
-
-
-def _check_of_the_same(history: History, first: int, count: int) -> None:
-    """Tables of different rows, put together, would be true of nobody."""
-    for stored in history.stored:
-        if len({part.without for part in stored.parts[first : first + count]}) > 1:
-            raise EngineError(
-                "The workload was not answered",
-                why="a site dropped out between its tables, so that they are about different rows; the charge stands",
-                instead="ask again: it is charged again",
-            )
 
 
 def expected_workload(
