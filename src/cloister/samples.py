@@ -262,8 +262,7 @@ class _Draw:
         self.random = Random.deterministic(seed)
 
     def uniform(self) -> npt.NDArray[np.float64]:
-        drawn: npt.NDArray[np.float64] = (self.random.words(self.rows) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return drawn
+        return self.random.uniform(self.rows)
 
     def choice(self, weights: Mapping[Any, int]) -> _Choice:
         ends = np.cumsum(list(weights.values())) / sum(weights.values())

@@ -17,4 +17,4 @@ def normal(count: int, random: Random) -> Floats:
     """Normal numbers in floating point."""
     from scipy.special import ndtri
 
-    return np.asarray(ndtri((random.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54))
+    return np.asarray(ndtri(random.uniform(count) + 2.0**-54))

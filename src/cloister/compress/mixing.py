@@ -48,14 +48,11 @@ class RandomProjection(Projection):
         self.kind = kind
         self.random_state = random_state
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
-        raise NotImplementedError
-
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Look at the number of columns, and at nothing else."""
         width = validate_data(self, X, dtype=np.float64).shape[1]
         random = random_of(self.random_state)
-        count = self._count(Scatter(mean=np.zeros(width), total=np.zeros((0, 0))))
+        count = self._count(Scatter(mean=np.zeros(width), total=np.zeros((0, 0))), 1.0)
         self.mean_, self.promise_ = np.zeros(width), "not differentially private"
         if self.kind == "gaussian":
             self.components_ = normal(count * width, random).reshape(count, width) / math.sqrt(count)

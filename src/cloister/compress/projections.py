@@ -17,7 +17,7 @@ learning", IJCNN 2017 (RUCA).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,17 @@ from cloister.errors import InvalidParameter
 _RHO, _RHO_PRIME = 0.02, 0.1
 """ρ is a fiftieth of the largest eigenvalue of S_W, and ρ′ a tenth of ρ, where they are not given."""
 
+_Problem: TypeAlias = tuple[Floats, Floats, float, float]
+"""N and D within the basis, and what stands on their diagonals beyond it."""
+
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What all projections do. Learned: `components_` (rows of length 1), `mean_`, `eigenvalues_`, `promise_`."""
 
     needs_utility: ClassVar[bool] = False
     needs_private: ClassVar[bool] = False
+    orders_all: ClassVar[bool] = False
+    """Whether directions beyond those of the classes of use are ordered without ρ′."""
     n_components: int | None
 
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
@@ -56,7 +61,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.promise_ = (
             "not differentially private" if scatter.cost is None else f"directions: {scatter.cost}; projected rows: none"
         )
-        self._solve(scatter, self._count(scatter))
+        problem = self._problem(scatter)
+        self._solve(problem, self._count(scatter, problem[2]), scatter)
         return self
 
     def transform(self, X: npt.ArrayLike) -> Floats:
@@ -92,8 +98,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             found.append(None if labels is None or not wanted else _classes(name, labels, count))
         return found[0], found[1]
 
-    def _count(self, scatter: Scatter) -> int:
-        """How many directions there will be."""
+    def _count(self, scatter: Scatter, rest: float) -> int:
+        """How many directions there will be; `rest` orders those beyond the directions of the classes."""
         signal = scatter.classes - 1 if self.needs_utility else scatter.width
         asked = min(signal, scatter.width) if self.n_components is None else self.n_components
         if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or not 1 <= asked <= scatter.width:
@@ -102,7 +108,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 why=f"it is a whole number from 1 to the {scatter.width} columns",
                 instead="n_components=1",
             )
-        if self.needs_utility and asked > signal and self._rest(scatter) == 0:
+        if self.needs_utility and asked > signal and rest == 0 and not self.orders_all:
             raise InvalidParameter(
                 f"n_components={asked} is invalid",
                 why=f"{scatter.classes} classes have {signal} directions between them, and nothing orders the others",
@@ -110,18 +116,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return int(asked)
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
-        """N and D within the basis, and what stands on their diagonals beyond it."""
+    def _problem(self, scatter: Scatter) -> _Problem:
         raise NotImplementedError
 
-    def _rest(self, scatter: Scatter) -> float:
-        """What orders directions beyond those of the classes."""
-        return 1.0
-
-    def _solve(self, scatter: Scatter, count: int) -> None:
+    def _solve(self, problem: _Problem, count: int, scatter: Scatter) -> None:
         from scipy.linalg import eigh
 
-        above, below, up, down = self._problem(scatter)
+        above, below, up, down = problem
         identity = np.eye(len(above))
         try:
             if not len(above):
@@ -160,7 +161,7 @@ class PCA(Projection):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         return scatter.total, np.zeros_like(scatter.total), 0.0, 1.0
 
 
@@ -178,12 +179,9 @@ class LDA(Projection):
         self.n_components = n_components
         self.rho = rho
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
         return scatter.utility, scatter.total - scatter.utility, 0.0, _rho(self.rho, scatter)
-
-    def _rest(self, scatter: Scatter) -> float:
-        return 0.0
 
 
 class DCA(Projection):
@@ -205,12 +203,9 @@ class DCA(Projection):
         self.rho = rho
         self.rho_prime = rho_prime
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
-        return scatter.utility, scatter.total, self._rest(scatter), _rho(self.rho, scatter)
-
-    def _rest(self, scatter: Scatter) -> float:
-        return _rho_prime(self.rho_prime, self.rho, scatter)
+        return scatter.utility, scatter.total, *_ridges(self.rho_prime, self.rho, scatter)
 
 
 class RUCA(Projection):
@@ -238,14 +233,11 @@ class RUCA(Projection):
         self.rho_prime = rho_prime
         self.rho_p = rho_p
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
         assert scatter.private is not None
         below = scatter.total + _number("rho_p", self.rho_p, least=0.0) * scatter.private
-        return scatter.utility, below, self._rest(scatter), _rho(self.rho, scatter)
-
-    def _rest(self, scatter: Scatter) -> float:
-        return _rho_prime(self.rho_prime, self.rho, scatter)
+        return scatter.utility, below, *_ridges(self.rho_prime, self.rho, scatter)
 
 
 class MDR(Projection):
@@ -264,13 +256,10 @@ class MDR(Projection):
         self.rho = rho
         self.rho_prime = rho_prime
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
         assert scatter.private is not None
-        return scatter.utility, scatter.private, self._rest(scatter), _rho(self.rho, scatter)
-
-    def _rest(self, scatter: Scatter) -> float:
-        return _rho_prime(self.rho_prime, self.rho, scatter)
+        return scatter.utility, scatter.private, *_ridges(self.rho_prime, self.rho, scatter)
 
 
 class DUCA(Projection):
@@ -283,13 +272,14 @@ class DUCA(Projection):
 
     needs_utility: ClassVar[bool] = True
     needs_private: ClassVar[bool] = True
+    orders_all: ClassVar[bool] = True
 
     def __init__(self, n_components: int | None = None, *, alpha: float = 1.0, beta: float = 1.0) -> None:
         self.n_components = n_components
         self.alpha = alpha
         self.beta = beta
 
-    def _problem(self, scatter: Scatter) -> tuple[Floats, Floats, float, float]:
+    def _problem(self, scatter: Scatter) -> _Problem:
         assert scatter.utility is not None
         assert scatter.private is not None
         alpha, beta = _number("alpha", self.alpha, least=0.0), _number("beta", self.beta, least=0.0)
@@ -303,8 +293,10 @@ def _rho(given: float | None, scatter: Scatter) -> float:
     return _RHO * float(np.linalg.eigvalsh(within)[-1]) if len(within) else 1.0
 
 
-def _rho_prime(given: float | None, rho: float | None, scatter: Scatter) -> float:
-    return _RHO_PRIME * _rho(rho, scatter) if given is None else _number("rho_prime", given)
+def _ridges(rho_prime: float | None, rho: float | None, scatter: Scatter) -> tuple[float, float]:
+    """ρ′ and ρ."""
+    below = _rho(rho, scatter)
+    return _RHO_PRIME * below if rho_prime is None else _number("rho_prime", rho_prime), below
 
 
 def _number(name: str, value: Any, *, least: float = -np.inf) -> float:

@@ -170,6 +170,14 @@ class Random:
         words = -(-check_count(n) // 64)
         return int.from_bytes(self.bytes(8 * words), "little") >> (64 * words - n)
 
+    def uniform(self, n: int) -> NDArray[np.float64]:
+        """`n` numbers from 0 to below 1, of 53 bits each: for what promises nothing, such as rows drawn from a released model.
+
+        >>> bool((Random().uniform(9) < 1).all())
+        True
+        """
+        return np.asarray((self.words(n) >> np.uint64(11)) * 2.0**-53)
+
     def below(self, bound: int, n: int) -> NDArray[Any]:
         """`n` integers, independent and exactly uniform on 0 … bound − 1: int64, or Python ints where the bound is above 2⁶³.
 

@@ -44,6 +44,10 @@ class Strategy(Protocol):
     def l2_squared(self) -> int:
         """The largest sum of squares of a column."""
 
+    @property
+    def largest(self) -> int:
+        """The largest absolute value of an entry."""
+
     def apply(self, cells: Matrix) -> Matrix:
         """A · cells, exact for integers."""
 
@@ -104,6 +108,11 @@ class Written:
         return max(sum(item * item for item in column) for column in columns)
 
     @cached_property
+    def largest(self) -> int:
+        """The largest absolute value of an entry."""
+        return max(int(self.matrix.max()), -int(self.matrix.min()))
+
+    @cached_property
     def _longest(self) -> int:
         """The largest sum of absolute values of a row, in Python's integers: a sum that wrapped would let answers wrap."""
         rows: list[list[int]] = self.matrix.tolist()
@@ -155,6 +164,11 @@ class Product:
     def l2_squared(self) -> int:
         """The product of the axes' squared L2 sensitivities."""
         return prod(factor.l2_squared for factor in self.factors)
+
+    @property
+    def largest(self) -> int:
+        """The product of the axes' largest entries."""
+        return prod(factor.largest for factor in self.factors)
 
     @property
     def rows(self) -> int:

@@ -51,6 +51,11 @@ class _Blocks:
         """Every cell lies in one block of each level."""
         return sum(weight * weight for weight in self.weights)
 
+    @property
+    def largest(self) -> int:
+        """Every entry is 0 or plus or minus the weight of its level."""
+        return max(self.weights)
+
     def eigenvalues(self) -> list[int]:
         """λ_l for each level l."""
         raise NotImplementedError

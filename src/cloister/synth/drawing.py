@@ -22,7 +22,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import LEAST_ACCEPTED, Rules
-from cloister.synth.states import Pieces, States, uniform
+from cloister.synth.states import Pieces, States
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def _by_component(
     order, found = _order(n, random) if mixed else slice(None), []
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
         chosen = _shuffled(column, sizes, random)[order]
-        found.append(one.at(chosen, each.number, None if one.single else uniform(n, random)))
+        found.append(one.at(chosen, each.number, None if one.single else random.uniform(n)))
     return found, np.repeat(np.arange(len(sizes)), sizes)
 
 
@@ -144,7 +144,7 @@ def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Ma
 def systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
     """In each row of shares how often each is drawn: its expected number, rounded up or down at random, in all `totals`."""
     ends = np.cumsum(shares, axis=1)
-    ends = ends / ends[:, -1:] * totals[:, None] + uniform(len(totals), random)[:, None]
+    ends = ends / ends[:, -1:] * totals[:, None] + random.uniform(len(totals))[:, None]
     reached = np.minimum(np.floor(ends), totals[:, None]).astype(np.int64)
     reached[:, -1] = totals
     return np.diff(reached, axis=1, prepend=0)

@@ -37,7 +37,7 @@ from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
 from cloister.synth.drawing import checked_number
 from cloister.synth.measuring import Floats, declared_rows
-from cloister.synth.states import States, states_from, states_of, uniform
+from cloister.synth.states import States, states_from, states_of
 from cloister.tables import Binned, Integer, Real
 
 _MEANS = Fraction(4, 5)
@@ -82,14 +82,14 @@ class GaussianModel:
 
         random = default_random() if random is None else random
         wanted = checked_number(max(round(self.counts[:, 0].sum()), 1) if n is None else n)
-        group = np.searchsorted(np.cumsum(self.weights), uniform(wanted, random) * (1 - 1e-12), side="right")
+        group = np.searchsorted(np.cumsum(self.weights), random.uniform(wanted) * (1 - 1e-12), side="right")
         group = np.minimum(group, len(self.weights) - 1)
         roots, axes = np.linalg.eigh(self.covariance)
-        widths = uniform(len(group) * len(roots), random).reshape(len(group), len(roots))
+        widths = random.uniform(len(group) * len(roots)).reshape(len(group), len(roots))
         drawn = self.means[group] + ndtri(np.clip(widths, 1e-12, 1 - 1e-12)) * np.sqrt(roots) @ axes.T
         found, places = {}, np.unravel_index(group, [each.number for each in self.by])
         for each, place in zip(self.by, places, strict=True):
-            found[each.name] = each.series(each.pieces.at(place, each.number, uniform(len(group), random)))
+            found[each.name] = each.series(each.pieces.at(place, each.number, random.uniform(len(group))))
         for each, values in zip(self.columns, drawn.T, strict=True):
             low, high = each.domain.low_code, each.domain.high_code
             codes = np.rint(low + (np.clip(values, -1, 1) + 1) * (high - low) / 2).astype(np.int64)

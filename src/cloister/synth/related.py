@@ -30,7 +30,7 @@ from cloister.synth.measuring import Floats, Part, measure_all
 from cloister.synth.mixture import Mixture
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
-from cloister.synth.states import Integers, States, states_of, uniform
+from cloister.synth.states import Integers, States, states_of
 from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
 
 KIND = "related synthetic models"
@@ -218,11 +218,11 @@ def _rows_given(
         scores = np.log(np.maximum(mixture.weights, 1e-30)) + sum(log[one[here]] for log, one in zip(logs, placed, strict=True))
         ends = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf)).cumsum(axis=1)
         owner = np.repeat(np.arange(len(ends)), times[here])
-        component = (ends[owner] < (uniform(len(owner), random) * ends[owner, -1])[:, None]).sum(axis=1)
+        component = (ends[owner] < (random.uniform(len(owner)) * ends[owner, -1])[:, None]).sum(axis=1)
         for place, codes in zip(rest, found, strict=True):
             chosen = _chosen(mixture.columns[place], component, random)
             one = columns[place].pieces
-            codes.append(one.at(chosen, columns[place].number, None if one.single else uniform(len(chosen), random)))
+            codes.append(one.at(chosen, columns[place].number, None if one.single else random.uniform(len(chosen))))
     return [np.concatenate(codes) for codes in found]
 
 
@@ -230,5 +230,5 @@ def _chosen(shares: Floats, component: Integers, random: Random) -> Integers:
     """A state for each row, by the shares of its component."""
     ends = np.cumsum(shares, axis=1)
     ends = ends / ends[:, -1:] + np.arange(len(shares))[:, None]
-    place = np.searchsorted(ends.ravel(), component + uniform(len(component), random), side="right")
+    place = np.searchsorted(ends.ravel(), component + random.uniform(len(component)), side="right")
     return np.asarray(np.clip(place - component * shares.shape[1], 0, shares.shape[1] - 1))

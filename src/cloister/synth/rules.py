@@ -36,7 +36,7 @@ from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
 from cloister.synth.cutting import changes, leaves, scope_of, truth
-from cloister.synth.states import Integers, Pieces, States, uniform
+from cloister.synth.states import Integers, Pieces, States
 from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars
@@ -358,7 +358,7 @@ class Rules:
         random, codes, half = Random.derived(_SEED), Codes(), _WITNESSES // 2
         for each in self.states:
             states = random.below(each.number - (each.domain.nullable and not missing), _WITNESSES)
-            codes[each.name] = each.pieces.at(states, each.number, uniform(_WITNESSES, random))
+            codes[each.name] = each.pieces.at(states, each.number, random.uniform(_WITNESSES))
             low, high = each.domain.low_code, each.domain.high_code
             ends = np.clip([low, low + 1, high - 1, high], low, high)[random.below(4, half)]
             held = codes[each.name][half:] == each.domain.null_code
@@ -392,7 +392,7 @@ class _Rows:
             if states.bins is not None and self.rules.touch([states.name]):
                 chosen = np.searchsorted(states.starts, self.codes[states.name][left], side="right") - 1
                 pieces = self.given.get(states.name, states.pieces)
-                fresh[states.name] = pieces.at(chosen, states.number, uniform(len(left), self.random))
+                fresh[states.name] = pieces.at(chosen, states.number, self.random.uniform(len(left)))
         self._try(left, fresh, np.arange(len(left)))
 
     def exchange(self, rule: Rule, turn: int) -> None:
@@ -404,7 +404,7 @@ class _Rows:
             return
         name = moved[turn % len(moved)]
         first, size = np.searchsorted(self.block, np.arange(self.block[-1] + 1)), np.bincount(self.block)
-        others = first[self.block[left]] + (uniform(len(left), self.random) * size[self.block[left]]).astype(np.int64)
+        others = first[self.block[left]] + (self.random.uniform(len(left)) * size[self.block[left]]).astype(np.int64)
         others, kept = np.unique(others, return_index=True)
         alone = ~np.isin(others, left[kept])
         left, others = left[kept][alone], others[alone]
@@ -423,7 +423,7 @@ class _Rows:
         first, second, bad = self.codes[one], self.codes[other], rule.broken(self.codes)
         share = np.minimum(3 * np.bincount(block, bad) / np.maximum(np.bincount(block, ~bad), 1), 1.0)
         there = (first != rule.domains[one].null_code) & (second != rule.domains[other].null_code)
-        rows = np.flatnonzero((bad | (uniform(len(bad), self.random) < share[block])) & there)
+        rows = np.flatnonzero((bad | (self.random.uniform(len(bad)) < share[block])) & there)
         fresh = np.empty(len(rows), dtype=np.int64)
         fresh[np.lexsort((first[rows], block[rows]))] = second[rows[np.lexsort((second[rows], block[rows]))]]
         self._try(rows, {other: fresh}, block[rows])

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
-from cloister.noise import Random
 from cloister.session import Series, unknown_column
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
 from cloister.tables.declaring.plain import domain_of
@@ -317,8 +316,3 @@ def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: S
         flat = flat * size + places[place]
         inside &= places[place] >= 0
     return np.bincount(flat[inside], minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-
-
-def uniform(n: int, random: Random) -> npt.NDArray[np.float64]:
-    """Numbers from 0 to below 1, of 53 bits each."""
-    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)

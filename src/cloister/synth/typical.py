@@ -67,7 +67,7 @@ def half_widths(value: Floats, others: list[Floats]) -> Floats:
 
 def _redrawn(counts: Floats, table: Noisy, random: Random) -> Noisy:
     """Counts with noise of the law and size of a measured table's, from continuous laws: only its size matters here."""
-    one, other = ((random.words(counts.size) >> np.uint64(11)) * 2.0**-53 for _ in range(2))
+    one, other = (random.uniform(counts.size) for _ in range(2))
     away = -np.log1p(-one)
     if table.laplace:
         noise = np.where(other < 0.5, away, -away) * np.sqrt(table.variance / 2)

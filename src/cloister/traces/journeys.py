@@ -253,13 +253,13 @@ class Journeys:
         pairs = drawn(self.ends.ravel(), int(wanted), random)
         begins, ends = pairs // self.method.cells**2, pairs % self.method.cells**2
         bins = drawn(above_zero(self.released["detours"], max(self.journeys, 1.0)), int(wanted), random)
-        detours = _DETOURS[bins] + (_uniform(len(bins), random) * (_DETOURS[bins + 1] - _DETOURS[bins])).astype(np.int64)
+        detours = _DETOURS[bins] + (random.uniform(len(bins)) * (_DETOURS[bins + 1] - _DETOURS[bins])).astype(np.int64)
         walker, step, cell = self._walked(begins, ends, detours, random)
         side, columns = self.method.cells, {}
         for name, domain, place in zip((self.method.x, self.method.y), self.domains, (cell % side, cell // side), strict=True):
             width = domain.high_code - domain.low_code + 1
             low, high = (-(-(place + later) * width // side) for later in (0, 1))
-            codes = low + (_uniform(len(place), random) * (high - low)).astype(np.int64)
+            codes = low + (random.uniform(len(place)) * (high - low)).astype(np.int64)
             known, which = np.unique(codes + domain.low_code, return_inverse=True)
             values = np.array([domain.decode(code) for code in known.tolist()])
             columns[name] = Series("integer" if isinstance(domain, Integer) else "real", values[which] if len(known) else codes)
@@ -282,7 +282,7 @@ class Journeys:
                 who, now, todo = who[going], now[going], todo[going]
                 chances = self.moves[now] * np.where(around[now] >= 0, led[(todo - step)[:, None], around[now]], 0.0)
                 sums = chances.cumsum(axis=1)
-                chosen = (sums <= (_uniform(len(now), random) * sums[:, -1])[:, None]).sum(axis=1)
+                chosen = (sums <= (random.uniform(len(now)) * sums[:, -1])[:, None]).sum(axis=1)
                 now = around[now, np.minimum(chosen, 7)]
                 walkers.append(who)
                 steps.append(np.full(len(who), step))
@@ -424,9 +424,4 @@ def drawn(weights: Floats, n: int, random: Random) -> Integers:
     """Places that are drawn in proportion to their weights."""
     sums = np.cumsum(weights)
     last = int(np.flatnonzero(weights)[-1])
-    return np.asarray(np.minimum(np.searchsorted(sums, _uniform(n, random) * sums[-1], side="right"), last))
-
-
-def _uniform(n: int, random: Random) -> Floats:
-    """Numbers from 0 to below 1, of 53 bits each."""
-    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)
+    return np.asarray(np.minimum(np.searchsorted(sums, random.uniform(n) * sums[-1], side="right"), last))

@@ -329,7 +329,7 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
         check_is_fitted(self)
         source = random or self.random or default_random()
         wanted = _whole(n, "n")
-        even = (source.words(wanted) >> np.uint64(11)) * 2.0**-53
+        even = source.uniform(wanted)
         groups = np.minimum(np.searchsorted(np.cumsum(self.weights_), even, side="right"), len(self.weights_) - 1)
         normal = Gaussian(scale=1, sensitivity=1, step="0.000001").sample(wanted * self.means_.shape[1], random=source)
         away = np.asarray(normal, dtype=np.float64).reshape(wanted, -1) * np.sqrt(self.covariances_[groups])

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -168,7 +167,7 @@ class RangeSums:
         """The exact integers, one for each row of the strategy."""
         cells = aggregates[self.aggregate]
         counts: Whole = np.array([cells[first:after].sum() for first, after in self.ranges], dtype=cells.dtype)
-        if self.widest * self.overlap * _MOST_ROWS >= 2**63:  # by declaration: no row may decide whether there is room
+        if self.strategy.largest * self.overlap * _MOST_ROWS >= 2**63:  # by declaration: no row may decide whether there is room
             counts = counts.astype(object)
         return np.asarray(self.strategy.apply(counts)).reshape(-1)
 
@@ -182,24 +181,11 @@ class RangeSums:
             most = max(most, covered)
         return most
 
-    @property
-    def widest(self) -> int:
-        """The largest entry of the strategy."""
-        return prod(map(_largest_entry, self.strategy.factors))
-
     def plain(self) -> Any:
         """As plain data."""
         ranges = [list(span) for span in self.ranges]
         factors = [_plain_factor(each) for each in self.strategy.factors]
         return {"map": "ranges", "aggregate": self.aggregate, "ranges": ranges, "strategy": factors}
-
-
-def _largest_entry(factor: Any) -> int:
-    """The largest absolute entry of one axis: a block's weight, or what is written."""
-    entries: list[int] = (
-        list(factor.weights) if hasattr(factor, "weights") else [entry for row in factor.matrix.tolist() for entry in row]
-    )
-    return max(map(abs, entries))
 
 
 def _plain_factor(factor: Strategy) -> Any:
