@@ -16,7 +16,8 @@ stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is b
 2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext are below N. ∎ The offsets of k terms,
 k·2^(bits−1), are taken off again. A blinded slot is within 2^−40 in total variation of the blind alone.
 
-Exponents that are secret go through GMP's constant-time power; the rest of the arithmetic takes time that depends on its numbers.
+Exponents that are secret go through GMP's constant-time power, but for that of quick encryption: its digits choose from a table,
+which whoever watches the memory of that processor may see. The rest of the arithmetic takes time that depends on its numbers.
 """
 
 from __future__ import annotations
