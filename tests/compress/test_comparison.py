@@ -79,6 +79,13 @@ def test_strangers_are_linked_whatever_they_are_called_and_read_where_they_can_b
     assert json.loads(alone.to_json())["points"][0]["secret_of_strangers"] is None or alone.points[0].secret_of_strangers
 
 
+def test_guessing_is_right_as_often_as_there_are_classes_to_be_judged() -> None:
+    rows = normal(200 * 3, Random.deterministic(3)).reshape(200, 3)
+    rare, secret = np.arange(200) < 2, np.arange(200) // 2 % 2  # of the rare class no row is judged
+    found = trade_off(rows, rare, secret, {"PCA": PCA()}, dimensions=[1], splits=1, test=0.05)
+    assert (found.utility_guess, found.secret_guess) == (1.0, 0.5)
+
+
 def test_as_text_json_and_picture(found: TradeOff) -> None:
     told = json.loads(found.to_json())
     assert told["mark"].startswith("not differentially private; attackers tried: nearest neighbour")

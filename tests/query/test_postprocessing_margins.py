@@ -53,6 +53,38 @@ def test_a_case_over_such_a_side_may_have_any_of_its_branches() -> None:
         assert answer.margin()["x"].tolist() == [1, 1, 1, 1]
 
 
+LARGE = "100000000000000000"
+
+
+@pytest.mark.parametrize(
+    ("sql", "truth"),
+    [
+        (f"(SELECT COUNT(*) FROM t) + {LARGE} - {LARGE}", 33),
+        (f"{LARGE} - ({LARGE} - (SELECT COUNT(*) FROM t))", 33),
+        ("(((SELECT COUNT(*) FROM t) - 32) * 0.001 + 1000000000000000 - 1000000000000000) * 1000", 1),
+    ],
+)
+def test_what_doubles_round_and_the_engine_does_not_is_in_the_margin(sql: str, truth: int) -> None:
+    columns = {"age": cl.Integer(0, 9)}
+    misses = 0
+    for turn in range(24):
+        table = cl.PrivateTable({"age": [3] * 33}, columns=columns)
+        with cl.Session({"t": table}, budget=cl.PureDP(1), random=Random.deterministic(turn)) as session:
+            answer = session.sql(f"SELECT {sql} AS x", spend=1)
+            misses += not abs(float(answer["x"][0]) - truth) <= answer.margin()["x"][0]
+    assert misses <= 6  # of 24, at 95 %: chance passes more than that once in 7,800 times
+
+
+def test_whole_numbers_that_doubles_have_lose_nothing() -> None:
+    with fresh() as session:
+        inner = f"SELECT COUNT(n) AS k FROM {T} AS t"
+        answer = session.sql(f"SELECT k + 1000000 AS a, k * 3 - 7 AS b, k * 0.5 AS c FROM ({inner}) AS u", spend=1)
+        assert [answer.margin()[name].tolist() for name in "abc"] == [[0], [0], [0]]
+        part = session.sql(f"SELECT SQRT(GREATEST(n, 0) * 0.5) AS r, n * 2 + 1 AS d, n FROM {T} AS t", spend=1)
+        assert np.isfinite(part.margin()["r"]).all()
+        assert part.margin()["d"].tolist() == [2 * each for each in part.margin()["n"].tolist()]
+
+
 def test_that_a_row_has_no_match_is_known_where_no_noise_decides_it() -> None:
     inner = "(SELECT town, COUNT(*) AS n, COUNT(*) > 1 AS some FROM people GROUP BY town)"
     with fresh() as session:

@@ -300,6 +300,16 @@ def test_arithmetic_on_statistics_costs_nothing_and_hides_its_parts(table: cl.Pr
     assert answer["kept"][0] == 0
 
 
+def test_what_doubles_round_of_large_numbers_is_in_the_margin() -> None:
+    large = 100_000_000_000_000_000
+    columns = {"age": cl.Integer(0, 9)}
+    with cl.Session({"t": cl.PrivateTable({"age": [3] * 39}, columns=columns)}, budget=cl.PureDP(10_000)) as session:
+        found = session.sql(f"SELECT COUNT(*) + {large} - {large} AS n, COUNT(*) * 2 + 1 AS m FROM t", spend=5_000)
+        assert abs(int(found["n"][0]) - 39) <= found.margin()["n"][0]
+        assert found["m"].tolist() == [79]
+        assert found.margin()["m"][0] <= 1
+
+
 def test_what_cannot_be_measured_is_refused_by_name(table: cl.PrivateTable) -> None:
     wide = cl.PrivateTable(
         {"x": [1.0], "y": [1.0]}, columns={"x": cl.Real(0, 10**6, step="0.0001"), "y": cl.Real(0, 10**6, step="0.0001")}

@@ -102,6 +102,16 @@ class Script(Random):
         return bound - 1 if bound & (bound - 1) == 0 else super().below_one(bound)
 
 
+def test_a_slot_has_room_for_one_blind_and_another_is_refused() -> None:
+    (blinded, blinds), other = SMALL.public.encrypt([5, 6]).blinded(), SMALL.public.encrypt([1, 2])
+    read = EncryptedVector.from_json(blinded.to_json(), SMALL.public)
+    assert (SMALL.decrypt(read + other, exact=True) - blinds).tolist() == [6, 8]
+    assert "blinds" not in other.to_json()
+    for add in (lambda: blinded * 4, lambda: blinded + read, lambda: read.blinded(), lambda: (read + other) * 2):
+        with pytest.raises(InvalidParameter, match="room for one blind"):
+            add()
+
+
 def test_numbers_of_a_fixed_point_and_of_any_size() -> None:
     how = Slots(bits=40, fraction=20)
     found = SMALL.decrypt(SMALL.public.encrypt([0.5, -3.25, 7], slots=how) + SMALL.public.encrypt(np.full(3, 0.25), slots=how))

@@ -166,8 +166,8 @@ def trade_off(
     chance = [1 / len(np.unique(secret[others])) for _, others in apart]
     return TradeOff(
         points=tuple(points),
-        utility_guess=1 / len(np.unique(use)),
-        secret_guess=1 / len(np.unique(secret)),
+        utility_guess=_guessing(use, cuts),
+        secret_guess=_guessing(secret, cuts),
         strangers_guess=float(np.mean(chance)) if by_identity else None,
         mean_row=float(np.mean([distance(rows[known].mean(axis=0), rows[others]) for known, others in cuts])),
     )
@@ -221,6 +221,11 @@ def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[fl
         rebuilt_by=best["rebuilt"][1],
         published=None if seen[0]["published"] is None else float(np.mean([one["published"] for one in seen])),
     )
+
+
+def _guessing(labels: Any, cuts: Sequence[tuple[Any, Any]]) -> float:
+    """The accuracy of one answer for all, averaged over the classes of the rows that are judged: some may have no row there."""
+    return float(np.mean([1 / len(np.unique(labels[others])) for _, others in cuts]))
 
 
 def _splits(groups: Any, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:

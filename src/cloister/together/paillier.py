@@ -13,10 +13,11 @@ plain way, some twenty-five times as slow.
 *Packing*. A vector's values are whole numbers or of fixed point, with signs, and share ciphertexts: each has a slot of `bits` for
 the value, ⌈log₂ terms⌉ for the carries of so many additions, and 41 for a blind. Claim: no slot runs over. Proof: a value v is
 stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is below S = 2^(bits + ⌈log₂ terms⌉); a blind is below
-2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext are below N. ∎ The offsets of k terms,
-k·2^(bits−1), are taken off again. A blinded slot is within 2^−40 in total variation of the blind alone.
+2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext are below N. ∎ A second blind is refused. The
+offsets of k terms, k·2^(bits−1), are taken off again. A blinded slot is within 2^−40 in total variation of the blind alone.
 
-Exponents that are secret go through GMP's constant-time power; the rest of the arithmetic takes time that depends on its numbers.
+Exponents that are secret go through GMP's constant-time power, but for that of quick encryption: its digits choose from a table,
+which whoever watches the memory of that processor may see. The rest of the arithmetic takes time that depends on its numbers.
 """
 
 from __future__ import annotations
@@ -221,6 +222,8 @@ class EncryptedVector:
     slots: Slots
     count: int
     """Of how many vectors this is the sum."""
+    blinds: int = 0
+    """How many blinds are on it: a slot has room for one."""
 
     def __add__(self, other: EncryptedVector) -> EncryptedVector:
         if not isinstance(other, EncryptedVector):
@@ -237,9 +240,16 @@ class EncryptedVector:
                 why=f"their slots hold {self.slots.terms} terms, and these are {self.count + other.count}",
                 instead=f"Slots(terms={self.count + other.count}) when they are encrypted",
             )
+        self._check_blinds(self.blinds + other.blinds)
         square = self.key._square
         cells = tuple(int(mpz(one) * two % square) for one, two in zip(self.cells, other.cells, strict=True))
-        return replace(self, cells=cells, count=self.count + other.count)
+        return replace(self, cells=cells, count=self.count + other.count, blinds=self.blinds + other.blinds)
+
+    def _check_blinds(self, blinds: int) -> None:
+        if blinds > 1:
+            raise InvalidParameter(
+                "The vectors don't add up", why="a slot has room for one blind", instead="blinded() after all was added"
+            )
 
     def __mul__(self, times: int) -> EncryptedVector:
         """Added to itself so many times."""
@@ -247,6 +257,7 @@ class EncryptedVector:
             raise InvalidParameter(
                 f"times={times!r} is invalid", why=f"the slots hold {self.slots.terms} terms", instead="a whole number from 1"
             )
+        self._check_blinds(self.blinds * times)
         cells = tuple(int(gmpy2.powmod(one, times, self.key._square)) for one in self.cells)
         return replace(self, cells=cells, count=self.count * times)
 
@@ -263,6 +274,7 @@ class EncryptedVector:
 
         Take them off what is decrypted: `keys.decrypt(blinded, exact=True) − blinds`, in steps of the fixed point.
         """
+        self._check_blinds(self.blinds + 1)
         random = default_random() if random is None else random
         bound, each, square = 1 << (self.slots.width - 1), self.key.slots_in(self.slots), self.key._square
         blinds = [random.below_one(bound) for _ in range(self.length)]
@@ -270,13 +282,14 @@ class EncryptedVector:
             int(mpz(one) * (1 + _packed(blinds[place * each : (place + 1) * each], self.slots.width) * self.key.modulus) % square)
             for place, one in enumerate(self.cells)
         ]
-        hidden = replace(self, cells=tuple(cells)).hidden_again(random=random)
+        hidden = replace(self, cells=tuple(cells), blinds=1).hidden_again(random=random)
         return hidden, np.array(blinds, dtype=object)
 
     def to_json(self) -> str:
         """As text, for others."""
         how = {"bits": self.slots.bits, "terms": self.slots.terms, "fraction": self.slots.fraction}
         about = {"format": 1, "key": self.key.digest, "length": self.length, "slots": how, "count": self.count}
+        about |= {"blinds": self.blinds} if self.blinds else {}
         return json.dumps({**about, "cells": [f"{each:x}" for each in self.cells]})
 
     @classmethod
@@ -285,8 +298,19 @@ class EncryptedVector:
         try:
             told = json.loads(text)
             cells = tuple(int(each, 16) for each in told["cells"])
-            found = cls(key=key, cells=cells, length=int(told["length"]), slots=Slots(**told["slots"]), count=int(told["count"]))
-            fits = len(cells) == -(-found.length // key.slots_in(found.slots)) and 1 <= found.count <= found.slots.terms
+            found = cls(
+                key=key,
+                cells=cells,
+                length=int(told["length"]),
+                slots=Slots(**told["slots"]),
+                count=int(told["count"]),
+                blinds=int(told.get("blinds", 0)),
+            )
+            fits = (
+                found.blinds in (0, 1)
+                and len(cells) == -(-found.length // key.slots_in(found.slots))
+                and 1 <= found.count <= found.slots.terms
+            )
             inside = all(0 < each < key._square and gmpy2.gcd(each, key.modulus) == 1 for each in cells)
             if told["format"] != 1 or told["key"] != key.digest or not fits or not inside:
                 raise ValueError

@@ -34,6 +34,10 @@ def _of_one(body: str) -> str:
 
 
 _PRODUCTS = "x.a.l * x.b.l, x.a.l * x.b.h, x.a.h * x.b.l, x.a.h * x.b.h"
+_WHOLE, _ROUNDING = "9007199254740992", "2.220446049250313e-16"
+"""2^53, up to which a double has every whole number, and 2^−52: more than an operation rounds, as a share."""
+_KEPT = f"x.a.l = x.a.h AND x.b.l = x.b.h OR {' AND '.join(f'x.{end} = trunc(x.{end})' for end in ('a.l', 'a.h', 'b.l', 'b.h'))}"
+"""Of whole numbers nothing is rounded, and of two numbers without noise the engine's own result is the true one."""
 _QUOTIENTS = "x.a.l / x.b.l, x.a.l / x.b.h, x.a.h / x.b.l, x.a.h / x.b.h"
 _POWERS = "pow(x.a.l, x.b), pow(x.a.h, x.b)"
 MACROS = {
@@ -43,9 +47,15 @@ MACROS = {
         "list_transform([struct_pack(l := CAST(l0 AS DOUBLE), h := CAST(h0 AS DOUBLE))],"
         " lambda y: CASE WHEN isfinite(y.l) AND isfinite(y.h) AND y.l <= y.h THEN y END)[1]"
     ),
+    "i_near(l0, h0, e0)": (  # the engine reckons exactly with whole numbers and decimals, where the ends are rounded
+        "list_transform([struct_pack(l := CAST(l0 AS DOUBLE), h := CAST(h0 AS DOUBLE), e := e0)], lambda y:"
+        " CASE WHEN isfinite(y.l) AND isfinite(y.h) AND y.l <= y.h THEN"
+        f" CASE WHEN y.e AND abs(y.l) <= {_WHOLE} AND abs(y.h) <= {_WHOLE} THEN struct_pack(l := y.l, h := y.h)"
+        f" ELSE struct_pack(l := y.l - abs(y.l) * {_ROUNDING}, h := y.h + abs(y.h) * {_ROUNDING}) END END)[1]"
+    ),
     "i_point(a0)": _of_one(  # of texts and truth values the order is another
         "CASE WHEN regexp_full_match(typeof(x), 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*')"
-        " THEN i_of(TRY_CAST(x AS DOUBLE), TRY_CAST(x AS DOUBLE)) END"
+        " THEN i_near(TRY_CAST(x AS DOUBLE), TRY_CAST(x AS DOUBLE), TRUE) END"
     ),
     # The engine reckons with decimals where an interval has doubles. So two numbers that are not whole may be one though they
     # differ in their last digits, and an end may lie on the other side of a step.
@@ -54,9 +64,9 @@ MACROS = {
     "i_exact(a0)": _of_one("coalesce(x.l = x.h, FALSE)"),
     "i_given(a0, b0)": _of_two("CASE WHEN x.b THEN i_point(x.a) END"),
     "i_neg(a0)": _of_one("i_of(-x.h, -x.l)"),
-    "i_add(a0, b0)": _of_two("i_of(x.a.l + x.b.l, x.a.h + x.b.h)"),
-    "i_sub(a0, b0)": _of_two("i_of(x.a.l - x.b.h, x.a.h - x.b.l)"),
-    "i_mul(a0, b0)": _of_two(f"i_of(least({_PRODUCTS}), greatest({_PRODUCTS}))"),
+    "i_add(a0, b0)": _of_two(f"i_near(x.a.l + x.b.l, x.a.h + x.b.h, {_KEPT})"),
+    "i_sub(a0, b0)": _of_two(f"i_near(x.a.l - x.b.h, x.a.h - x.b.l, {_KEPT})"),
+    "i_mul(a0, b0)": _of_two(f"i_near(least({_PRODUCTS}), greatest({_PRODUCTS}), {_KEPT})"),
     "i_div(a0, b0)": _of_two(
         f"CASE WHEN x.b.l > 1e-12 OR x.b.h < -1e-12 THEN i_of(least({_QUOTIENTS}), greatest({_QUOTIENTS})) END"
     ),

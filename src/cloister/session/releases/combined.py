@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from cloister.session.questions.arithmetic import Arithmetic, Constant, Named
+from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.releases.formulas import Formula, Reading
 from cloister.session.releases.frames import Kind, Series
 from cloister.session.releases.linearised import (
@@ -28,6 +28,9 @@ from cloister.session.releases.linearised import (
 )
 
 _SHOWN = 0.95
+_LARGE, _ROUNDING, _LITTLE = 2.0**40, 2.0**-52, 1e-6
+"""From where on rounding is looked at; more than an operation on doubles rounds, as a share; the share of what noise does below
+which it is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,21 @@ def _worked_out(expression: Arithmetic, known: Mapping[str, Linearised], size: i
         return known[expression.name]
     if isinstance(expression, Constant):
         return constant(float(Fraction(expression.value)), size)
+    return _with_rounding(_operated(expression, known, size, certainty), certainty)
+
+
+def _with_rounding(number: Linearised, certainty: Certainty) -> Linearised:
+    """With what doubles have rounded, where it may be seen beside the noise: another number of the size of this one may be taken
+    off again."""
+    with np.errstate(invalid="ignore"):
+        if not np.any(np.abs(number.value) >= _LARGE):
+            return number
+        lost = np.nan_to_num(np.abs(number.value) * _ROUNDING, nan=0.0, posinf=np.inf)
+        seen = (np.abs(number.value) >= _LARGE) & (lost > _LITTLE * number.reach(certainty))
+    return Linearised(number.value, number.weights, np.where(seen, number.rest + lost, number.rest))
+
+
+def _operated(expression: Operation, known: Mapping[str, Linearised], size: int, certainty: Certainty) -> Linearised:
     parts = [_worked_out(part, known, size, certainty) for part in expression.parts]
     operator = expression.operator
     if operator == "add":
