@@ -169,9 +169,11 @@ def _named(row: int, column: int) -> str:
 
 
 def _cell(name: str, value: Any, *, facts: bool) -> str:
-    """One cell; nothing for None and for what is no number."""
-    if value is None or value != value:
+    """One cell; nothing for None, and a dash for a number that is not known."""
+    if value is None:
         return ""
+    if value != value:
+        return _text(name, "–", _TEXT)  # not known, which an empty cell would not say
     if isinstance(value, bool):
         return f'<c r="{name}" t="b"><v>{int(value)}</v></c>'
     if isinstance(value, int | float) and abs(value) < (_DIGITS if isinstance(value, int) else math.inf):
@@ -187,7 +189,8 @@ def _cell(name: str, value: Any, *, facts: bool) -> str:
 def _text(name: str, text: str, style: int) -> str:
     """A text: printable, of the characters that XML has, and none of it an escape of the format's own (`_x000A_`)."""
     told = shown(text, lines=True)
-    if len(told) > _LONGEST:
-        told = f"{told[: _LONGEST - 1]}…"
+    units = told.encode("utf-16-le", "surrogatepass")  # by which a cell is as long as it may be
+    if len(units) > 2 * _LONGEST:
+        told = f"{units[: 2 * _LONGEST - 2].decode('utf-16-le', 'ignore')}…"
     told = _ESCAPED.sub("_x005F_", _LINE_END.sub("\n", told))
     return f'<c r="{name}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{escape(told)}</t></is></c>'

@@ -115,7 +115,7 @@ def test_a_cell_is_what_it_was_and_nothing_that_can_be_computed():
     shown = [line[0] if line else None for line in rows]
     assert head == ["=1"]
     assert shown[: len(HOSTILE)] == [each.replace("\ufeff", "⟨U+FEFF⟩") for each in HOSTILE]
-    rest = [3, -2.5, True, None, None, "∞", "1000000000000000", "1900-02-28", 46082, "a\nb⟨U+0001⟩"]
+    rest = [3, -2.5, True, None, "–", "∞", "1000000000000000", "1900-02-28", 46082, "a\nb⟨U+0001⟩"]
     assert shown[len(HOSTILE) :] == rest
     quoted = workbook([Sheet(name="a", head=["a"], rows=[[each] for each in HOSTILE], widths={})])
     with zipfile.ZipFile(io.BytesIO(quoted)) as parts:
@@ -123,6 +123,14 @@ def test_a_cell_is_what_it_was_and_nothing_that_can_be_computed():
         cells = list(ET.fromstring(parts.read("xl/worksheets/sheet1.xml")).iter(f"{MAIN}c"))
     marked = [bool(styles[int(cell.attrib["s"])].get("quotePrefix")) for cell in cells[1:]]
     assert marked == [True] * 7 + [False] * 3, "typed again it would be computed"
+
+
+def test_a_cell_is_as_long_as_a_cell_may_be():
+    """Counted as Excel counts: a character beyond the first 65,536 is two."""
+    for text in ("x" * 40_000, "😀" * 40_000, "x" + "😀" * 40_000):
+        [[_, [told]]] = read(workbook([Sheet(name="a", head=["a"], rows=[[text]], widths={})]))
+        assert 32_765 <= len(told.encode("utf-16-le")) // 2 <= 32_767
+        assert told == f"{text[: len(told) - 1]}…"
 
 
 def test_a_table_that_no_sheet_holds_is_refused(monkeypatch: pytest.MonkeyPatch):

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloister.hub.web.forms import Form
 
-_LISTS = ("actions", "columns", "days", "methods", "prohibitions", "purposes")
+_LISTS = ("actions", "columns", "days", "methods", "prohibitions")
 
 
 class Typed(dict[str, Any]):

@@ -138,7 +138,7 @@ def _workbook(view: View, release: Release) -> bytes:
     table, title = with_margins(release, view.confidence), title_of(row, release, _)
     facts = [
         (_("Title"), title),
-        (_("Guarantee"), _NO_GUARANTEE if release.marked else guarantee(release.cost).striptags()),
+        (_("Guarantee"), _(_NO_GUARANTEE) if release.marked else guarantee(release.cost).striptags()),
         (_("Margins of error"), _("{share} % confidence, of each cell by itself").format(share=f"{100 * view.confidence:g}")),
         *((_("Note"), _(each)) for each in release.notes),
         (_("Citation"), citation(view, release, title)),
