@@ -22,6 +22,8 @@ class Offer:
     methods: frozenset[str] = frozenset()
     plain: bool = True
     """Whether they may without an algorithm."""
+    purposes: tuple[str, ...] = ()
+    """Those that may be named, where one must be; empty: none need be."""
     algorithms: tuple[Algorithm, ...] = ()
     """Those under which they may."""
 

@@ -77,9 +77,12 @@ def runnable(hub: Hub, db: Db, caller: Caller, action: str, service: str, *, abo
     return found
 
 
-def offers(hub: Hub, db: Db, caller: Caller, action: str, *, under: Sequence[Runnable], anyhow: bool = False) -> list[Offer]:
+def offers(
+    hub: Hub, db: Db, caller: Caller, action: str, *, under: Sequence[Runnable], anyhow: bool = False, then: str = ""
+) -> list[Offer]:
     """The data sets on which the person may do it, by themselves or under one of these algorithms, by name; without those whose
-    rows are out of reach. `anyhow`: where they may for some purpose, in some project, too."""
+    rows are out of reach. `anyhow`: where they may for some purpose, in some project, too. `then`: what is done in the end, where
+    the action only looks ahead; the purposes offered are those of this."""
     facts, sees, live = facts_of(hub, db), sight(hub, caller, facts_of(hub, db)), live_of(hub)
     found = []
     for each in sorted(facts.data_sets.values(), key=lambda which: which.name):
@@ -105,6 +108,7 @@ def offers(hub: Hub, db: Db, caller: Caller, action: str, *, under: Sequence[Run
                     purpose=reach.purpose,
                     methods=frozenset[str]().union(own.methods if own else (), *left_open),
                     plain=own is not None,
+                    purposes=_purposes(hub, db, caller, then or action, each, "" if own or not by else by[0].row.id),
                     algorithms=tuple(run.row for run in by),
                 )
             )
@@ -120,16 +124,17 @@ def _reach(
     *,
     algorithm: str = "",
     anyhow: bool = True,
+    purposes: Sequence[str] | None = None,
 ) -> Reach | None:
-    """Whether the person may do it on all of these at once: for the first purpose for which they may, alone or in one of their
-    projects; with every method by which they may, for that purpose."""
+    """Whether the person may do it on all of these at once: for the first purpose for which they may (of `purposes`, or of those
+    that grants name), alone or in one of their projects; with every method by which they may, for that purpose."""
     facts = facts_of(hub, db)
     of = [*objects, facts.algorithms[algorithm]] if algorithm else objects
     named = {purpose for each in of for grant in each.grants for purpose in grant.rules.purposes or ()}
     columns = {each.id: frozenset[str]() for each in objects}
     projects = sorted(caller.projects) if anyhow else ()
     alike = _alike(facts, objects) if actions()[action].by_method else [[""]]
-    for purpose in ("", *(sorted(named) if anyhow else ())):
+    for purpose in ("", *(sorted(named) if anyhow else ())) if purposes is None else purposes:
         first: Mapping[str, Decision] | None = None
         by: set[str] = set()
         for project, group in product(("", *projects), alike):
@@ -145,6 +150,24 @@ def _reach(
         if first is not None:
             return Reach(decisions=first, purpose=purpose, methods=frozenset(by))
     return None
+
+
+def _purposes(hub: Hub, db: Db, caller: Caller, action: str, which: Object, algorithm: str) -> tuple[str, ...]:
+    """The purposes for which the person may do it, of those that anybody wrote, where they may not do it without one; else none.
+
+    Each is put to the policy: what the page offers is what it would allow."""
+    facts = facts_of(hub, db)
+    objects = [which, facts.algorithms[algorithm]] if algorithm else [which]
+    said = [
+        *(grant.rules.purposes for each in objects for grant in each.grants),
+        *(policy.purposes for each in objects for policy in each.policies),
+        *(rule.purposes for rule in facts.mandatory),
+    ]
+    named = {name for names in said if names is not None for name in names}
+    if not named or _reach(hub, db, caller, action, [which], algorithm=algorithm, purposes=[""]) is not None:
+        return ()
+    allowed = (_reach(hub, db, caller, action, [which], algorithm=algorithm, purposes=[name]) for name in sorted(named))
+    return tuple(reach.purpose for reach in allowed if reach is not None)
 
 
 def _alike(facts: Facts, objects: Sequence[Object]) -> list[list[str]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
@@ -18,6 +19,7 @@ from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.web.languages import N_, NC_
 from cloister.session.questions.spend import spend_of
 
 if TYPE_CHECKING:
@@ -34,9 +36,25 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "rules": {"actions": ["dataset.see", "dataset.describe"]},
     },
     "explain": {"role": "planner", "rules": {"actions": ["question.explain"]}},
+    "ask": {"role": "analyst", "rules": {"actions": ["question.ask", "release.download"]}},
+    "ask-and-train": {"role": "analyst", "rules": {"actions": ["question.ask", "learn.run", "release.download"]}},
+    "answers": {"role": "reader of answers", "rules": {"actions": ["dataset.see", "release.see", "release.download"]}},
     "research": {"role": "researcher", "rules": {"actions": ["question.ask", "release.download"], "purposes": ["research"]}},
 }
-"""What is granted most often: an owner adds who, and until when."""
+"""What is granted most often: an owner adds who, for what, and until when."""
+BUNDLES = (
+    ("ask", N_("They may ask"), N_("run queries, and download the answers")),
+    ("ask-and-train", N_("They may ask and train"), N_("run queries, train models, and download both")),
+    ("answers", N_("They may look at answers"), N_("see and download what others share with them; they cannot run a query")),
+    ("explain", N_("They may plan"), N_("see what a query would cost and its margin of error; nothing is answered")),
+)
+"""The presets among which a form lets choose, each with what it says and what it gives."""
+PURPOSES = (
+    *(NC_("purpose", "research"), NC_("purpose", "teaching"), NC_("purpose", "care"), NC_("purpose", "official statistics")),
+    *(NC_("purpose", "quality assurance"), NC_("purpose", "planning"), NC_("purpose", "method development")),
+)
+"""Purposes that most owners know. They are stored in English, as they are compared; owners add their own."""
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def grantable(kind: str) -> list[tuple[str, str]]:
@@ -70,13 +88,59 @@ def share_of(text: str, budget: Guarantee) -> dict[str, str]:
     return guarantee_text(spend_of(text, budget).whole())
 
 
-def last_day(until: str) -> str:
+def last_day(until: str, zone: str = "UTC") -> str:
     """The day that an end names in a form: the one that ends with it.
 
-    >>> last_day("2027-01-01T00:00:00Z"), last_day("")
-    ('2026-12-31', '')
+    >>> last_day("2027-01-01T00:00:00Z"), last_day("2026-12-31T16:00:00Z", "Asia/Shanghai"), last_day("")
+    ('2026-12-31', '2026-12-31', '')
     """
-    return (datetime.fromisoformat(until) - timedelta(seconds=1)).date().isoformat() if until else ""
+    if not until:
+        return ""
+    return (datetime.fromisoformat(until) - timedelta(seconds=1)).astimezone(ZoneInfo(zone)).date().isoformat()
+
+
+def days_in(rules: Mapping[str, Any], zone: str) -> dict[str, Any]:
+    """The same rules with each day as the moment that it means in the hub's time zone: `not_before` begins with its day, `until`
+    ends with it. What is no day stays, for its reader to take or to refuse.
+
+    >>> days_in({"not_before": "2026-12-31", "until": "2026-12-31"}, "Asia/Shanghai")
+    {'not_before': '2026-12-30T16:00:00+00:00', 'until': '2026-12-31T16:00:00+00:00'}
+    >>> days_in({"until": "2026-12-31T18:00:00+01:00", "actions": []}, "UTC")
+    {'until': '2026-12-31T18:00:00+01:00', 'actions': []}
+    """
+    found = dict(rules)
+    for name, more in (("not_before", 0), ("until", 1)):
+        value = found.get(name)
+        if not (isinstance(value, str) and _DAY.fullmatch(value)):
+            continue
+        try:
+            day = date.fromisoformat(value) + timedelta(days=more)
+        except (ValueError, OverflowError):
+            continue
+        found[name] = datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC).isoformat()
+    return found
+
+
+def chosen_purposes(typed: Mapping[str, Any]) -> list[str]:
+    """The purposes that a form holds: those that were ticked, and others that were written.
+
+    >>> chosen_purposes({"purposes": ["research"], "other_purposes": "care, planning"}), chosen_purposes({"purposes": "a, b"})
+    (['research', 'care', 'planning'], ['a', 'b'])
+    """
+    ticked, written = typed.get("purposes") or [], typed.get("other_purposes") or ""
+    every = [ticked] if isinstance(ticked, str) else list(ticked)
+    return list(dict.fromkeys(name for text in [*every, str(written)] for name in listed(text)))
+
+
+def with_purposes(typed: Mapping[str, Any], which: Object | None, own: bool = True) -> dict[str, Any]:
+    """The fields of a form with the purposes that it offers: the common ones, what its owner already named for the data set
+    (shown to its owner alone), and what was chosen."""
+    chosen, known = chosen_purposes(typed), set[str]()
+    if which is not None and own:
+        known = {name for grant in which.grants for name in grant.rules.purposes or ()}
+        known |= {name for policy in which.policies for name in policy.purposes or ()}
+    offered = [*PURPOSES, *sorted((known | set(chosen)) - set(PURPOSES))]
+    return {**typed, "purposes": chosen, "other_purposes": "", "purposes_offered": offered}
 
 
 def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
@@ -91,7 +155,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
         members["anybody"] = True
     rules: dict[str, Any] = {
         "actions": form.all("actions"),
-        "purposes": listed(form.text("purposes")),
+        "purposes": chosen_purposes({"purposes": form.all("purposes"), "other_purposes": form.text("other_purposes")}),
         "not_before": form.text("not_before"),
         "until": form.text("until"),
         "columns": form.all("columns"),

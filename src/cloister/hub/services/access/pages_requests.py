@@ -12,7 +12,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import projects, requests
-from cloister.hub.services.access.drafts import draft_of, grantable, last_day
+from cloister.hub.services.access.drafts import draft_of, grantable, last_day, with_purposes
 from cloister.hub.services.access.granting import seen_data_set
 from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in
@@ -154,9 +154,9 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "actions": rules.get("actions", []),
             "columns": rules.get("columns", []),
             "methods": rules.get("methods", []),
-            "purposes": ", ".join(rules.get("purposes", [])),
+            "purposes": list(rules.get("purposes", [])),
             "share": _first_of(rules.get("share")),
-            "until": last_day(rules.get("until", "")),
+            "until": last_day(rules.get("until", ""), hub.settings.zone),
             "rows": "",
         }
         return {
@@ -169,7 +169,10 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "actions": [each for each in grantable("data-set") if each[0] not in _ELSEWHERE],
             "columns": sorted(data_set.declaration.get("columns", {})),
             "methods": titled(),
-            "typed": Typed({**first, **typed}),
+            "typed": Typed(
+                with_purposes({**first, **typed}, facts_of(hub, db).data_sets.get(data_set.id), data_set.owner == caller.id)
+            ),
+            "zone": hub.settings.zone,
             "problem": None,
         }
 
@@ -188,6 +191,7 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
             "columns": sorted(which.columns),
             "methods": titled(),
             "projects": [(number, open_[number].name) for number in sorted(caller.projects) if number in open_],
-            "typed": Typed({"actions": ["question.ask"], **typed}),
+            "typed": Typed(with_purposes({"actions": ["question.ask"], **typed}, None)),
+            "zone": hub.settings.zone,
             "problem": None,
         }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import TypeAlias
+from zoneinfo import ZoneInfo
 
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.policy.methods import offered
@@ -66,14 +67,31 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
     if rules.purposes is not None:
         lines.append(GrantSentence(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
     if rules.not_before is not None:
-        lines.append(GrantSentence(name=_("From"), text="", moment=rules.not_before))
+        lines.append(_begins(rules.not_before, names, _))
     if rules.until is not None:
-        lines.append(GrantSentence(name=_("Until"), text="", moment=rules.until))
+        lines.append(_ends(rules.until, names, _))
     if rules.hours is not None:
         lines.append(GrantSentence(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
         lines.append(GrantSentence(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
     return lines + _reach(rules, names, _)
+
+
+def _begins(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
+    """From when a grant holds: a day where it begins with one, on the hub's clock."""
+    local = moment.astimezone(ZoneInfo(names.zone))
+    if local.time() != time():
+        return GrantSentence(name=_("From"), text="", moment=moment)
+    return GrantSentence(name=_("From"), text=_("the beginning of {day} ({zone})").format(day=local.date(), zone=names.zone))
+
+
+def _ends(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
+    """Until when: a day where it ends with one."""
+    local = moment.astimezone(ZoneInfo(names.zone))
+    if local.time() != time():
+        return GrantSentence(name=_("Until"), text="", moment=moment)
+    last = local.date() - timedelta(days=1)
+    return GrantSentence(name=_("Until"), text=_("the end of {day} ({zone})").format(day=last, zone=names.zone))
 
 
 def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[GrantSentence]:

@@ -332,7 +332,8 @@ def _page(
 ) -> Response:
     with hub.database.reading() as db:
         runnable = algorithms_to_ask_under(hub, db, caller)
-        opened, tables = offers(hub, db, caller, "question.explain", under=runnable), tables_of(hub, db, caller)
+        opened = offers(hub, db, caller, "question.explain", under=runnable, then="question.ask")
+        tables = tables_of(hub, db, caller)
         projects = open_projects(db, caller)
     known = sorted([*opened, *tables], key=lambda each: each.which.name != about)
     examples = [(each.which.name, example_of(each)) for each in known if each.plain and example_of(each)]
@@ -354,6 +355,8 @@ def _page(
         data_sets=known,
         examples=examples[:6],
         projects=projects,
+        purposes=sorted({name for each in opened for name in each.purposes}),
+        purpose_required=bool(opened) and not tables and all(each.purposes for each in opened),
         algorithms=own,
         plain=plain,
         hidden_algorithm=begins and bool(named) and chosen is None,

@@ -37,6 +37,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[
         "columns": columns,
         "measure": "" if offer is None else measure_of(hub.ledger.budget(offer.which.population)),
         "methods": list(METHODS.items()),
+        "purposes": () if offer is None else offer.purposes,
         "typed": {**first, **typed},
     }
 
