@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.generation import bump
+from cloister.hub.records.access import AccessRequest
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import grant
 from cloister.hub.services.access.drafts import BUNDLES, PRESETS
+from cloister.hub.web.render import ZONE_COOKIE
 from tests.hub.access.test_stories import ask, day, post
+from tests.hub.anonymizing.ordering import RELEASE
+from tests.hub.anonymizing.ordering import run as anonymised
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import strict
 
@@ -138,12 +144,154 @@ def test_an_address_that_nobody_has_is_pointed_out_to_those_who_may_know(house: 
     said = [post(owner, PAGE, preset="ask", people=each) for each in ("bob@example.org", "nobody@example.org")]
     assert [each.status_code for each in said] == [303, 303]
     page = owner.client.get(PAGE).text
-    assert "For an address that has no account" in page
-    assert "No one has an account with the address" not in page, "an owner is not told who is here"
+    assert "A grant to an address without an account applies" in page
+    assert "No account has the address" not in page, "an owner is not told who is here"
     both = house.person("owner", "steward", email="sam@example.org")
     house.sample_data_set("wards", owner=both)
     post(both, "/datasets/wards/access", preset="ask", people="bob@example.org, nobody@example.org")
     page = both.client.get("/datasets/wards/access").text
     strict(page)
-    assert re.findall(r"No one has an account with the address ([^:]+):", page) == ["nobody@example.org"]
+    assert re.findall(r"No account has the address (\S+)\. The", page) == ["nobody@example.org"]
     assert 'href="/people/invite"' in page
+
+
+def test_one_who_has_several_ways_is_offered_the_purposes_of_each(house: House, owner: Visitor, bob: Visitor):
+    people = house.sample_data_set(owner=owner)
+    with house.hub.database.begin() as db:
+        stored = db.get(DataSet, people.id)
+        assert stored is not None
+        stored.metadata_ = {"columns": {"age": {"purposes": ["care"]}, "sex": {"purposes": ["quality assurance"]}}}
+        bump(db)
+    post(owner, PAGE, preset="ask-and-train", people="bob@example.org", columns=["age", "pay"])
+    post(owner, PAGE, preset="ask", people="carl@example.org", other_purposes="a secret study")
+    dora = house.person("analyst", email="dora@example.org")
+    post(owner, PAGE, preset="ask-and-train", people="dora@example.org", columns=["age"])
+    for path in ("/ask", "/learn"):
+        page = bob.client.get(path).text
+        strict(page)
+        assert re.search(r'<label for="f-purpose">Purpose <span class="optional">', page), "the pay is for any purpose"
+        assert re.findall(r'<datalist id="purposes">(.*?)</datalist>', page) == ['<option value="care">'], path
+        page = dora.client.get(path).text
+        strict(page)
+        picker = re.search(r'<select id="f-purpose"(.*?)</select>', page, re.DOTALL)
+        assert picker is not None, "without a purpose she sees no column"
+        assert re.findall(r'value="([^"]*)"', picker[1]) == ["", "care"]
+    assert ask(bob, "SELECT AVG(age) FROM people", purpose="care").status_code == 201
+    assert ask(bob, "SELECT AVG(age) FROM people", purpose="research").status_code == 403
+    counted = ask(bob, "SELECT COUNT(*) FROM people", purpose="")
+    assert counted.status_code == 201, counted.text
+
+
+def test_where_the_owners_policy_names_purposes_a_model_is_offered_for_them(house: House, owner: Visitor, bob: Visitor):
+    people = house.sample_data_set(owner=owner)
+    with house.hub.database.begin() as db:
+        stored = db.get(DataSet, people.id)
+        assert stored is not None
+        stored.metadata_ = {"policy": {"purposes": ["care", "research"]}}
+        bump(db)
+    post(owner, PAGE, preset="ask-and-train", people="bob@example.org")
+    for path in ("/ask", "/learn"):
+        page = bob.client.get(path).text
+        picker = re.search(r'<select id="f-purpose"(.*?)</select>', page, re.DOTALL)
+        assert picker is not None, path
+        assert re.findall(r'value="([^"]*)"', picker[1]) == ["", "care", "research"]
+        assert "selected" not in picker[1], "nobody chooses it but Bob"
+
+
+def test_a_purpose_with_a_comma_in_its_name_stays_one(house: House, owner: Visitor, bob: Visitor):
+    house.sample_data_set(owner=owner)
+    rules = {"actions": ["question.ask"], "purposes": ["heart, lung"]}
+    grant(house.hub, owner.caller, data_set="people", role="reader", members={"people": [bob.id]}, rules=rules)
+    post(owner, PAGE, preset="ask", people="carl@example.org", purposes=["heart, lung"])
+    assert [each["grant"]["rules"]["purposes"] for each in grants(owner)] == [["heart, lung"], ["heart, lung"]]
+
+
+@pytest.mark.parametrize("field", ["other_purposes", "networks", "training", "institutions", "only_with"])
+def test_commas_alone_are_no_condition_that_is_left_out(house: House, owner: Visitor, field: str):
+    house.sample_data_set(owner=owner)
+    answer = post(owner, PAGE, role="reader", people="bob@example.org", actions=["question.ask"], **{field: " , ,"})
+    assert answer.status_code == 422
+    assert "no name is between the commas" in answer.text
+    assert not grants(owner)
+
+
+@pytest.mark.parametrize("day_typed", ["9999-12-31", "0001-01-01"])
+@pytest.mark.parametrize("field", ["until", "not_before"])
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
+def test_a_day_that_no_clock_shows_is_refused(tmp_path: Any, clock: Clock, zone: str, field: str, day_typed: str):
+    house = House(tmp_path / "hub", clock, zone=zone)
+    try:
+        owner = house.person("owner")
+        house.sample_data_set(owner=owner)
+        answer = post(owner, PAGE, preset="ask", people="bob@example.org", **{field: day_typed})
+        assert answer.status_code == 422
+        assert "no calendar shows it in every time zone" in answer.text
+        chinese = owner.client.get(PAGE, headers={"accept-language": "zh-CN"})
+        assert chinese.status_code == 200
+    finally:
+        house.close()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
+def test_a_stored_end_of_the_calendar_is_shown(tmp_path: Any, clock: Clock, zone: str):
+    house = House(tmp_path / "hub", clock, zone=zone)
+    try:
+        owner, bob = house.person("owner"), house.person("analyst", email="bob@example.org")
+        people = house.sample_data_set(owner=owner)
+        house.grant(people, bob, by=owner, until="9999-12-31T23:59:59Z", not_before="0001-01-01T00:00:00Z")
+        house.grant(people, bob, by=owner, until="9999-12-31T00:00:00Z")
+        house.grant(people, bob, by=owner, actions=["dataset.see"], until="0001-01-01T00:00:00Z")
+        post(bob, "/access/requests", data_set="people", purpose="a study", actions=["question.ask"], until=day(house, 5))
+        with house.hub.database.begin() as db:
+            [wanted] = db.query(AccessRequest).all()
+            wanted.wanted = {**wanted.wanted, "until": "9999-12-31T23:59:59Z"}
+            number = wanted.id
+        for who, path in ((owner, PAGE), (bob, "/datasets/people"), (owner, f"/access/requests/{number}"), (bob, "/ask")):
+            for browser in ("UTC", "Asia/Tokyo", "America/Lima"):
+                who.client.cookies.set(ZONE_COOKIE, browser)
+                assert who.client.get(path).status_code == 200, (path, browser)
+        assert ask(bob).status_code == 201
+    finally:
+        house.close()
+
+
+def test_the_day_of_a_request_is_never_later_than_what_was_asked_for(house: House, owner: Visitor, bob: Visitor):
+    house.sample_data_set(owner=owner)
+    post(owner, PAGE, preset="listed")
+    until = f"{day(house, 5)}T18:00:00+00:00"
+    body = {"data_set": "people", "purpose": "a study", "wanted": {"actions": ["question.ask"], "until": until}}
+    made = bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer)
+    assert made.status_code == 201, made.text
+    page = owner.client.get(f"/access/requests/{made.json()['id']}").text
+    assert re.findall(r'name="until" type="date" value="([^"]*)"', page) == [day(house, 4)]
+
+
+def test_a_revoked_grant_waits_for_nobody(house: House):
+    both = house.person("owner", "steward", email="sam@example.org")
+    house.sample_data_set(owner=both)
+    post(both, PAGE, preset="ask", people="nobody@example.org")
+    [made] = grants(both)
+    assert "The grant waits until one does" in both.client.get(PAGE).text
+    assert post(both, f"{PAGE}/{made['id']}/revoke").status_code == 303
+    assert "The grant waits until one does" not in both.client.get(PAGE).text
+
+
+def test_a_refused_rule_keeps_its_purposes(house: House):
+    sam = house.person("steward", email="sam@example.org")
+    refused = post(sam, "/policy/rules", title="", purposes="research, teaching", second_factor="1")
+    assert refused.status_code == 422
+    assert 'name="purposes" type="text" value="research, teaching"' in refused.text
+
+
+def test_on_a_released_table_the_bundles_say_that_it_is_read_whole(house: House, owner: Visitor, bob: Visitor):
+    house.sample_data_set(owner=owner)
+    assert anonymised(house, owner, "/anonymised", RELEASE)["state"] == "done"
+    page = owner.client.get("/datasets/people_public/access").text
+    strict(page)
+    assert "see and download every row of this released table" in page
+    assert re.findall(r'name="preset" value="([^"]*)"', page) == ["listed", "ask", "answers"]
+    [number] = [each["id"] for each in owner.client.get("/api/v1/anonymised", headers=owner.bearer).json()["tables"]]
+    assert bob.client.get(f"/releases/{number}/download/csv").status_code == 404
+    post(owner, "/datasets/people_public/access", preset="answers", people="bob@example.org")
+    assert bob.client.get(f"/releases/{number}/download/csv").status_code == 200
+    assert ask(bob, "SELECT COUNT(*) FROM people_public").status_code == 403

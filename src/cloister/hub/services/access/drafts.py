@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
@@ -43,18 +41,22 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 """What is granted most often: an owner adds who, for what, and until when."""
 BUNDLES = (
-    ("ask", N_("They may ask"), N_("run queries, and download the answers")),
-    ("ask-and-train", N_("They may ask and train"), N_("run queries, train models, and download both")),
-    ("answers", N_("They may look at answers"), N_("see and download what others share with them; they cannot run a query")),
-    ("explain", N_("They may plan"), N_("see what a query would cost and its margin of error; nothing is answered")),
+    ("ask", N_("Run queries"), N_("They run queries and download the answers.")),
+    ("ask-and-train", N_("Run queries and train models"), N_("They run queries, train models, and download both.")),
+    ("answers", N_("See shared answers"), N_("They see and download what others share with them. They cannot run a query.")),
+    ("explain", N_("Plan queries"), N_("They see what a query would cost and its margin of error. They get no answer.")),
 )
 """The presets among which a form lets choose, each with what it says and what it gives."""
+_BUNDLES_OF_RELEASED = (
+    ("ask", N_("Run queries and read the table"), N_("They run queries, and see and download every row of this released table.")),
+    ("answers", N_("Read the table"), N_("They see and download every row of this released table. They cannot run a query.")),
+)
+"""The same where the data set is itself what was released: to see and to download it is to have it whole."""
 PURPOSES = (
     *(NC_("purpose", "research"), NC_("purpose", "teaching"), NC_("purpose", "care"), NC_("purpose", "official statistics")),
     *(NC_("purpose", "quality assurance"), NC_("purpose", "planning"), NC_("purpose", "method development")),
 )
 """Purposes that most owners know. They are stored in English, as they are compared; owners add their own."""
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def grantable(kind: str) -> list[tuple[str, str]]:
@@ -67,6 +69,13 @@ def grantable(kind: str) -> list[tuple[str, str]]:
     offered = {name: action.title for name, action in actions().items() if action.grantable}
     here = (name for name in offered if any(name == area or name.startswith(f"{area}.") for area in areas))
     return [(name, offered[name]) for name in here if name not in _NOT_HERE]
+
+
+def bundles_for(row: DataSet) -> tuple[tuple[str, str, str], ...]:
+    """The bundles that mean something on a data set: without a budget there is nothing to plan, and no model to train."""
+    if row.released:
+        return _BUNDLES_OF_RELEASED
+    return tuple(each for each in BUNDLES if row.population is not None or each[0] not in ("ask-and-train", "explain"))
 
 
 def listed(text: str) -> list[str]:
@@ -88,48 +97,15 @@ def share_of(text: str, budget: Guarantee) -> dict[str, str]:
     return guarantee_text(spend_of(text, budget).whole())
 
 
-def last_day(until: str, zone: str = "UTC") -> str:
-    """The day that an end names in a form: the one that ends with it.
-
-    >>> last_day("2027-01-01T00:00:00Z"), last_day("2026-12-31T16:00:00Z", "Asia/Shanghai"), last_day("")
-    ('2026-12-31', '2026-12-31', '')
-    """
-    if not until:
-        return ""
-    return (datetime.fromisoformat(until) - timedelta(seconds=1)).astimezone(ZoneInfo(zone)).date().isoformat()
-
-
-def days_in(rules: Mapping[str, Any], zone: str) -> dict[str, Any]:
-    """The same rules with each day as the moment that it means in the hub's time zone: `not_before` begins with its day, `until`
-    ends with it. What is no day stays, for its reader to take or to refuse.
-
-    >>> days_in({"not_before": "2026-12-31", "until": "2026-12-31"}, "Asia/Shanghai")
-    {'not_before': '2026-12-30T16:00:00+00:00', 'until': '2026-12-31T16:00:00+00:00'}
-    >>> days_in({"until": "2026-12-31T18:00:00+01:00", "actions": []}, "UTC")
-    {'until': '2026-12-31T18:00:00+01:00', 'actions': []}
-    """
-    found = dict(rules)
-    for name, more in (("not_before", 0), ("until", 1)):
-        value = found.get(name)
-        if not (isinstance(value, str) and _DAY.fullmatch(value)):
-            continue
-        try:
-            day = date.fromisoformat(value) + timedelta(days=more)
-        except (ValueError, OverflowError):
-            continue
-        found[name] = datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC).isoformat()
-    return found
-
-
 def chosen_purposes(typed: Mapping[str, Any]) -> list[str]:
-    """The purposes that a form holds: those that were ticked, and others that were written.
+    """The purposes that a form holds: those that were ticked, as they are, and others that were written between commas.
 
-    >>> chosen_purposes({"purposes": ["research"], "other_purposes": "care, planning"}), chosen_purposes({"purposes": "a, b"})
-    (['research', 'care', 'planning'], ['a', 'b'])
+    >>> chosen_purposes({"purposes": ["research"], "other_purposes": "care, planning"})
+    ['research', 'care', 'planning']
+    >>> chosen_purposes({"purposes": ["heart, lung"]})
+    ['heart, lung']
     """
-    ticked, written = typed.get("purposes") or [], typed.get("other_purposes") or ""
-    every = [ticked] if isinstance(ticked, str) else list(ticked)
-    return list(dict.fromkeys(name for text in [*every, str(written)] for name in listed(text)))
+    return list(dict.fromkeys([*(typed.get("purposes") or ()), *listed(str(typed.get("other_purposes") or ""))]))
 
 
 def with_purposes(typed: Mapping[str, Any], which: Object | None, own: bool = True) -> dict[str, Any]:
@@ -149,23 +125,23 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
     if written:
         return dict(load(written))
     preset = PRESETS.get(form.text("preset"), {})
-    lists = {"people": "people", "institutions": "institutions", "projects": "projects", "training": "training"}
-    members: dict[str, Any] = {key: names for key, field in lists.items() if (names := listed(form.text(field)))}
+    lists = ("people", "institutions", "projects", "training")
+    members: dict[str, Any] = {key: names for key in lists if (names := _named(form, key))}
     if form.flag("anybody"):
         members["anybody"] = True
     rules: dict[str, Any] = {
         "actions": form.all("actions"),
-        "purposes": chosen_purposes({"purposes": form.all("purposes"), "other_purposes": form.text("other_purposes")}),
+        "purposes": chosen_purposes({"purposes": form.all("purposes")}) + _named(form, "other_purposes"),
         "not_before": form.text("not_before"),
         "until": form.text("until"),
         "columns": form.all("columns"),
         "methods": form.all("methods"),
         "rows": form.text("rows"),
         "risk": form.text("risk", most=100),
-        "networks": listed(form.text("networks")),
+        "networks": _named(form, "networks"),
         "hours": _hours(form),
-        "algorithms": listed(form.text("algorithms")),
-        "only_with": listed(form.text("only_with")),
+        "algorithms": _named(form, "algorithms"),
+        "only_with": _named(form, "only_with"),
     }
     share = form.text("share", most=100)
     if share:
@@ -240,6 +216,15 @@ def _check_risk(risk: Fraction, row: DataSet) -> None:
         raise _wrong("risk", "this data set spends no budget", "leave it empty")
     if not 0 < risk < 1:
         raise _wrong("risk", "0 would allow nothing, and 1 would not limit anything", "0.25")
+
+
+def _named(form: Form, place: str) -> list[str]:
+    """The names in a field. One in which only commas stand would be no condition at all, which nobody wrote."""
+    written = form.text(place)
+    names = listed(written)
+    if written and not names:
+        raise _wrong(place, "no name is between the commas", "a name, or leave it empty")
+    return names
 
 
 def _hours(form: Form) -> list[dict[str, Any]]:

@@ -22,7 +22,8 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.hub.services.access.drafts import check_grant, condition_columns, days_in
+from cloister.hub.services.access.days import days_in
+from cloister.hub.services.access.drafts import check_grant, condition_columns
 from cloister.hub.services.access.names import resolved
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import allowed, check, context_of, no_algorithm

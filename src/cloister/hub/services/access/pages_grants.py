@@ -15,7 +15,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.policy.texts_write import DAYS
 from cloister.hub.problems import Missing
-from cloister.hub.services.access.drafts import BUNDLES, PRESETS, draft_of, grantable, with_purposes
+from cloister.hub.services.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.services.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.services.access.names import person_called
 from cloister.hub.services.access.parts import SEEN, Id, Name, done
@@ -68,7 +68,7 @@ def routes(router: APIRouter) -> None:
 
         said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
         if by_address:
-            said += " " + _("For an address that has no account, it applies once someone has an account with it.")
+            said += " " + _("A grant to an address without an account applies once someone has an account with that address.")
         return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
 
     @router.post("/datasets/{name}/access/{grant}/revoke", dependencies=[needs("dataset.revoke")])
@@ -130,7 +130,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
             "unreadable": unreadable_views(db, _on(facts_of(hub, db), row), _),
             "requests": request_views(hub, db, asked, _),
             "conflicts": conflict_views(db, facts_of(hub, db), [which], hub.now(), _),
-            "bundles": [(key, _(title), _(gives)) for key, title, gives in BUNDLES],
+            "bundles": [(key, _(title), _(gives)) for key, title, gives in bundles_for(row)],
             "typed": Typed(with_purposes({}, which)),
             "zone": hub.settings.zone,
         }

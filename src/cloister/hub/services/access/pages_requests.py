@@ -12,7 +12,8 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import projects, requests
-from cloister.hub.services.access.drafts import draft_of, grantable, last_day, with_purposes
+from cloister.hub.services.access.days import last_day
+from cloister.hub.services.access.drafts import draft_of, grantable, with_purposes
 from cloister.hub.services.access.granting import seen_data_set
 from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in

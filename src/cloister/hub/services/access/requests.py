@@ -17,7 +17,8 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
-from cloister.hub.services.access.drafts import check_grant, days_in
+from cloister.hub.services.access.days import days_in
+from cloister.hub.services.access.drafts import check_grant
 from cloister.hub.services.access.granting import grant_in, own_data_set, seen_data_set
 from cloister.hub.services.access.messages import say, spoken
 from cloister.hub.services.trail import write

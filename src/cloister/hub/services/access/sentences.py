@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import TypeAlias
-from zoneinfo import ZoneInfo
 
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.policy.methods import offered
+from cloister.hub.services.access.days import day_begun
 from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
@@ -79,18 +79,18 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
 
 def _begins(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
     """From when a grant holds: a day where it begins with one, on the hub's clock."""
-    local = moment.astimezone(ZoneInfo(names.zone))
-    if local.time() != time():
+    day = day_begun(moment, names.zone)
+    if day is None:
         return GrantSentence(name=_("From"), text="", moment=moment)
-    return GrantSentence(name=_("From"), text=_("the beginning of {day} ({zone})").format(day=local.date(), zone=names.zone))
+    return GrantSentence(name=_("From"), text=_("the beginning of {day} ({zone})").format(day=day, zone=names.zone))
 
 
 def _ends(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
     """Until when: a day where it ends with one."""
-    local = moment.astimezone(ZoneInfo(names.zone))
-    if local.time() != time():
+    day = day_begun(moment, names.zone)
+    if day is None or day == date.min:
         return GrantSentence(name=_("Until"), text="", moment=moment)
-    last = local.date() - timedelta(days=1)
+    last = day - timedelta(days=1)
     return GrantSentence(name=_("Until"), text=_("the end of {day} ({zone})").format(day=last, zone=names.zone))
 
 

@@ -65,7 +65,7 @@ class GrantView:
     text: dict[str, object]
     """Its JSON form."""
     no_account: tuple[str, ...] = ()
-    """Addresses that it names and nobody has here; looked up only for someone who may see who uses the hub."""
+    """Addresses that it names and nobody has here, while it holds; looked up only for someone who may see who uses the hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,14 +130,15 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, 
             role=row.role,
             who=members_text(facts.members, names, _) if unread is None else _("no one"),
             lines=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
-            state=_state(hub, facts) if unread is None or facts.revoked else "unreadable",
+            state=state,
             by=names.person(row.granted_by),
             created=row.created,
             facts=facts,
             text=write_grant(facts),
-            no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))),
+            no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found
+        for state in (_state(hub, facts) if unread is None or facts.revoked else "unreadable",)
     ]
 
 

@@ -356,7 +356,7 @@ def _page(
         examples=examples[:6],
         projects=projects,
         purposes=sorted({name for each in opened for name in each.purposes}),
-        purpose_required=bool(opened) and not tables and all(each.purposes for each in opened),
+        purpose_required=bool(opened) and not tables and all(each.names_purpose for each in opened),
         algorithms=own,
         plain=plain,
         hidden_algorithm=begins and bool(named) and chosen is None,
