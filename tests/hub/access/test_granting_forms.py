@@ -295,3 +295,29 @@ def test_on_a_released_table_the_bundles_say_that_it_is_read_whole(house: House,
     post(owner, "/datasets/people_public/access", preset="answers", people="bob@example.org")
     assert bob.client.get(f"/releases/{number}/download/csv").status_code == 200
     assert ask(bob, "SELECT COUNT(*) FROM people_public").status_code == 403
+
+
+def test_limits_that_the_form_has_no_field_for_hold_as_they_were_asked_for(house: House, owner: Visitor, bob: Visitor):
+    house.sample_data_set(owner=owner)
+    post(owner, PAGE, preset="listed")
+    limits = {"networks": ["10.0.0.0/8"], "hours": [{"days": ["monday"], "from": "08:00", "to": "18:00"}], "risk": "0.1"}
+    wanted = {"actions": ["question.ask"], "not_before": day(house, 2), **limits}
+    body = {"data_set": "people", "purpose": "a study", "wanted": wanted}
+    number = bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer).json()["id"]
+    page = owner.client.get(f"/access/requests/{number}").text
+    assert "10.0.0.0/8" in page
+    assert "The other limits of the request apply too" in page
+    assert post(owner, f"/access/requests/{number}/grant", actions=["question.ask"]).status_code == 303
+    rules = next(each for each in grants(owner) if each["role"] == "granted on request")["grant"]["rules"]
+    assert {name: rules[name] for name in limits} == limits
+    assert rules["not_before"] == f"{day(house, 2)}T00:00:00Z"
+    assert ask(bob).status_code == 403
+
+
+@pytest.mark.parametrize("text", ["{}", '{"rules": 3}', '{"rules": ["question.ask"]}', '{"members": {"anybody": true}}', "[]"])
+def test_a_request_as_json_that_holds_no_rules_is_refused(house: House, owner: Visitor, bob: Visitor, text: str):
+    house.sample_data_set(owner=owner)
+    post(owner, PAGE, preset="listed")
+    answer = post(bob, "/access/requests", data_set="people", purpose="a study", json=text)
+    assert answer.status_code == 422
+    assert "is invalid" in html.unescape(answer.text)

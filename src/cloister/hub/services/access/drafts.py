@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.policy.methods import check_methods
-from cloister.hub.policy.strict import load
+from cloister.hub.policy.strict import load, mapping
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.web.languages import N_, NC_
@@ -156,6 +156,15 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
         "members": {**preset.get("members", {}), **members},
         "rules": {**preset.get("rules", {}), **given},
     }
+
+
+def rules_in(draft: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rules of a draft, where these alone are asked for.
+
+    >>> rules_in({"rules": {"actions": ["question.ask"]}}), rules_in({})
+    ({'actions': ['question.ask']}, {})
+    """
+    return mapping(draft.get("rules", {}), "rules")
 
 
 def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:

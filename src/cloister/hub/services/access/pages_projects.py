@@ -13,7 +13,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import invitations, projects
-from cloister.hub.services.access.drafts import draft_of, grantable, with_purposes
+from cloister.hub.services.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.services.access.granting import own_data_set
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.pages_grants import budget_of
@@ -117,7 +117,7 @@ def routes(router: APIRouter) -> None:
         def act(db: Session) -> object:
             row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
             draft = draft_of(form, budget_of(hub, row))
-            return projects.approve(db, hub, caller, name, data_set, draft["rules"])
+            return projects.approve(db, hub, caller, name, data_set, rules_in(draft))
 
         return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
 
