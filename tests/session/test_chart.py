@@ -11,7 +11,7 @@ import pytest
 
 import cloister as cl
 from cloister.session.examples import small_release
-from cloister.session.releases.chart import shape_of
+from cloister.session.releases.chart import chart_of, shape_of
 from cloister.session.releases.frames import Series
 from cloister.session.releases.release import Release
 
@@ -147,3 +147,19 @@ def test_a_count_below_zero_and_a_mean_of_nobody_are_marked():
     assert below.drowned()["count"].tolist() == [True, False], "a count is not -50, however sure the noise is"
     [first, _] = panels(below.plot().to_dict())[0]["data"]["values"]
     assert (first["value"], first["low"], first["high"]) == (-50, -50, -44)
+
+
+def spans(chart: Any) -> list[Any]:
+    """Between which numbers the axes of values run."""
+    layers = chart.to_dict()["layer"]
+    return [each["encoding"]["y"].get("scale", {}).get("domain") for each in layers]
+
+
+@pytest.mark.parametrize(("counts", "low", "high"), [([1000, 1004], 994, 1010), ([1000, 3], 0, 1006), ([-50, 100], -50, 106)])
+def test_intervals_far_from_zero_are_seen_and_pages_share_their_axis(counts: list[int], low: int, high: int):
+    release = small_release()
+    [name] = release.readings
+    found = replace(release, readings={name: replace(release.readings[name], values=np.array(counts))})
+    assert spans(found.plot()) == [[low, high]] * 3
+    for page in (0, 1):
+        assert spans(chart_of(found.take([page]), whole=found)) == [[low, high]] * 3

@@ -321,3 +321,10 @@ def test_a_request_as_json_that_holds_no_rules_is_refused(house: House, owner: V
     answer = post(bob, "/access/requests", data_set="people", purpose="a study", json=text)
     assert answer.status_code == 422
     assert "is invalid" in html.unescape(answer.text)
+
+
+def test_a_common_purpose_is_read_in_ones_own_words(house: House, owner: Visitor):
+    house.sample_data_set(owner=owner)
+    post(owner, PAGE, preset="ask", people="bob@example.org", purposes=["care"], other_purposes="bicycle lanes")
+    said = re.findall(r"<dt>用途</dt><dd>(.*?)</dd>", owner.client.get(PAGE, headers={"accept-language": "zh-CN"}).text)
+    assert said == ["bicycle lanes或医疗照护 (care)"]

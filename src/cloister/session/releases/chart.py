@@ -65,9 +65,12 @@ def shape_of(release: Release) -> Shape:
     return "dots"
 
 
-def chart_of(release: Release, confidence: float = 0.95, shape: Shape | None = None) -> alt.LayerChart | alt.VConcatChart:
+def chart_of(
+    release: Release, confidence: float = 0.95, shape: Shape | None = None, *, whole: Release | None = None
+) -> alt.LayerChart | alt.VConcatChart:
     """Dots with error bars by the first key, coloured by the second, or what `shape_of` says: a panel for each statistic, the
-    first four of them. Without any group left it is an empty chart that says so."""
+    first four of them. Without any group left it is an empty chart that says so. `whole`: of which this is a page, so that all
+    pages have the same axes."""
     import altair as alt
 
     measured = drawable(release)
@@ -90,7 +93,7 @@ def chart_of(release: Release, confidence: float = 0.95, shape: Shape | None = N
         told += f"; the first {len(drawn)} of {len(measured)} statistics"
     if not release.num_rows:
         told = f"{release.cost}; no group is left to show"
-    panel = _heat if drawn_as == "heat" else partial(_dots, lines=drawn_as == "lines")
+    panel = _heat if drawn_as == "heat" else partial(_dots, lines=drawn_as == "lines", whole=whole or release)
     first, *others = (panel(release, keys, each, confidence) for each in drawn)
     first = first.properties(title=alt.Title(shown(", ".join(drawn)), subtitle=told))
     if not others:
@@ -98,7 +101,7 @@ def chart_of(release: Release, confidence: float = 0.95, shape: Shape | None = N
     return alt.vconcat(*(each.properties(height=200) for each in (first, *others)))
 
 
-def _dots(release: Release, keys: list[str], statistic: str, confidence: float, *, lines: bool) -> alt.LayerChart:
+def _dots(release: Release, keys: list[str], statistic: str, confidence: float, *, lines: bool, whole: Release) -> alt.LayerChart:
     """One statistic: intervals, dots, and hollow ones where the value is not to be read as it stands; on a line, where the first
     key has an order."""
     import altair as alt
@@ -123,10 +126,10 @@ def _dots(release: Release, keys: list[str], statistic: str, confidence: float, 
         colour = {"color": alt.Color("group:N", sort=second, title=shown(keys[1]))}
         offset = {} if lines else {"xOffset": alt.XOffset("group:N", sort=second)}
     kind = "T" if release.take(range(0)).table.columns[statistic].kind == "date" else "Q"
-    y = alt.Y(f"value:{kind}", title=shown(statistic))
-    whiskers = base.mark_rule(strokeWidth=1.5).encode(
-        x=x, y=alt.Y(f"low:{kind}", title=shown(statistic)), y2="high:Q", **offset, **colour
-    )
+    span = _span(rows if whole is release else _rows(whole, keys, statistic, confidence))
+    how = {"title": shown(statistic)} | ({"scale": alt.Scale(domain=span, nice=True, zero=False)} if span else {})
+    y = alt.Y(f"value:{kind}", **how)
+    whiskers = base.mark_rule(strokeWidth=1.5).encode(x=x, y=alt.Y(f"low:{kind}", **how), y2="high:Q", **offset, **colour)
     sure = base.transform_filter("!datum.weak").mark_point(filled=True, size=55, opacity=1)
     weak = base.transform_filter("datum.weak").mark_point(filled=False, size=45, strokeWidth=1.5, opacity=1)
     dots = [each.encode(x=x, y=y, **offset, **colour) for each in (sure, weak)]
@@ -135,6 +138,22 @@ def _dots(release: Release, keys: list[str], statistic: str, confidence: float, 
     known = base.transform_filter(f"isValid(datum.value) && datum.key != '{_NULL}'")
     path = known.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, **colour)
     return alt.layer(whiskers, path, *dots)
+
+
+def _span(rows: list[dict[str, Any]]) -> list[float] | None:
+    """Between which numbers an axis runs: all intervals, and 0 unless all lie so far from it that they could not be told from
+    dots. None: the library decides.
+
+    >>> _span([{"value": 5.0, "low": 4.0, "high": 9.0}]), _span([{"value": 205.0, "low": 200.0, "high": 210.0}])
+    ([0.0, 9.0], [200.0, 210.0])
+    """
+    ends = [row[name] for row in rows for name in ("low", "value", "high") if isinstance(row[name], int | float)]
+    if not ends:
+        return None
+    least, most = float(min(ends)), float(max(ends))
+    if least < most and (least > most / 2 or most < least / 2):
+        return [least, most]
+    return [min(least, 0.0), max(most, 0.0)] if least or most else None
 
 
 def _heat(release: Release, keys: list[str], statistic: str, confidence: float) -> alt.LayerChart:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,16 @@ def share_of(text: str, budget: Guarantee) -> dict[str, str]:
     {'epsilon': '0.5'}
     """
     return guarantee_text(spend_of(text, budget).whole())
+
+
+def purpose_named(name: str, _: Callable[[str], str] = str) -> str:
+    """A purpose in the reader's words, beside the stored name where that is another.
+
+    >>> purpose_named("care"), purpose_named("bicycle lanes")
+    ('care', 'bicycle lanes')
+    """
+    known = _(NC_("purpose", name)) if name in PURPOSES else name
+    return name if known == name else f"{known} ({name})"
 
 
 def chosen_purposes(typed: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.policy.methods import offered
 from cloister.hub.services.access.days import day_begun
+from cloister.hub.services.access.drafts import purpose_named
 from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
@@ -65,7 +66,9 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
     rules = grant.rules
     lines = [GrantSentence(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
     if rules.purposes is not None:
-        lines.append(GrantSentence(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
+        lines.append(
+            GrantSentence(name=_("For"), text=_either((purpose_named(each, _) for each in rules.purposes), _) or _("no purpose"))
+        )
     if rules.not_before is not None:
         lines.append(_begins(rules.not_before, names, _))
     if rules.until is not None:
@@ -131,7 +134,7 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
     if rule.delta is not None:
         yield _("δ is at most {number}").format(number=text_of(rule.delta))
     if rule.purposes is not None:
-        yield _("the purpose is {names}").format(names=_either(rule.purposes, _) or "–")
+        yield _("the purpose is {names}").format(names=_either((purpose_named(each, _) for each in rule.purposes), _) or "–")
     if rule.training:
         yield _("a valid certificate: {names}").format(names=", ".join(sorted(rule.training)))
     if rule.second_factor:

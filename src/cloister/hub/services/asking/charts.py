@@ -22,7 +22,7 @@ from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.hub.web.retelling import Shapes
 from cloister.printable import escape
 from cloister.session import Release
-from cloister.session.releases.chart import Shape, drawable, shape_of
+from cloister.session.releases.chart import Shape, chart_of, drawable, shape_of
 from cloister.session.releases.drawing import png, svg
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float,
         raise Missing("There is no such page of the chart", why=f"it has {pages}", instead=f"/releases/{row.id}/chart.svg")
     part = release.take(range((page - 1) * size, min(page * size, release.num_rows)))
     key = (hashlib.sha256(row.body).hexdigest(), confidence, page)
-    return cached(hub, _PART, key, lambda: themed(_drawn(part, confidence, shape)).encode(), most=_KEPT)
+    return cached(hub, _PART, key, lambda: themed(_drawn(part, confidence, shape, release)).encode(), most=_KEPT)
 
 
 def chart_file(view: View, form: Literal["svg", "png"]) -> File:
@@ -102,7 +102,7 @@ def chart_file(view: View, form: Literal["svg", "png"]) -> File:
     shape = shape_of(release)
     size = ON_A_PAGE[shape]
     parts = [
-        release.take(range(first, min(first + size, release.num_rows))).plot(view.confidence, shape=shape).to_dict()
+        chart_of(release.take(range(first, min(first + size, release.num_rows))), view.confidence, shape, whole=release).to_dict()
         for first in range(0, release.num_rows, size)
     ]
     schema = {"$schema": parts[0]["$schema"]}
@@ -116,8 +116,8 @@ def _without(part: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name not in names}
 
 
-def _drawn(release: Release, confidence: float, shape: Shape) -> str:
-    return svg({**release.plot(confidence, shape=shape).to_dict(), "config": _config()})
+def _drawn(part: Release, confidence: float, shape: Shape, whole: Release) -> str:
+    return svg({**chart_of(part, confidence, shape, whole=whole).to_dict(), "config": _config()})
 
 
 def _config() -> dict[str, Any]:
