@@ -295,6 +295,11 @@ def test_on_a_released_table_the_bundles_say_that_it_is_read_whole(house: House,
     post(owner, "/datasets/people_public/access", preset="answers", people="bob@example.org")
     assert bob.client.get(f"/releases/{number}/download/csv").status_code == 200
     assert ask(bob, "SELECT COUNT(*) FROM people_public").status_code == 403
+    carl = house.person("analyst", email="carl@example.org")
+    assert "no one sees or downloads the table itself" in page
+    post(owner, "/datasets/people_public/access", preset="ask", people="carl@example.org", purposes=["research"])
+    assert ask(carl, "SELECT COUNT(*) FROM people_public").status_code == 201
+    assert carl.client.get(f"/releases/{number}/download/csv").status_code == 404
 
 
 def test_limits_that_the_form_has_no_field_for_hold_as_they_were_asked_for(house: House, owner: Visitor, bob: Visitor):

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     """The data sets that an algorithm is about, all of them together; None: any one."""
 
 
+_MOST_PUT = 500
+"""Purposes that are put to the policy while a page is made; nobody reads a list of more."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reach:
     """That somebody may do something."""
@@ -169,12 +173,16 @@ def _purposes(hub: Hub, db: Db, caller: Caller, action: str, which: Object, ways
     """The purposes for which the person may do it in any of these ways: by themselves, or under an algorithm.
 
     Each is put to the policy: what the page offers is what it would allow. Where they may do it for any purpose, those of others'
-    grants are nobody's business; those of single columns are offered still, since these columns are closed without.
+    grants are nobody's business; those of single columns are offered still, since these columns are closed without. Of very many
+    none is offered, and the field is free.
     """
     facts, found, opened, free = facts_of(hub, db), set[str](), set[str](), False
     of_columns = [(name, column) for column, policy in which.column_policies.items() for name in policy.purposes or ()]
     for algorithm in ways:
         objects = [which, facts.algorithms[algorithm]] if algorithm else [which]
+        demanded = _demanded(facts, objects)
+        if len(demanded) + len(of_columns) > _MOST_PUT:
+            return _Named(purposes=frozenset(), columns=frozenset(), free=True)
 
         def reached(name: str, column: str = "", under: str = algorithm) -> Reach | None:
             columns = frozenset({column}) if column else frozenset[str]()
@@ -182,7 +190,7 @@ def _purposes(hub: Hub, db: Db, caller: Caller, action: str, which: Object, ways
 
         for_any = reached("")
         if for_any is None:
-            found.update(name for name in _demanded(facts, objects) if reached(name))
+            found.update(name for name in demanded if reached(name))
         else:
             seen = for_any.decisions[which.id].narrowed.columns
             free |= seen is None or not seen.isdisjoint(which.columns)
