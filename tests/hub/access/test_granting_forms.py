@@ -333,3 +333,19 @@ def test_a_common_purpose_is_read_in_ones_own_words(house: House, owner: Visitor
     post(owner, PAGE, preset="ask", people="bob@example.org", purposes=["care"], other_purposes="bicycle lanes")
     said = re.findall(r"<dt>用途</dt><dd>(.*?)</dd>", owner.client.get(PAGE, headers={"accept-language": "zh-CN"}).text)
     assert said == ["bicycle lanes或医疗照护 (care)"]
+
+
+@pytest.mark.parametrize("retention", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_a_stored_retention_at_an_end_of_the_calendar_is_shown(house: House, owner: Visitor, retention: str):
+    people, giver = house.sample_data_set(owner=owner), house.person("provider", email="gia@example.org")
+    with house.hub.database.begin() as db:
+        stored = db.get(DataSet, people.id)
+        assert stored is not None
+        stored.provider = "gia@example.org"
+        stored.metadata_ = {"policy": {"retention": retention}, "contribution": {"retention": retention}}
+        bump(db)
+    for browser in ("UTC", "Asia/Tokyo", "America/Lima"):
+        pages = [(owner, path) for path in ("/datasets", "/datasets/people", "/datasets/people/manage", PAGE)]
+        for who, path in [*pages, (giver, "/contributions/people")]:
+            who.client.cookies.set(ZONE_COOKIE, browser)
+            assert who.client.get(path).status_code == 200, (path, browser)
