@@ -57,8 +57,8 @@ def test_every_condition_has_its_line() -> None:
     assert lines == {
         "May": "Run an algorithm, Train a model, Run a query",
         "For": "care or research",
-        "From": datetime(2026, 1, 1, tzinfo=UTC),
-        "Until": datetime(2027, 1, 1, tzinfo=UTC),
+        "From": "the beginning of 2026-01-01 (UTC)",
+        "Until": "the end of 2026-12-31 (UTC)",
         "Hours": "Mon 08:00–18:00 UTC",
         "Networks": "10.0.0.0/8",
         "Columns": "age",

@@ -205,7 +205,7 @@ def test_the_chart_is_svg_for_both_schemes_and_drawn_once(stage: Stage, monkeypa
     told = stage.ask(BY_SEX, "0.5")
     drawn: list[float] = []
     real = charts._drawn
-    monkeypatch.setattr(charts, "_drawn", lambda release, confidence: drawn.append(confidence) or real(release, confidence))
+    monkeypatch.setattr(charts, "_drawn", lambda part, confidence, *how: drawn.append(confidence) or real(part, confidence, *how))
     path = f"/releases/{told['id']}/chart.svg"
     first, second = (stage.ana.client.get(path) for _ in range(2))
     assert first.headers["content-type"] == "image/svg+xml"

@@ -55,7 +55,7 @@ def grants(olga: Visitor) -> None:
     grant = olga.card("Grant it")
     for label in ("Run a query", "See a release", "Download a release", "Share a release", "See a budget", "age", "sex"):
         grant.get_by_label(label, exact=True).check()
-    olga.fill("Purposes", "care paths, once more", within=grant)
+    olga.fill("Other purposes", "care paths, once more", within=grant)
     olga.fill("Until", UNTIL, within=grant)
     olga.press("Grant", within=grant)
     olga.reads("Granted")

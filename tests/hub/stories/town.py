@@ -67,8 +67,12 @@ class Visitor:
         self._arrived()
 
     def fill(self, label: str, text: str, *, within: Locator | None = None) -> None:
-        """A field."""
-        (within or self.main).get_by_label(label).first.fill(text)
+        """A field, or one of those that a list offers."""
+        found = (within or self.main).get_by_label(label).first
+        if found.and_((within or self.main).locator("select")).count():
+            found.select_option(text)
+        else:
+            found.fill(text)
 
     def tick(self, *labels: str) -> None:
         """Boxes."""

@@ -24,6 +24,9 @@ from cloister.privacy.rational import exact_nonnegative
 _LONGEST = 65_536
 _MOST = 1_000
 _TEXT = 10 * LONGEST_NAME
+_DAY = timedelta(days=1)
+_FIRST, _LAST = datetime(2, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+"""Between them, give or take a day, every time zone has a date for a moment."""
 _T = TypeVar("_T")
 
 
@@ -169,13 +172,21 @@ def moment(value: object, place: str, *, end: bool = False) -> datetime:
         raise wrong(place, "it is not a date", written)
     try:
         if len(value) == len("2026-12-31"):
-            return datetime.combine(date.fromisoformat(value), time(), UTC) + timedelta(days=end)
-        found = datetime.fromisoformat(value)
+            found = datetime.combine(date.fromisoformat(value), time(), UTC)
+        else:
+            found = datetime.fromisoformat(value)
+            end = False
         if found.utcoffset() is None:
             raise wrong(place, "a moment needs its offset from UTC", written)
-        return found.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise error if isinstance(error, InvalidDeclaration) else wrong(place, "it is not a date", written) from None
+    try:
+        whole = found.astimezone(UTC) + timedelta(days=end)
+        if is_kept() or _FIRST - _DAY <= whole <= _LAST + _DAY:
+            return whole
+    except OverflowError:
+        pass
+    raise wrong(place, "no calendar shows it in every time zone", "a date from 0002-01-01 to 9998-12-31")
 
 
 def network(value: object, place: str) -> Network:

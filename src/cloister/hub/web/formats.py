@@ -113,7 +113,11 @@ def moment(value: datetime | date | float | None, locale: Locale, zone: tzinfo) 
         return Markup('<time datetime="{}">{}</time>').format(value.isoformat(), shown)
     when = _aware(value)
     pattern = "d MMM y, HH:mm" if locale.language == "en" else "y年M月d日 HH:mm"
-    shown = format_datetime(when, pattern, tzinfo=zone, locale=locale) + (" UTC" if zone is UTC else "")
+    try:
+        shown = format_datetime(when, pattern, tzinfo=zone, locale=locale)
+    except OverflowError:  # at an end of the calendar, where that zone has no date
+        shown, zone = format_datetime(when, pattern, tzinfo=UTC, locale=locale), UTC
+    shown += " UTC" if zone is UTC else ""
     return Markup('<time datetime="{}">{}</time>').format(_for_programs(when), shown)
 
 

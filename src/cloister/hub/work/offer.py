@@ -18,10 +18,13 @@ class Offer:
 
     which: Object
     table: PrivateTable | PublicTable
-    purpose: str = ""
     methods: frozenset[str] = frozenset()
     plain: bool = True
     """Whether they may without an algorithm."""
+    purposes: tuple[str, ...] = ()
+    """Those for which they may, where they may not for any; also those for which a column is open that no other purpose opens."""
+    names_purpose: bool = False
+    """Whether they must name one of these, whatever they do."""
     algorithms: tuple[Algorithm, ...] = ()
     """Those under which they may."""
 

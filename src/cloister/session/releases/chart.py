@@ -1,10 +1,12 @@
-"""A picture of a release: one bar or point a row, each with the interval that it may lie in."""
+"""A picture of a release: a dot a row, with the interval that it may lie in; hollow where the value is not to be read as it
+stands. Ordered keys are joined by lines, many values of two keys are a field of colours."""
 
 from __future__ import annotations
 
 import math
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cloister.errors import InvalidParameter
 from cloister.printable import shown
@@ -14,11 +16,16 @@ if TYPE_CHECKING:
 
     from cloister.session.releases.release import Release
 
-_MOST_BARS = 500
-_MOST_PANELS = 4
+_MOST_ROWS = 500
+_MOST_PANELS, _MOST_COLOURS = 4, 7
+_MOST_DOTS = 60
+"""From here on two keys are a field of colours."""
+_MOST_SIDE = 60
+"""Values of one key in such a field."""
 _WIDTH, _WIDEST = 600, 1200
-_BAR = 90
-"""The widest bar, in pixels."""
+_CELL, _TALLEST = 22, 900
+_NULL = "NULL"
+_CROSS = "M-0.5,-0.5L0.5,0.5M-0.5,0.5L0.5,-0.5"
 _LETTER, _SIGN = 6.8, 12.5
 """How wide a letter of a label is at most on average, and a Chinese sign."""
 _DRAWN = ("integer", "real", "date")
@@ -36,9 +43,34 @@ def drawable(release: Release) -> list[str]:
     return [name for name in release.statistics() if kinds[name].kind in _DRAWN]
 
 
-def chart_of(release: Release, confidence: float = 0.95) -> alt.LayerChart | alt.VConcatChart:
-    """Bars (of dates, points) with error bars by the first key, coloured by the second: a panel for each statistic, the first
-    four of them. Without any group left it is an empty chart that says so."""
+Shape: TypeAlias = Literal["dots", "lines", "heat"]
+"""How a chart is drawn: a dot with its interval a row; such dots on a line, where the first key has an order; or a field of
+coloured cells, where two keys have more values than a reader tells apart by colour."""
+
+
+def shape_of(release: Release) -> Shape:
+    """How a release is drawn, by its keys alone.
+
+    >>> from cloister.session.examples import small_release
+    >>> shape_of(small_release())
+    'dots'
+    """
+    columns = release.table.columns
+    keys = [columns[name] for name in release.column_names if name not in release.statistics()]
+    levels = [len(set(each.tolist())) for each in keys]
+    if len(keys) == 2 and max(levels) <= _MOST_SIDE and (levels[1] > _MOST_COLOURS or release.num_rows > _MOST_DOTS):
+        return "heat"
+    if keys and keys[0].kind in _DRAWN and (len(keys) == 1 or (len(keys) == 2 and levels[1] <= _MOST_COLOURS)):
+        return "lines"
+    return "dots"
+
+
+def chart_of(
+    release: Release, confidence: float = 0.95, shape: Shape | None = None, *, whole: Release | None = None
+) -> alt.LayerChart | alt.VConcatChart:
+    """Dots with error bars by the first key, coloured by the second, or what `shape_of` says: a panel for each statistic, the
+    first four of them. Without any group left it is an empty chart that says so. `whole`: of which this is a page, so that all
+    pages have the same axes."""
     import altair as alt
 
     measured = drawable(release)
@@ -47,29 +79,35 @@ def chart_of(release: Release, confidence: float = 0.95) -> alt.LayerChart | alt
         raise InvalidParameter(
             "The chart is invalid", why="a chart shows numbers and dates, and the answer has none", instead="print(answer)"
         )
-    if release.num_rows > _MOST_BARS:
+    drawn_as = shape or shape_of(release)
+    most = _MOST_SIDE**2 if drawn_as == "heat" else _MOST_ROWS
+    if release.num_rows > most:
         raise InvalidParameter(
-            "The chart is invalid", why=f"it shows at most {_MOST_BARS} rows", instead="answer.take(range(50)).plot()"
+            "The chart is invalid", why=f"it shows at most {most} rows", instead="answer.take(range(50)).plot()"
         )
     told = f"{release.cost}; error bars at {confidence:.0%}"
+    if drawn_as == "heat":
+        told = f"{release.cost}; crosses mark what is mostly noise, at {confidence:.0%}"
     drawn = measured[:_MOST_PANELS]
     if len(measured) > len(drawn):
         told += f"; the first {len(drawn)} of {len(measured)} statistics"
     if not release.num_rows:
         told = f"{release.cost}; no group is left to show"
-    first, *others = (_panel(release, keys, each, confidence) for each in drawn)
+    panel = _heat if drawn_as == "heat" else partial(_dots, lines=drawn_as == "lines", whole=whole or release)
+    first, *others = (panel(release, keys, each, confidence) for each in drawn)
     first = first.properties(title=alt.Title(shown(", ".join(drawn)), subtitle=told))
     if not others:
         return first
     return alt.vconcat(*(each.properties(height=200) for each in (first, *others)))
 
 
-def _panel(release: Release, keys: list[str], statistic: str, confidence: float) -> alt.LayerChart:
-    """The bars of one statistic."""
+def _dots(release: Release, keys: list[str], statistic: str, confidence: float, *, lines: bool, whole: Release) -> alt.LayerChart:
+    """One statistic: intervals, dots, and hollow ones where the value is not to be read as it stands; on a line, where the first
+    key has an order."""
     import altair as alt
 
     rows = _rows(release, keys, statistic, confidence)
-    order = list(dict.fromkeys(row["key"] for row in rows))
+    order = _order(release, keys[0]) if lines else list(dict.fromkeys(row["key"] for row in rows))
     width = max(_WIDTH, min(_WIDEST, 16 * len(order)))
     step = width / max(len(order), 1)
     turned = any(_length(each) > step - 6 for each in order)
@@ -78,27 +116,83 @@ def _panel(release: Release, keys: list[str], statistic: str, confidence: float)
         "key:N",
         sort=order,
         title=shown(keys[0]) if keys else "all rows",
-        axis=alt.Axis(labelAngle=-40 if turned else 0, labelLimit=200),
-        scale=alt.Scale(paddingInner=max(0.2, 1 - _BAR / step) if len(keys) < 2 else 0.2, paddingOuter=0.1),
+        axis=alt.Axis(labelAngle=-40 if turned else 0, labelLimit=200, labelOverlap="greedy"),
+        scale=alt.Scale(domain=order, paddingInner=0.2, paddingOuter=0.1) if order else alt.Scale(),
     )
-    groups: dict[str, Any] = {}
+    offset: dict[str, Any] = {}
+    colour: dict[str, Any] = {}
     if len(keys) > 1:
         second = list(dict.fromkeys(row["group"] for row in rows))
-        groups = {
-            "xOffset": alt.XOffset("group:N", sort=second),
-            "color": alt.Color("group:N", sort=second, title=shown(keys[1])),
-        }
-    of_dates = release.take(range(0)).table.columns[statistic].kind == "date"
-    kind = "T" if of_dates else "Q"
-    marks = base.mark_point(filled=True) if of_dates else base.mark_bar(opacity=0.75)
-    bars = marks.encode(x=x, y=alt.Y(f"value:{kind}", title=shown(statistic)), **groups)
-    whiskers = base.mark_rule(strokeWidth=1.5).encode(
-        x=x,
-        y=alt.Y(f"low:{kind}", title=shown(statistic)),
-        y2="high:Q",
-        **{name: value for name, value in groups.items() if name == "xOffset"},
+        colour = {"color": alt.Color("group:N", sort=second, title=shown(keys[1]))}
+        offset = {} if lines else {"xOffset": alt.XOffset("group:N", sort=second)}
+    kind = "T" if release.take(range(0)).table.columns[statistic].kind == "date" else "Q"
+    span = _span(rows if whole is release else _rows(whole, keys, statistic, confidence))
+    how = {"title": shown(statistic)} | ({"scale": alt.Scale(domain=span, nice=True, zero=False)} if span else {})
+    y = alt.Y(f"value:{kind}", **how)
+    whiskers = base.mark_rule(strokeWidth=1.5).encode(x=x, y=alt.Y(f"low:{kind}", **how), y2="high:Q", **offset, **colour)
+    sure = base.transform_filter("!datum.weak").mark_point(filled=True, size=55, opacity=1)
+    weak = base.transform_filter("datum.weak").mark_point(filled=False, size=45, strokeWidth=1.5, opacity=1)
+    dots = [each.encode(x=x, y=y, **offset, **colour) for each in (sure, weak)]
+    if not lines:
+        return alt.layer(whiskers, *dots)
+    known = base.transform_filter(f"isValid(datum.value) && datum.key != '{_NULL}'")
+    path = known.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, **colour)
+    return alt.layer(whiskers, path, *dots)
+
+
+def _span(rows: list[dict[str, Any]]) -> list[float] | None:
+    """Between which numbers an axis runs: all intervals, and 0 unless all lie so far from it that they could not be told from
+    dots. None: the library decides.
+
+    >>> _span([{"value": 5.0, "low": 4.0, "high": 9.0}]), _span([{"value": 205.0, "low": 200.0, "high": 210.0}])
+    ([0.0, 9.0], [200.0, 210.0])
+    """
+    ends = [row[name] for row in rows for name in ("low", "value", "high") if isinstance(row[name], int | float)]
+    if not ends:
+        return None
+    least, most = float(min(ends)), float(max(ends))
+    if least < most and (least > most / 2 or most < least / 2):
+        return [least, most]
+    return [min(least, 0.0), max(most, 0.0)] if least or most else None
+
+
+def _heat(release: Release, keys: list[str], statistic: str, confidence: float) -> alt.LayerChart:
+    """One statistic by two keys as a field of colours, with a cross where the value is not to be read as it stands."""
+    import altair as alt
+
+    rows = _rows(release, keys, statistic, confidence)
+    across, down = _order(release, keys[0]), _order(release, keys[1])
+    base = alt.Chart(alt.Data(values=rows)).properties(width=max(_WIDTH, min(_WIDEST, 16 * len(across))))
+    base = base.properties(height=max(_CELL * 6, min(_CELL * len(down), _TALLEST)))
+    turned = any(_length(each) > max(_WIDTH, 16 * len(across)) / max(len(across), 1) - 6 for each in across)
+    axis = alt.Axis(labelAngle=-40 if turned else 0, labelLimit=200, labelOverlap="greedy")
+    x = alt.X("key:N", sort=across, title=shown(keys[0]), axis=axis, scale=alt.Scale(domain=across))
+    y = alt.Y("group:N", sort=down, title=shown(keys[1]), axis=alt.Axis(labelLimit=200), scale=alt.Scale(domain=down))
+    kind = "T" if release.take(range(0)).table.columns[statistic].kind == "date" else "Q"
+    cells = base.mark_rect().encode(x=x, y=y, color=alt.Color(f"value:{kind}", title=shown(statistic)))
+    crosses = base.transform_filter("datum.weak").mark_point(
+        shape=_CROSS, filled=False, size=70, strokeWidth=1.5, color="#17211f"
     )
-    return alt.layer(bars, whiskers)
+    return alt.layer(cells, crosses.encode(x=x, y=y))
+
+
+def _order(release: Release, key: str) -> list[str]:
+    """The values of a key as they are shown: in their own order where they have one, else in that of the answer; NULL last."""
+    series = release.table.columns[key]
+    values = list(dict.fromkeys(series.tolist()))
+    known = [each for each in values if each is not None]
+    if series.kind in _DRAWN:
+        known.sort()
+    return [_text(each) for each in (*known, *([None] if len(known) < len(values) else []))]
+
+
+def _text(value: Any) -> str:
+    """A key as it is shown, as the table shows it.
+
+    >>> _text(None), _text(3), _text("a")
+    ('NULL', '3', 'a')
+    """
+    return _NULL if value is None else shown(str(value))
 
 
 def _length(label: str) -> float:
@@ -107,14 +201,16 @@ def _length(label: str) -> float:
 
 
 def _rows(release: Release, keys: list[str], statistic: str, confidence: float) -> list[dict[str, Any]]:
-    values, margins = release.table, release.margin(confidence)
+    values, margins, weak = release.table, release.margin(confidence), release.drowned(confidence)
     columns = [values.columns[key].tolist() for key in keys]
     least, most = release.bounds(statistic)
     found = []
-    for place, (value, margin) in enumerate(zip(values.columns[statistic].tolist(), margins[statistic].tolist(), strict=True)):
+    cells = zip(values.columns[statistic].tolist(), margins[statistic].tolist(), weak[statistic].tolist(), strict=True)
+    for place, (value, margin, doubtful) in enumerate(cells):
         key = {
-            "key": shown(str(columns[0][place])) if keys else "all",
-            "group": shown(" · ".join(str(column[place]) for column in columns[1:])),
+            "key": _text(columns[0][place]) if keys else "all",
+            "group": " · ".join(_text(column[place]) for column in columns[1:]),
+            "weak": bool(doubtful),
         }
         found.append({**key, **(_of_date(value, margin) if isinstance(value, date) else _of_number(value, margin, least, most))})
     return found
@@ -124,7 +220,12 @@ def _of_number(value: float | None, margin: float, least: float, most: float) ->
     """A number and the ends of its interval, within the declared bounds; None where there is none, or it has no end."""
     if value is None:
         return {"value": None, "low": None, "high": None}
-    ends = {"value": float(value), "low": max(float(value - margin), least), "high": min(float(value + margin), most)}
+    # of a value that cannot be, as a count below 0, the interval is shown as it is
+    ends = {
+        "value": float(value),
+        "low": max(float(value - margin), min(least, float(value))),
+        "high": min(float(value + margin), max(most, float(value))),
+    }
     return {name: end if math.isfinite(end) else None for name, end in ends.items()}
 
 

@@ -47,10 +47,21 @@ def svg(specification: dict[str, Any]) -> str:
     """A Vega-Lite specification as SVG (needs vl-convert)."""
     import vl_convert
 
-    drawn = clean(specification)
+    return str(vl_convert.vegalite_to_svg(_uncut(specification)))
+
+
+def png(specification: dict[str, Any], scale: float = 2.0) -> bytes:
+    """The same as PNG, so many times as large."""
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_png(_uncut(specification), scale=scale))
+
+
+def _uncut(specification: dict[str, Any]) -> dict[str, Any]:
+    drawn: dict[str, Any] = clean(specification)
     config = drawn.get("config", {})
     drawn["config"] = config | {name: {**config.get(name, {}), **limits} for name, limits in _UNCUT.items()}
-    return str(vl_convert.vegalite_to_svg(drawn))
+    return drawn
 
 
 def _cut(text: str, most: int) -> str:

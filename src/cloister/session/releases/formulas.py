@@ -127,6 +127,19 @@ class Linear(Formula):
         """What it is made of."""
         return tuple(name for name, _ in self.coefficients)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Nothing is below 0 that is made of counts, and of sums of what lies above or below a bound, by adding alone; nor is the
+        count of a column's values, the rows without those that miss one. Of other sums and differences nothing is known."""
+        taken = [(name, coefficient) for name, coefficient in self.coefficients if not coefficient > 0]
+        counted = all(name.startswith(_COUNTS) for name in self.raws)
+        present = len(self.coefficients) == 2 and ("rows", 1.0) in self.coefficients and taken[:1] == [(self._missing, -1.0)]
+        return (0.0, math.inf) if counted and (not taken or present) else super().bounds
+
+    @property
+    def _missing(self) -> str:
+        return next((name for name in self.raws if name.startswith("nulls:")), "")
+
     def terms(self, readings: Mapping[str, Reading]) -> Terms:
         """The noises in every cell."""
         found = tuple(term for name, coefficient in self.coefficients for term in scaled(readings[name].terms, coefficient))
@@ -252,6 +265,8 @@ class Ratio(Formula):
         return fieller(above, both, widths)
 
 
+_COUNTS = ("rows", "units", "values:", "nulls:", "above:", "below:")
+"""How raws begin that are never below 0."""
 _ROUNDING = 1e-13  # of floating point, which is felt where the noise is next to nothing
 _MANY = 24  # noises, from which on all shares are looked up at once
 _SHARES = np.linspace(0.0, 1.0, 33)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     import altair as alt
 
     from cloister.session.planning.bias import Bias
+    from cloister.session.releases.chart import Shape
 
 _MARK = "~"
+_ANYTHING = (-math.inf, math.inf)
+_NEAR = 1e-9
+"""Of a range: by how much the arithmetic of an interval may miss its end."""
 _MOST_PICTURED = 60
 
 
@@ -107,13 +111,14 @@ class Release:
         return Frame({out: self._margin(source, each) for out, source in self._names().items()})
 
     def drowned(self, confidence: float = 0.95) -> Frame:
-        """For each cell whether the noise may exceed the value: whether its margin is at least as large as the value itself. Key
-        columns are as they are.
+        """For each cell whether the value is not to be read as it stands: its margin is at least as large as the value itself;
+        or it is none that can be, such as a count below zero; or its interval holds every value that can be, as that of a mean
+        does where the group may be empty. Key columns are as they are.
         """
         values, margins, measured = self.table, self.margin(confidence), set(self.statistics())
         return Frame(
             {
-                name: Series("boolean", _drowned(series, margins[name])) if name in measured else series
+                name: Series("boolean", _drowned(series, margins[name], self.bounds(name))) if name in measured else series
                 for name, series in values.columns.items()
             }
         )
@@ -210,16 +215,18 @@ class Release:
 
         return from_json(text)
 
-    def plot(self, confidence: float = 0.95) -> alt.LayerChart | alt.VConcatChart:
-        """A chart of each statistic (the first four that are numbers or dates) by the first key, with its error bars. A notebook
-        and a saved page draw it with no network."""
+    def plot(self, confidence: float = 0.95, *, shape: Shape | None = None) -> alt.LayerChart | alt.VConcatChart:
+        """A chart of each statistic (the first four that are numbers or dates) by the first key: dots with error bars, hollow
+        where the value is not to be read as it stands (`drowned`), joined by lines where the key has an order; of two keys of
+        many values a heat map. `shape` names one of "dots", "lines" and "heat". A notebook and a saved page draw it with no
+        network."""
         from cloister.notebook import offline
         from cloister.session.releases.chart import chart_of
 
-        return offline(chart_of(self, confidence))
+        return offline(chart_of(self, confidence, shape))
 
     def bounds(self, name: str) -> tuple[float, float]:
-        """Between which a statistic must lie by declaration: the bounds of its column for a mean, none for counts and sums."""
+        """Between which a statistic must lie: the bounds of its column for a mean, 0 and more for a count, any for a sum."""
         formula = self._formula(self._names().get(name, name))
         return (-math.inf, math.inf) if formula is None else formula.bounds
 
@@ -234,7 +241,9 @@ class Release:
         """The table as aligned text, each measured cell with its margin."""
         shown = self.take(range(min(rows, self.num_rows)))
         values, margins, measured = shown.table, shown.margin(confidence), set(self.statistics())
-        columns = [_cells(values.columns[name], margins[name] if name in measured else None) for name in values.column_names]
+        columns = [
+            shown._cells_of(name, series, margins[name] if name in measured else None) for name, series in values.columns.items()
+        ]
         lines = [list(row) for row in zip(*columns, strict=True)]
         rest = self.num_rows - len(lines)
         return text_table(values.column_names, lines) + (f"\n… and {rest:,} more rows" if rest > 0 else "")
@@ -255,12 +264,17 @@ class Release:
         shown = self.take(range(min(40, self.num_rows)))
         values, margins, measured = shown.table, shown.margin(), set(self.statistics())
         head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in values.column_names)
-        columns = [_cells(values.columns[name], margins[name] if name in measured else None) for name in values.column_names]
+        columns = [
+            shown._cells_of(name, series, margins[name] if name in measured else None) for name, series in values.columns.items()
+        ]
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in zip(*columns, strict=True)
         )
         table = f"<table><caption>{escape(self._footer())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return table + (self._picture() if self.groups and 1 < self.num_rows <= _MOST_PICTURED else "")
+
+    def _cells_of(self, name: str, series: Series, margins: Values | None) -> list[str]:
+        return _cells(series, margins, self.bounds(name) if margins is not None else _ANYTHING)
 
     def _picture(self) -> str:
         """The chart of a grouped answer as an image, where the library that draws it without a browser is installed."""
@@ -313,22 +327,39 @@ def widest_margin(release: Release, confidence: float) -> float:
     return max((float(np.max(np.nan_to_num(margins[name]), initial=0.0)) for name in release.statistics()), default=0.0)
 
 
-def _drowned(series: Series, margins: Values) -> npt.NDArray[np.bool_]:
+def _drowned(series: Series, margins: Values, bounds: tuple[float, float]) -> npt.NDArray[np.bool_]:
     if series.values.dtype == object:
         return np.array([value is None for value in series.values], dtype=bool)
-    told = np.asarray(margins, dtype=np.float64)
+    told, values = np.asarray(margins, dtype=np.float64), series.values.astype(np.float64)
+    least, most = bounds if series.kind in ("integer", "real") else _ANYTHING
     with np.errstate(invalid="ignore"):
-        found: npt.NDArray[np.bool_] = ~(np.abs(series.values.astype(np.float64)) > told) & (told > 0)
+        noisy = ~(np.abs(values) > told) & (told > 0)
+        outside = (values < least) | (values > most)
+        found: npt.NDArray[np.bool_] = noisy | outside | holds_all(values, told, (least, most))
     return found
 
 
-def _cells(series: Series, margins: Values | None) -> list[str]:
+def holds_all(values: Values, margins: Values, bounds: tuple[float, float]) -> npt.NDArray[np.bool_]:
+    """For each value whether its interval holds all that lies between the bounds, so that it says nothing.
+
+    >>> holds_all(np.array([50.0, 50.0]), np.array([40.0, 30.0]), (17, 90)).tolist()
+    [True, False]
+    """
+    least, most = bounds
+    if not (math.isfinite(least) and math.isfinite(most) and least < most):
+        return np.zeros(len(values), dtype=bool)
+    near = _NEAR * (most - least)
+    found: npt.NDArray[np.bool_] = (values - margins <= least + near) & (values + margins >= most - near)
+    return found
+
+
+def _cells(series: Series, margins: Values | None, bounds: tuple[float, float]) -> list[str]:
     """A column as text; measured ones with their margins, to as many places as the narrowest of these deserves, and a mark where
     the noise may be larger than the value."""
     values = series.tolist()
     if margins is None:
         return ["NULL" if value is None else str(value) for value in values]
-    marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins)]
+    marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins, bounds)]
     if series.kind == "date":
         values = [
             value if value is None else _beside(str(value), f"{margin:,.0f} days")

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.policy.methods import check_methods
-from cloister.hub.policy.strict import load
+from cloister.hub.policy.strict import load, mapping
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.web.languages import N_, NC_
 from cloister.session.questions.spend import spend_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,29 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "rules": {"actions": ["dataset.see", "dataset.describe"]},
     },
     "explain": {"role": "planner", "rules": {"actions": ["question.explain"]}},
+    "ask": {"role": "analyst", "rules": {"actions": ["question.ask", "release.download"]}},
+    "ask-and-train": {"role": "analyst", "rules": {"actions": ["question.ask", "learn.run", "release.download"]}},
+    "answers": {"role": "reader of answers", "rules": {"actions": ["dataset.see", "release.see", "release.download"]}},
     "research": {"role": "researcher", "rules": {"actions": ["question.ask", "release.download"], "purposes": ["research"]}},
 }
-"""What is granted most often: an owner adds who, and until when."""
+"""What is granted most often: an owner adds who, for what, and until when."""
+BUNDLES = (
+    ("ask", N_("Run queries"), N_("They run queries and download the answers.")),
+    ("ask-and-train", N_("Run queries and train models"), N_("They run queries, train models, and download both.")),
+    ("answers", N_("See shared answers"), N_("They see and download what others share with them. They cannot run a query.")),
+    ("explain", N_("Plan queries"), N_("They see what a query would cost and its margin of error. They get no answer.")),
+)
+"""The presets among which a form lets choose, each with what it says and what it gives."""
+_BUNDLES_OF_RELEASED = (
+    ("ask", N_("Run queries and read the table"), N_("They run queries, and see and download every row of this released table.")),
+    ("answers", N_("Read the table"), N_("They see and download every row of this released table. They cannot run a query.")),
+)
+"""The same where the data set is itself what was released: to see and to download it is to have it whole."""
+PURPOSES = (
+    *(NC_("purpose", "research"), NC_("purpose", "teaching"), NC_("purpose", "care"), NC_("purpose", "official statistics")),
+    *(NC_("purpose", "quality assurance"), NC_("purpose", "planning"), NC_("purpose", "method development")),
+)
+"""Purposes that most owners know. They are stored in English, as they are compared; owners add their own."""
 
 
 def grantable(kind: str) -> list[tuple[str, str]]:
@@ -49,6 +69,13 @@ def grantable(kind: str) -> list[tuple[str, str]]:
     offered = {name: action.title for name, action in actions().items() if action.grantable}
     here = (name for name in offered if any(name == area or name.startswith(f"{area}.") for area in areas))
     return [(name, offered[name]) for name in here if name not in _NOT_HERE]
+
+
+def bundles_for(row: DataSet) -> tuple[tuple[str, str, str], ...]:
+    """The bundles that mean something on a data set: without a budget there is nothing to plan, and no model to train."""
+    if row.released:
+        return _BUNDLES_OF_RELEASED
+    return tuple(each for each in BUNDLES if row.population is not None or each[0] not in ("ask-and-train", "explain"))
 
 
 def listed(text: str) -> list[str]:
@@ -70,13 +97,36 @@ def share_of(text: str, budget: Guarantee) -> dict[str, str]:
     return guarantee_text(spend_of(text, budget).whole())
 
 
-def last_day(until: str) -> str:
-    """The day that an end names in a form: the one that ends with it.
+def purpose_named(name: str, _: Callable[[str], str] = str) -> str:
+    """A purpose in the reader's words, beside the stored name where that is another.
 
-    >>> last_day("2027-01-01T00:00:00Z"), last_day("")
-    ('2026-12-31', '')
+    >>> purpose_named("care"), purpose_named("bicycle lanes")
+    ('care', 'bicycle lanes')
     """
-    return (datetime.fromisoformat(until) - timedelta(seconds=1)).date().isoformat() if until else ""
+    known = _(NC_("purpose", name)) if name in PURPOSES else name
+    return name if known == name else f"{known} ({name})"
+
+
+def chosen_purposes(typed: Mapping[str, Any]) -> list[str]:
+    """The purposes that a form holds: those that were ticked, as they are, and others that were written between commas.
+
+    >>> chosen_purposes({"purposes": ["research"], "other_purposes": "care, planning"})
+    ['research', 'care', 'planning']
+    >>> chosen_purposes({"purposes": ["heart, lung"]})
+    ['heart, lung']
+    """
+    return list(dict.fromkeys([*(typed.get("purposes") or ()), *listed(str(typed.get("other_purposes") or ""))]))
+
+
+def with_purposes(typed: Mapping[str, Any], which: Object | None, own: bool = True) -> dict[str, Any]:
+    """The fields of a form with the purposes that it offers: the common ones, what its owner already named for the data set
+    (shown to its owner alone), and what was chosen."""
+    chosen, known = chosen_purposes(typed), set[str]()
+    if which is not None and own:
+        known = {name for grant in which.grants for name in grant.rules.purposes or ()}
+        known |= {name for policy in which.policies for name in policy.purposes or ()}
+    offered = [*PURPOSES, *sorted((known | set(chosen)) - set(PURPOSES))]
+    return {**typed, "purposes": chosen, "other_purposes": "", "purposes_offered": offered}
 
 
 def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
@@ -85,23 +135,23 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
     if written:
         return dict(load(written))
     preset = PRESETS.get(form.text("preset"), {})
-    lists = {"people": "people", "institutions": "institutions", "projects": "projects", "training": "training"}
-    members: dict[str, Any] = {key: names for key, field in lists.items() if (names := listed(form.text(field)))}
+    lists = ("people", "institutions", "projects", "training")
+    members: dict[str, Any] = {key: names for key in lists if (names := _named(form, key))}
     if form.flag("anybody"):
         members["anybody"] = True
     rules: dict[str, Any] = {
         "actions": form.all("actions"),
-        "purposes": listed(form.text("purposes")),
+        "purposes": chosen_purposes({"purposes": form.all("purposes")}) + _named(form, "other_purposes"),
         "not_before": form.text("not_before"),
         "until": form.text("until"),
         "columns": form.all("columns"),
         "methods": form.all("methods"),
         "rows": form.text("rows"),
         "risk": form.text("risk", most=100),
-        "networks": listed(form.text("networks")),
+        "networks": _named(form, "networks"),
         "hours": _hours(form),
-        "algorithms": listed(form.text("algorithms")),
-        "only_with": listed(form.text("only_with")),
+        "algorithms": _named(form, "algorithms"),
+        "only_with": _named(form, "only_with"),
     }
     share = form.text("share", most=100)
     if share:
@@ -116,6 +166,15 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
         "members": {**preset.get("members", {}), **members},
         "rules": {**preset.get("rules", {}), **given},
     }
+
+
+def rules_in(draft: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rules of a draft, where these alone are asked for.
+
+    >>> rules_in({"rules": {"actions": ["question.ask"]}}), rules_in({})
+    ({'actions': ['question.ask']}, {})
+    """
+    return mapping(draft.get("rules", {}), "rules")
 
 
 def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:
@@ -176,6 +235,15 @@ def _check_risk(risk: Fraction, row: DataSet) -> None:
         raise _wrong("risk", "this data set spends no budget", "leave it empty")
     if not 0 < risk < 1:
         raise _wrong("risk", "0 would allow nothing, and 1 would not limit anything", "0.25")
+
+
+def _named(form: Form, place: str) -> list[str]:
+    """The names in a field. One in which only commas stand would be no condition at all, which nobody wrote."""
+    written = form.text(place)
+    names = listed(written)
+    if written and not names:
+        raise _wrong(place, "no name is between the commas", "a name, or leave it empty")
+    return names
 
 
 def _hours(form: Form) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
+from cloister.hub.services.access.days import days_in
 from cloister.hub.services.access.drafts import check_grant, condition_columns
 from cloister.hub.services.access.names import resolved
 from cloister.hub.services.trail import write
@@ -62,7 +63,10 @@ def grant_in(
     request: str = "",
 ) -> GrantFacts:
     """Keep a grant in the transaction of `db`, once its text, the object and the institution's rules allow it."""
-    found = _to_present(db, parse_grant(resolved(hub, db, caller, draft), id=new_id(), granted_by=caller.id))
+    draft = resolved(hub, db, caller, draft)
+    if isinstance(draft.get("rules"), Mapping):
+        draft = {**draft, "rules": days_in(draft["rules"], hub.settings.zone)}
+    found = _to_present(db, parse_grant(draft, id=new_id(), granted_by=caller.id))
     check_grant(hub, found, which, row)
     if row is not None and found.rules.rows:
         check_condition(hub, db, found, which, row)

@@ -14,7 +14,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions, write_policy
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
-from cloister.hub.services.access.drafts import last_day
+from cloister.hub.services.access.days import last_day
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Name, done
 from cloister.hub.services.access.rules import DATA_ACTIONS

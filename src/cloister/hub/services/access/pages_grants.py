@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
+from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.policy.texts_write import DAYS
 from cloister.hub.problems import Missing
-from cloister.hub.services.access.drafts import PRESETS, draft_of, grantable
+from cloister.hub.services.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.services.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.services.access.names import person_called
 from cloister.hub.services.access.parts import SEEN, Id, Name, done
@@ -58,6 +59,7 @@ def routes(router: APIRouter) -> None:
     def make(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Grant."""
         _ = request_gettext(request)
+        by_address = "@" in form.text("people")
 
         def act() -> None:
             with hub.database.begin() as db:
@@ -65,6 +67,8 @@ def routes(router: APIRouter) -> None:
                 grant_in(db, hub, caller, which, draft_of(form, budget_of(hub, row)), row=row)
 
         said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
+        if by_address:
+            said += " " + _("A grant to an address without an account applies once someone has an account with that address.")
         return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
 
     @router.post("/datasets/{name}/access/{grant}/revoke", dependencies=[needs("dataset.revoke")])
@@ -117,7 +121,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
     _ = request_gettext(request)
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
-        grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _)
+        grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _, accounts=_sees_people(caller))
         asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
         return {
             "row": row,
@@ -126,7 +130,19 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
             "unreadable": unreadable_views(db, _on(facts_of(hub, db), row), _),
             "requests": request_views(hub, db, asked, _),
             "conflicts": conflict_views(db, facts_of(hub, db), [which], hub.now(), _),
+            "bundles": [(key, _(title), _(gives)) for key, title, gives in bundles_for(row)],
+            "typed": Typed(with_purposes({}, which)),
+            "zone": hub.settings.zone,
         }
+
+
+def _sees_people(caller: Caller) -> bool:
+    """Whether somebody may know who has an account here."""
+    try:
+        check_action(caller, "people.see")
+    except CloisterError:
+        return False
+    return True
 
 
 def _on(facts: Facts, row: DataSet) -> Facts:
@@ -136,7 +152,11 @@ def _on(facts: Facts, row: DataSet) -> Facts:
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
-        return _choices(db, hub, row) | {"typed": _typed(typed), "problem": None, "columns": sorted(which.columns)}
+        return _choices(db, hub, row) | {
+            "typed": Typed(with_purposes(_typed(typed), which)),
+            "problem": None,
+            "columns": sorted(which.columns),
+        }
 
 
 def _choices(db: Session, hub: Hub, row: DataSet) -> dict[str, Any]:
@@ -146,6 +166,7 @@ def _choices(db: Session, hub: Hub, row: DataSet) -> dict[str, Any]:
         "methods": titled(),
         "days": DAYS,
         "budget": budget_of(hub, row),
+        "zone": hub.settings.zone,
     }
 
 
@@ -153,5 +174,5 @@ def _typed(given: dict[str, Any]) -> Typed:
     """The fields of the form: those of a preset, under what was typed."""
     rules = PRESETS.get(str(given.get("preset", "")), {}).get("rules", {})
     role = PRESETS.get(str(given.get("preset", "")), {}).get("role", "")
-    first = {"role": role, "actions": list(rules.get("actions", [])), "purposes": ", ".join(rules.get("purposes", []))}
+    first = {"role": role, "actions": list(rules.get("actions", [])), "purposes": list(rules.get("purposes", []))}
     return Typed({**first, **given})

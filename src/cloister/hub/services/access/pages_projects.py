@@ -13,7 +13,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import invitations, projects
-from cloister.hub.services.access.drafts import draft_of, grantable
+from cloister.hub.services.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.services.access.granting import own_data_set
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.pages_grants import budget_of
@@ -117,7 +117,7 @@ def routes(router: APIRouter) -> None:
         def act(db: Session) -> object:
             row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
             draft = draft_of(form, budget_of(hub, row))
-            return projects.approve(db, hub, caller, name, data_set, draft["rules"])
+            return projects.approve(db, hub, caller, name, data_set, rules_in(draft))
 
         return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
 
@@ -183,6 +183,9 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
             "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
             "methods": titled(),
-            "typed": Typed({"actions": ["question.ask", "release.download"], "purposes": "", "until": "", "share": "", **typed}),
+            "typed": Typed(
+                with_purposes({"actions": ["question.ask", "release.download"], "until": "", "share": "", **typed}, None)
+            ),
+            "zone": hub.settings.zone,
             "problem": None,
         }

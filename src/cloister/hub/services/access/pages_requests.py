@@ -12,7 +12,8 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import projects, requests
-from cloister.hub.services.access.drafts import draft_of, grantable, last_day
+from cloister.hub.services.access.days import last_day
+from cloister.hub.services.access.drafts import draft_of, grantable, rules_in, with_purposes
 from cloister.hub.services.access.granting import seen_data_set
 from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in
@@ -28,6 +29,7 @@ from cloister.hub.work.facts import facts_of
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import AccessRequest
 
 _ASK, _SEE, _DECIDE = ([needs(each)] for each in ("access.ask", "access.see", "access.decide"))
 _Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
@@ -35,6 +37,7 @@ _WANTED = ("dataset.see", "dataset.describe")
 """What asking needs no request for."""
 _ELSEWHERE = ("algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""
+_LIMITS = ("not_before", "hours", "networks", "algorithms", "only_with", "risk")
 
 
 def routes(router: APIRouter) -> None:
@@ -75,7 +78,7 @@ def routes(router: APIRouter) -> None:
                     caller,
                     data_set=name,
                     purpose=form.text("purpose"),
-                    wanted=draft_of(form, budget_of(hub, row))["rules"],
+                    wanted=rules_in(draft_of(form, budget_of(hub, row))),
                     project=form.text("project", most=32),
                     message=form.text("message"),
                 ).id
@@ -116,8 +119,10 @@ def routes(router: APIRouter) -> None:
 
         def act() -> None:
             with hub.database.begin() as db:
-                _row, data_set = requests.request_for(hub, db, caller, number)
+                row, data_set = requests.request_for(hub, db, caller, number)
                 draft = draft_of(form, budget_of(hub, data_set))
+                if not form.text("json", most=65_536):
+                    draft["rules"] = _not_in_the_form(row) | draft["rules"]
                 requests.grant_request(db, hub, caller, number, draft, form.text("message"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
@@ -154,9 +159,9 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "actions": rules.get("actions", []),
             "columns": rules.get("columns", []),
             "methods": rules.get("methods", []),
-            "purposes": ", ".join(rules.get("purposes", [])),
+            "purposes": list(rules.get("purposes", [])),
             "share": _first_of(rules.get("share")),
-            "until": last_day(rules.get("until", "")),
+            "until": last_day(rules.get("until", ""), hub.settings.zone),
             "rows": "",
         }
         return {
@@ -169,9 +174,18 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "actions": [each for each in grantable("data-set") if each[0] not in _ELSEWHERE],
             "columns": sorted(data_set.declaration.get("columns", {})),
             "methods": titled(),
-            "typed": Typed({**first, **typed}),
+            "limits": bool(_not_in_the_form(row)),
+            "typed": Typed(
+                with_purposes({**first, **typed}, facts_of(hub, db).data_sets.get(data_set.id), data_set.owner == caller.id)
+            ),
+            "zone": hub.settings.zone,
             "problem": None,
         }
+
+
+def _not_in_the_form(row: AccessRequest) -> dict[str, Any]:
+    """What was asked for that the form of a grant has no field for. The owner reads it on the page, so it holds."""
+    return {name: row.wanted[name] for name in _LIMITS if name in row.wanted}
 
 
 def _first_of(share: dict[str, str] | None) -> str:
@@ -188,6 +202,7 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
             "columns": sorted(which.columns),
             "methods": titled(),
             "projects": [(number, open_[number].name) for number in sorted(caller.projects) if number in open_],
-            "typed": Typed({"actions": ["question.ask"], **typed}),
+            "typed": Typed(with_purposes({"actions": ["question.ask"], **typed}, None)),
+            "zone": hub.settings.zone,
             "problem": None,
         }

@@ -17,6 +17,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
+from cloister.hub.services.access.days import days_in
 from cloister.hub.services.access.drafts import check_grant
 from cloister.hub.services.access.granting import grant_in, own_data_set, seen_data_set
 from cloister.hub.services.access.messages import say, spoken
@@ -50,7 +51,7 @@ def ask_access(
     if project and project not in caller.projects & facts_of(hub, db).projects.keys():
         raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
     told = spoken(purpose, "the purpose", 1000)
-    found = _wanted(which, caller.id, project, wanted)
+    found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
     check_grant(hub, found, which, row)
     mine_open = select(AccessRequest.data_set).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
     waiting = list(db.scalars(mine_open))
@@ -153,7 +154,7 @@ def _decided(db: Session, hub: Hub, caller: Caller, row: AccessRequest, state: s
     _told(db, hub, caller, "access.decide", row, {"decision": state})
 
 
-def _wanted(which: Object, person: str, project: str, wanted: Mapping[str, Any]) -> GrantFacts:
+def _wanted(person: str, project: str, wanted: Mapping[str, Any]) -> GrantFacts:
     members: Mapping[str, Iterable[str]] = {"projects": [project]} if project else {"people": [person]}
     found = parse_grant({"role": "asked for", "members": members, "rules": dict(wanted)}, id="asked")
     if found.rules.rows:

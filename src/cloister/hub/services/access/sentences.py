@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.policy.methods import offered
+from cloister.hub.services.access.days import day_begun
+from cloister.hub.services.access.drafts import purpose_named
 from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
@@ -64,16 +66,35 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Grant
     rules = grant.rules
     lines = [GrantSentence(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
     if rules.purposes is not None:
-        lines.append(GrantSentence(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
+        lines.append(
+            GrantSentence(name=_("For"), text=_either((purpose_named(each, _) for each in rules.purposes), _) or _("no purpose"))
+        )
     if rules.not_before is not None:
-        lines.append(GrantSentence(name=_("From"), text="", moment=rules.not_before))
+        lines.append(_begins(rules.not_before, names, _))
     if rules.until is not None:
-        lines.append(GrantSentence(name=_("Until"), text="", moment=rules.until))
+        lines.append(_ends(rules.until, names, _))
     if rules.hours is not None:
         lines.append(GrantSentence(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
         lines.append(GrantSentence(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
     return lines + _reach(rules, names, _)
+
+
+def _begins(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
+    """From when a grant holds: a day where it begins with one, on the hub's clock."""
+    day = day_begun(moment, names.zone)
+    if day is None:
+        return GrantSentence(name=_("From"), text="", moment=moment)
+    return GrantSentence(name=_("From"), text=_("the beginning of {day} ({zone})").format(day=day, zone=names.zone))
+
+
+def _ends(moment: datetime, names: Names, _: Gettext) -> GrantSentence:
+    """Until when: a day where it ends with one."""
+    day = day_begun(moment, names.zone)
+    if day is None or day == date.min:
+        return GrantSentence(name=_("Until"), text="", moment=moment)
+    last = day - timedelta(days=1)
+    return GrantSentence(name=_("Until"), text=_("the end of {day} ({zone})").format(day=last, zone=names.zone))
 
 
 def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[GrantSentence]:
@@ -113,7 +134,7 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
     if rule.delta is not None:
         yield _("δ is at most {number}").format(number=text_of(rule.delta))
     if rule.purposes is not None:
-        yield _("the purpose is {names}").format(names=_either(rule.purposes, _) or "–")
+        yield _("the purpose is {names}").format(names=_either((purpose_named(each, _) for each in rule.purposes), _) or "–")
     if rule.training:
         yield _("a valid certificate: {names}").format(names=", ".join(sorted(rule.training)))
     if rule.second_factor:

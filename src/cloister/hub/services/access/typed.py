@@ -6,7 +6,7 @@ from typing import Any
 
 from cloister.hub.web.forms import Form
 
-_LISTS = ("actions", "columns", "days", "methods", "prohibitions")
+_LISTS = ("actions", "columns", "days", "methods", "prohibitions", "purposes")
 
 
 class Typed(dict[str, Any]):

@@ -64,6 +64,8 @@ class GrantView:
     facts: GrantFacts
     text: dict[str, object]
     """Its JSON form."""
+    no_account: tuple[str, ...] = ()
+    """Addresses that it names and nobody has here, while it holds; looked up only for someone who may see who uses the hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +118,11 @@ class UnreadableView:
     why: str
 
 
-def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) -> list[GrantView]:
-    """Grants with their sentences, in the order given."""
+def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, *, accounts: bool = False) -> list[GrantView]:
+    """Grants with their sentences, in the order given; with `accounts`, which of their addresses nobody has."""
     found = [(row, *grant_in_row(row)) for row in rows]
+    named = {each for _row, facts, _unread in found for each in facts.members.people or () if "@" in each} if accounts else set()
+    nobody = named - set(db.scalars(select(Person.email).where(Person.email.in_(named)))) if named else frozenset[str]()
     names = replace(names_in(db, (facts for _row, facts, _unread in found)), zone=hub.settings.zone)
     return [
         GrantView(
@@ -126,13 +130,15 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) 
             role=row.role,
             who=members_text(facts.members, names, _) if unread is None else _("no one"),
             lines=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
-            state=_state(hub, facts) if unread is None or facts.revoked else "unreadable",
+            state=state,
             by=names.person(row.granted_by),
             created=row.created,
             facts=facts,
             text=write_grant(facts),
+            no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found
+        for state in (_state(hub, facts) if unread is None or facts.revoked else "unreadable",)
     ]
 
 

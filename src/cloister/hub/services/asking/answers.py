@@ -8,6 +8,7 @@ A file of one has each value with its margin, and where it came from:
   "cloister".
 - *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
   it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
+- *svg*, *png*: the chart, whole.
 - *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
 
 What was asked, in words: the title of an answer that nobody has named.
@@ -36,7 +37,7 @@ from cloister.hub.guidance import guidance_of
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.releases.pages import is_open
-from cloister.hub.services.asking.charts import alt_text, has_chart
+from cloister.hub.services.asking.charts import alt_text, chart_file, chart_pages, has_chart, has_hollow
 from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.spreadsheets import csv_pieces
@@ -84,7 +85,7 @@ def unpacked(row: StoredRelease) -> Release:
 
 
 def with_margins(release: Release, confidence: float) -> Frame:
-    """The table of a release, each measured column followed by its margin.
+    """The table of a release, each measured column followed by its margin; an unknown one is not a number.
 
     >>> from cloister.session.examples import small_release
     >>> with_margins(small_release(), 0.95).column_names
@@ -154,12 +155,13 @@ def _workbook(view: View, release: Release) -> bytes:
         (_("Policy"), json_of(told_policy(row.policy), indent=2)),
     ]
     widths = {place: min(max(len(name) + 2, _NARROWEST), _WIDEST) for place, name in enumerate(table.column_names)}
-    answer = Sheet(name=_("Answer"), head=table.column_names, rows=table, widths=widths)
+    rows = (["NULL" if value is None else value for value in line] for line in table)
+    answer = Sheet(name=_("Answer"), head=table.column_names, rows=rows, widths=widths)
     return workbook([answer, Sheet(name=_("Provenance"), rows=[each for each in facts if each[1]], widths={0: 28, 1: 100})])
 
 
 def _csv(table: Frame) -> bytes:
-    rows = ([None if value != value else value for value in line] for line in table)
+    rows = (["NULL" if value is None else None if value != value else value for value in line] for line in table)
     return b"".join(csv_pieces(table.column_names, rows, "\r\n"))
 
 
@@ -204,7 +206,11 @@ _TYPES: dict[Form, str] = {
     "readable": "application/json",
     "json": "application/json",
 }
-FILES: dict[str, FileKind] = {form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()}
+FILES: dict[str, FileKind] = {
+    **{form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()},
+    "svg": FileKind(media_type="image/svg+xml", make=partial(chart_file, form="svg")),
+    "png": FileKind(media_type="image/png", make=partial(chart_file, form="png")),
+}
 
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
@@ -224,6 +230,8 @@ def _shown(view: View) -> dict[str, Any]:
         "confidences": [(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
         "joint": view.joint,
         "chart": has_chart(release),
+        "chart_pages": chart_pages(release),
+        "hollow": has_chart(release) and has_hollow(release, view.confidence),
         "alt": alt_text(release, view.confidence, _) if has_chart(release) else "",
         "guidance": guidance_of(release.cost),
         "may_ask": is_open(view.caller, "question.explain"),

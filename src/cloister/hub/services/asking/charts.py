@@ -9,18 +9,21 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from cloister.errors import InvalidParameter
 from cloister.hub.cache import cached
+from cloister.hub.problems import Missing
+from cloister.hub.releases.kinds import File, View
 from cloister.hub.web.languages import N_, language_of
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.hub.web.retelling import Shapes
 from cloister.printable import escape
 from cloister.session import Release
-from cloister.session.releases.chart import drawable
-from cloister.session.releases.drawing import svg
+from cloister.session.releases.chart import Shape, chart_of, drawable, shape_of
+from cloister.session.releases.drawing import png, svg
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -28,14 +31,34 @@ if TYPE_CHECKING:
     from cloister.hub.web.languages import Language
 
 
-MOST_ROWS, MOST_PANELS = 60, 4
+MOST_PANELS = 4
+ON_A_PAGE: Mapping[Shape, int] = {"dots": 60, "lines": 500, "heat": 3600}
+"""Rows on one page of a chart."""
+_MOST_ROWS = 600
+"""Rows of a chart that leaves as a file: pages of it, one below the other."""
 _PART, _KEPT = "charts", 200
 _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
 
 
 def has_chart(release: Release) -> bool:
     """Whether a picture says more than the table does."""
-    return 1 < release.num_rows <= MOST_ROWS and bool(drawable(release))
+    return release.num_rows > 1 and bool(drawable(release))
+
+
+def chart_pages(release: Release) -> int:
+    """On how many pages a chart shows all rows.
+
+    >>> from cloister.session.examples import small_release
+    >>> chart_pages(small_release())
+    1
+    """
+    return max(1, -(-release.num_rows // ON_A_PAGE[shape_of(release)]))
+
+
+def has_hollow(release: Release, confidence: float) -> bool:
+    """Whether a mark of the chart says that its value is not to be read as it stands."""
+    flags = release.drowned(confidence).columns
+    return any(bool(flags[name].values.any()) for name in drawable(release)[:MOST_PANELS])
 
 
 def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] = str) -> str:
@@ -45,20 +68,59 @@ def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] 
     >>> alt_text(small_release(), 0.95)
     'count by sex, with error bars at 95 %: the table has the same numbers'
     """
+    heat = shape_of(release) == "heat"
     keys = [name for name in release.column_names if name not in release.statistics()]
     drawn = ", ".join(drawable(release)[:MOST_PANELS])
-    shown = gettext("{measured} by {key}").format(measured=drawn, key=keys[0]) if keys else drawn
+    by = gettext("{first} and {second}").format(first=keys[0], second=keys[1]) if heat else keys[0] if keys else ""
+    shown = gettext("{measured} by {key}").format(measured=drawn, key=by) if keys else drawn
     told = gettext("{shown}, with error bars at {share} %: the table has the same numbers")
+    if heat:
+        told = gettext("{shown} as a heat map, crossed out where it is mostly noise: the table has the same numbers")
     return told.format(shown=shown, share=f"{100 * confidence:g}")
 
 
-def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float) -> bytes:
-    """The picture; a release never changes, so it is drawn once in a process."""
-    key = (hashlib.sha256(row.body).hexdigest(), confidence)
-    return cached(hub, _PART, key, lambda: themed(_drawn(release, confidence)).encode(), most=_KEPT)
+def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float, page: int = 1) -> bytes:
+    """A page of the picture; a release never changes, so it is drawn once in a process."""
+    shape, pages = shape_of(release), chart_pages(release)
+    size = ON_A_PAGE[shape]
+    if not 1 <= page <= pages:
+        raise Missing("There is no such page of the chart", why=f"it has {pages}", instead=f"/releases/{row.id}/chart.svg")
+    part = release.take(range((page - 1) * size, min(page * size, release.num_rows)))
+    key = (hashlib.sha256(row.body).hexdigest(), confidence, page)
+    return cached(hub, _PART, key, lambda: themed(_drawn(part, confidence, shape, release)).encode(), most=_KEPT)
 
 
-def _drawn(release: Release, confidence: float) -> str:
+def chart_file(view: View, form: Literal["svg", "png"]) -> File:
+    """The whole picture as a file, on white: the pages of it one below the other."""
+    release = Release.from_json(view.row.body.decode())
+    if not has_chart(release) or release.num_rows > max(_MOST_ROWS, ON_A_PAGE[shape_of(release)]):
+        raise InvalidParameter(
+            "The file was not made",
+            why=f"a chart shows numbers and dates, of 2 to {_MOST_ROWS} rows",
+            instead="the form csv, which has every row",
+        )
+    shape = shape_of(release)
+    size = ON_A_PAGE[shape]
+    parts = [
+        chart_of(release.take(range(first, min(first + size, release.num_rows))), view.confidence, shape, whole=release).to_dict()
+        for first in range(0, release.num_rows, size)
+    ]
+    schema = {"$schema": parts[0]["$schema"]}
+    whole = parts[0] if len(parts) == 1 else {**schema, "vconcat": [_without(each, "$schema", "config") for each in parts]}
+    drawn = {**whole, "config": {**_config(), "background": "#ffffff"}}
+    body = png(drawn) if form == "png" else retold(svg(drawn), view.language).encode()
+    return File(name=f"release-{view.row.id}.{form}", body=body)
+
+
+def _without(part: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name not in names}
+
+
+def _drawn(part: Release, confidence: float, shape: Shape, whole: Release) -> str:
+    return svg({**chart_of(part, confidence, shape, whole=whole).to_dict(), "config": _config()})
+
+
+def _config() -> dict[str, Any]:
     axis = {
         "labelColor": SOFT,
         "titleColor": INK,
@@ -69,19 +131,18 @@ def _drawn(release: Release, confidence: float) -> str:
         "labelFontSize": 12,
         "titleFontSize": 12,
     }
-    config: dict[str, Any] = {
+    return {
         "background": None,
         "view": {"stroke": None},
         "axis": axis,
-        "bar": {"color": MAIN},
-        "rule": {"color": INK},
+        "point": {"color": MAIN},
+        "line": {"color": MAIN},
+        "rule": {"color": SOFT},
         "range": {"category": [MAIN, *_GROUPS[1:]]},
         "title": {"color": INK, "subtitleColor": SOFT, "anchor": "start"},
         "legend": {"labelColor": SOFT, "titleColor": INK},
         "font": "sans-serif",
     }
-    chart = release.plot(confidence).to_dict()
-    return svg({**chart, "config": config})
 
 
 _CHART = (
@@ -89,6 +150,8 @@ _CHART = (
     N_("{cost}; error bars at {share}"),
     N_("{cost}; error bars at {share}; the first {shown} of {measured} statistics"),
     N_("{cost}; no group is left to show"),
+    N_("{cost}; crosses mark what is mostly noise, at {share}"),
+    N_("{cost}; crosses mark what is mostly noise, at {share}; the first {shown} of {measured} statistics"),
 )
 _PLAN = (
     N_("rows"),

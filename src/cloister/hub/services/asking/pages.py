@@ -62,6 +62,7 @@ _FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "pr
 _PAGE = 30
 _LATELY = timedelta(minutes=10)
 _START = {"spend": "0.1", "confidence": "0.95"}
+ChartPage = Annotated[int, Query(ge=1, le=10_000_000)]
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
 
@@ -331,7 +332,8 @@ def _page(
 ) -> Response:
     with hub.database.reading() as db:
         runnable = algorithms_to_ask_under(hub, db, caller)
-        opened, tables = offers(hub, db, caller, "question.explain", under=runnable), tables_of(hub, db, caller)
+        opened = offers(hub, db, caller, "question.explain", under=runnable, then="question.ask")
+        tables = tables_of(hub, db, caller)
         projects = open_projects(db, caller)
     known = sorted([*opened, *tables], key=lambda each: each.which.name != about)
     examples = [(each.which.name, example_of(each)) for each in known if each.plain and example_of(each)]
@@ -353,6 +355,8 @@ def _page(
         data_sets=known,
         examples=examples[:6],
         projects=projects,
+        purposes=sorted({name for each in opened for name in each.purposes}),
+        purpose_required=bool(opened) and not tables and all(each.names_purpose for each in opened),
         algorithms=own,
         plain=plain,
         hidden_algorithm=begins and bool(named) and chosen is None,
@@ -445,11 +449,13 @@ def _saved(router: APIRouter) -> None:
         return release_page(request, hub, caller, number, on_paper, confidence=confidence, joint=joint)
 
     @router.get("/releases/{number}/chart.svg", dependencies=[TICKED, needs("release.see")])
-    def chart(request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
-        """The first statistic by the first key, with bars of error."""
+    def chart(
+        request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, page: ChartPage = 1
+    ) -> Response:
+        """A page of the chart: statistics by the first key, with error bars."""
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number, kind=ANSWERS)
-        picture = chart_svg(hub, row, unpacked(row), round(confidence, 4)).decode()
+        picture = chart_svg(hub, row, unpacked(row), round(confidence, 4), page).decode()
         drawn = retold(picture, request_language(request)).encode()
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
         headers["Vary"] = "Cookie, Accept-Language"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.releases.frames import Series
+from cloister.session.releases.release import holds_all
 
 if TYPE_CHECKING:
     from cloister.hub.releases.kinds import TableAnswer
 
 MOST_ROWS = 500
+_DOUBTS = ("outside", "anything")
 _LAW = re.compile(r"(DiscreteLaplace|DiscreteGaussian) of scale ((?:[0-9][0-9.,e+-]*)?[0-9])")
 
 
@@ -28,6 +32,8 @@ class Cell:
     value: Any
     margin: float | None = None
     drowned: bool = False
+    doubt: str = ""
+    """Why a drowned one is: "outside" what is possible, "anything" is; empty: its noise."""
     low: float = math.nan
     high: float = math.nan
     known: str = ""
@@ -65,6 +71,8 @@ class Shown:
     more: int
     drowned: bool
     """Whether any cell is."""
+    doubts: Mapping[str, bool]
+    """Which reasons some drowned cell has."""
 
 
 def shown(release: Release, confidence: float, *, joint: bool = False, rows: int = MOST_ROWS) -> Shown:
@@ -89,14 +97,31 @@ def shown(release: Release, confidence: float, *, joint: bool = False, rows: int
         columns.append(_column(name, series, widths))
         flags = [bool(each) for each in drowned[name].tolist()]
         told = zip(series.tolist(), widths, flags, strict=True)
-        cells.append([Cell(value=value, margin=width, drowned=flag) for value, width, flag in told])
+        bounds = part.bounds(name)
+        cells.append(
+            [Cell(value=value, margin=width, drowned=flag, doubt=_doubt(value, width, bounds)) for value, width, flag in told]
+        )
     lines = tuple(zip(*cells, strict=True))
     return Shown(
+        doubts={each: any(cell.doubt == each for line in lines for cell in line) for each in _DOUBTS},
         columns=tuple(columns),
         rows=lines,
         more=release.num_rows - len(lines),
         drowned=any(cell.drowned for line in lines for cell in line),
     )
+
+
+def _doubt(value: Any, margin: float, bounds: tuple[float, float]) -> str:
+    """What makes a number doubtful besides its noise.
+
+    >>> _doubt(-15, 10, (0, math.inf)), _doubt(50.0, 40.0, (17, 90)), _doubt(50.0, 4.0, (17, 90))
+    ('outside', 'anything', '')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if value < bounds[0] or value > bounds[1]:
+        return "outside"
+    return "anything" if holds_all(np.array([float(value)]), np.array([margin]), bounds)[0] else ""
 
 
 KNOWN = {
@@ -134,7 +159,9 @@ def of_table(answer: TableAnswer, rows: int = MOST_ROWS) -> Shown:
         parts = zip(told[name], *ends, known, strict=True)
         cells.append([Cell(value=value, low=low, high=high, known=label) for value, low, high, label in parts])
     lines = tuple(zip(*cells, strict=True))
-    return Shown(columns=tuple(columns), rows=lines, more=len(table) - len(lines), drowned=False)
+    return Shown(
+        columns=tuple(columns), rows=lines, more=len(table) - len(lines), drowned=False, doubts=dict.fromkeys(_DOUBTS, False)
+    )
 
 
 def name_of(table: str, columns: tuple[Column, ...], _: Callable[[str], str]) -> str:

@@ -155,7 +155,12 @@ def last_day(policy: Policy) -> date | None:
     >>> last_day(parse_policy({"retention": "2030-12-31"}))
     datetime.date(2030, 12, 31)
     """
-    return None if policy.retention is None else (policy.retention - timedelta(microseconds=1)).date()
+    if policy.retention is None:
+        return None
+    try:
+        return (policy.retention - timedelta(microseconds=1)).date()
+    except OverflowError:  # the first moment of the calendar
+        return policy.retention.date()
 
 
 def uses_of(db: Db, row: DataSet, limit: int = 15) -> list[TrailLine]:

@@ -105,10 +105,8 @@ def _choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict
     opened = [each for each in opened if isinstance(each.table, PrivateTable)]
     chosen = next((each for each in opened if each.which.name == typed["table"]), opened[0] if opened else None)
     values = {**dict.fromkeys(_FIELDS, ""), "spend": "1", **typed}
-    if chosen is not None:
-        values["purpose"] = values["purpose"] or chosen.purpose
-        if "method" not in typed:
-            values |= {"method": "GaussianNB"} if chosen.plain else {"algorithm": chosen.algorithms[0].name}
+    if chosen is not None and "method" not in typed:
+        values |= {"method": "GaussianNB"} if chosen.plain else {"algorithm": chosen.algorithms[0].name}
     open_ = frozenset[str]() if chosen is None else chosen.methods
     methods = [
         (title, [(each.name, each.title) for each in offered().values() if each.task == task and each.name in open_])

@@ -37,6 +37,8 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[
         "columns": columns,
         "measure": "" if offer is None else measure_of(hub.ledger.budget(offer.which.population)),
         "methods": list(METHODS.items()),
+        "purposes": () if offer is None else offer.purposes,
+        "names_purpose": offer is not None and offer.names_purpose,
         "typed": {**first, **typed},
     }
 
