@@ -54,7 +54,7 @@ def work(a: Any, b: Any) -> Any:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short exponents, for tests that run the base transfers many times over."""
-    monkeypatch.setattr(transfer, "_EXPONENT", 16)
+    monkeypatch.setattr(transfer, "_EXPONENT", 48)
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -87,6 +87,34 @@ def test_garbled_and_clear_agree(a: list[int], b: list[int], divisor: int) -> No
     garbler, evaluator = run_both(program, values)
     assert equal(garbler, program.as_numbers(**values))
     assert equal(evaluator, garbler)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_program_without_and_gates() -> None:
+    sizes = {"garbler": {"a": FixedPoint(bits=3, shape=(2,))}, "evaluator": {"b": FixedPoint(bits=3, shape=(2,))}}
+    program = Program(lambda a, b: (b[::-1].rounded(2), a[0]), **sizes, to="both")
+    assert program.gates == program.bytes == 0
+    garbler, evaluator = run_both(program, {"a": [-4, 3], "b": [1, -1]})
+    assert equal(garbler, evaluator)
+    assert [each.tolist() for each in garbler] == [[-1.0, 1.0], -4]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_party_that_fails_ends_the_other_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though more messages wait than the queue holds."""
+    monkeypatch.setattr(protocol, "_MESSAGE", 32)
+
+    class Failed(Exception):
+        pass
+
+    def fail(self: Any, what: Any) -> bytes:
+        raise Failed
+
+    for side, name in ((protocol._GatesIn, "receive"), (protocol._GatesOut, "send")):
+        with monkeypatch.context() as patch:
+            patch.setattr(side, name, fail)
+            with pytest.raises(Failed):
+                run_both(Program(work, **SMALL), VALUES)
 
 
 CHILD = """
@@ -130,7 +158,8 @@ def test_a_sum_under_encryption_goes_into_a_circuit_and_nobody_sees_it() -> None
     low, high = (np.array([each] * 2, dtype=object) for each in (-3 * 2**23, 3 * (2**23 - 1)))  # the ends of what a sum can be
     for each in (low, high):
         values = {"blinded": how.residues(each + blinds), "blinds": how.residues(blinds)}
-        assert how.program(lambda total: total).as_gates(**values).tolist() == (each / 64).tolist()
+        whole = how.program(lambda total: total)
+        assert whole.as_gates(**values).tolist() == whole.as_numbers(**values).tolist() == (each / 64).tolist()
 
 
 class Tape:
@@ -152,7 +181,7 @@ class Recorded(QueueTransport):
     """A transport whose messages are kept."""
 
     def __init__(self, inner: QueueTransport) -> None:
-        super().__init__(inner._going, inner._coming)
+        super().__init__(inner._going, inner._coming, inner._ended)
         self.sent: list[bytes] = []
 
     def send(self, message: bytes) -> None:

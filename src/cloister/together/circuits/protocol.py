@@ -52,8 +52,7 @@ HEADER_BYTES = _HEADER.size
 KINDS = ("hello", "offer", "base", "columns", "challenge", "proof", "transfers", "labels", "gates", "colours", "results")
 PARTIES: tuple[Party, Party] = ("garbler", "evaluator")
 _MESSAGE = 32 << 15
-_PATIENCE = 600.0
-"""Seconds that a thread waits for the other."""
+_STOPPED = "the other party stopped"
 Values = Mapping[str, npt.ArrayLike]
 
 
@@ -99,7 +98,7 @@ class SocketTransport:
             except OSError:
                 part = b""
             if not part:
-                raise refused("the other party stopped")
+                raise refused(_STOPPED)
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)
@@ -108,44 +107,47 @@ class SocketTransport:
 class QueueTransport:
     """Messages between two threads; at most eight wait, so that a circuit is never held."""
 
-    def __init__(self, going: Queue[bytes | None], coming: Queue[bytes | None]) -> None:
-        self._going, self._coming = going, coming
+    def __init__(self, going: Queue[bytes], coming: Queue[bytes], ended: threading.Event) -> None:
+        self._going, self._coming, self._ended = going, coming, ended
 
     @classmethod
     def pair(cls) -> tuple[QueueTransport, QueueTransport]:
-        """Two ends."""
-        one: Queue[bytes | None] = Queue(8)
-        other: Queue[bytes | None] = Queue(8)
-        return cls(one, other), cls(other, one)
+        """Two ends.
+
+        >>> one, other = QueueTransport.pair()
+        >>> one.send(b"abc"); other.receive(3)
+        b'abc'
+        """
+        one: Queue[bytes] = Queue(8)
+        other: Queue[bytes] = Queue(8)
+        ended = threading.Event()
+        return cls(one, other, ended), cls(other, one, ended)
 
     def send(self, message: bytes) -> None:
         """Sends one message."""
-        try:
-            self._going.put(message, timeout=_PATIENCE)
-        except Full:
-            raise refused("the other party stopped") from None
+        while not self._ended.is_set():
+            try:
+                return self._going.put(message, timeout=0.1)
+            except Full:
+                continue
+        raise refused(_STOPPED)
 
     def receive(self, most: int) -> bytes:
         """The next message."""
-        try:
-            message = self._coming.get(timeout=_PATIENCE)
-        except Empty:
-            message = None
-        if message is None:
-            raise refused("the other party stopped")
-        if len(message) > most:
-            raise refused("it is longer than any message that may come now")
-        return message
-
-    def close(self) -> None:
-        """Tells the other end that nothing more comes, and lets it send into the void."""
         while True:
             try:
-                self._going.put_nowait(None)
-            except Full:
-                self._going.get_nowait()
-            else:
-                return
+                message = self._coming.get(timeout=0.1)
+            except Empty:
+                if self._ended.is_set() and self._coming.empty():
+                    raise refused(_STOPPED) from None
+                continue
+            if len(message) > most:
+                raise refused("it is longer than any message that may come now")
+            return message
+
+    def close(self) -> None:
+        """Nothing more is sent, from either end; what was sent can be received."""
+        self._ended.set()
 
 
 class Line:
@@ -264,19 +266,24 @@ def run_both(program: Program, values: Values, *, random: tuple[Random, Random] 
     def garble() -> None:
         try:
             told.append(run_garbler(program, sides["garbler"], garbler, random=one))
-        except RoundRefused as failed:
+        except Exception as failed:
             told.append(failed)
-        finally:
             garbler.close()
 
     thread = threading.Thread(target=garble, daemon=True)
     thread.start()
     try:
         found = run_evaluator(program, sides["evaluator"], evaluator, random=other)
+    except RoundRefused as stopped:
+        evaluator.close()
+        thread.join()
+        if stopped.why == _STOPPED and isinstance(told[0], Exception):
+            raise told[0] from None  # the garbler met it first
+        raise
     finally:
         evaluator.close()
         thread.join()
-    if isinstance(told[0], RoundRefused):
+    if isinstance(told[0], Exception):
         raise told[0]
     return told[0], found
 
