@@ -135,6 +135,14 @@ def test_what_could_overflow_is_refused_before_anything_runs() -> None:
         (lambda a, b: 3, "no secret array"),
         (lambda a, b: a.clip(3, 1), "low is above high"),
         (lambda a, b: a.minus_modulo(b, bits=8), "from 0 on"),
+        (lambda a, b: a + 10**400, "takes 1329 bits"),
+        (lambda a, b: a.multiply(b, fraction=-3), "from 0 to 256"),
+        (lambda a, b: a.rounded(1.5), "from 0 to 256"),
+        (lambda a, b: abs(a).sqrt(fraction=257), "from 0 to 256"),
+        (lambda a, b: abs(a).divide(3, fraction=True), "from 0 to 256"),
+        (lambda a, b: a.reshape(1)[:0] + b, "is empty"),
+        (lambda a, b: a + np.array([]), "is empty"),
+        (lambda a, b: a.clip([0, 5], [3, 4]), "low is above high"),
     ],
 )
 def test_programs_that_mean_nothing_are_refused(function: Any, why: str) -> None:
@@ -142,7 +150,9 @@ def test_programs_that_mean_nothing_are_refused(function: Any, why: str) -> None
         Program(function, garbler={"a": FixedPoint(bits=8)}, evaluator={"b": FixedPoint(bits=8)})
 
 
-@pytest.mark.parametrize("values", [[1, 2], [128, 0, 0], [float("nan"), 0, 0], ["a", 0, 0], [0, 0, -129], [1e300, 0, 0]])
+@pytest.mark.parametrize(
+    "values", [[1, 2], [128, 0, 0], [float("nan"), 0, 0], ["a", 0, 0], [0, 0, -129], [1e300, 0, 0], [10**400, 0, 0]]
+)
 def test_values_that_were_not_declared_are_refused_without_being_shown(values: list[Any]) -> None:
     with pytest.raises(InvalidParameter) as refused:
         FixedPoint(bits=8, shape=(3,)).steps(values)
@@ -151,11 +161,90 @@ def test_values_that_were_not_declared_are_refused_without_being_shown(values: l
 
 
 @pytest.mark.parametrize(
-    "how", [{"bits": 0}, {"bits": 513}, {"fraction": -1}, {"shape": (0,)}, {"low": 3, "high": 2}, {"high": 2**40}]
+    "how",
+    [
+        {"bits": 0},
+        {"bits": 513},
+        {"fraction": -1},
+        {"shape": (0,)},
+        {"low": 3, "high": 2},
+        {"high": 2**40},
+        {"low": float("nan")},
+        {"low": float("-inf")},
+        {"high": "5"},
+        {"low": -(10**400)},
+    ],
 )
 def test_declarations_that_mean_nothing_are_refused(how: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         FixedPoint(**how)
+
+
+def test_public_arrays_are_met_like_secret_ones() -> None:
+    """Bounds of a place each in `clip`, and products with a public matrix from either side."""
+    sizes = {"garbler": {"a": FixedPoint(bits=8, shape=(3,))}, "evaluator": {"b": FixedPoint(bits=8, shape=(3,))}}
+    matrix = np.arange(9).reshape(3, 3) - 4
+
+    def work(a: SecretArray, b: SecretArray) -> tuple[SecretArray, ...]:
+        return a.clip(np.array([-50, 5, 5]), 60), a.clip(-5, [1, 50, 2]), matrix @ b, b @ matrix, b @ [1, 2, 3]
+
+    program, values = Program(work, **sizes), {"a": [1, 2, 3], "b": [-100, 7, 100]}
+    expected = [[1, 5, 5], [1, 2, 2], (matrix @ values["b"]).tolist(), (values["b"] @ matrix).tolist(), 214]
+    assert [each.tolist() for each in program.as_gates(**values)] == expected
+    assert [each.tolist() for each in program.as_numbers(**values)] == expected
+
+
+def test_a_square_is_known_not_to_be_below_zero() -> None:
+    for low, high, least in ((-3, 2, 0), (-3, -2, 4), (2, 3, 4)):
+        sizes = {
+            "garbler": {"a": FixedPoint(bits=3, low=low, high=high, shape=(high - low + 1,))},
+            "evaluator": {"b": FixedPoint(bits=1)},
+        }
+        program = Program(lambda a, b: a * a, **sizes)
+        assert (program.outputs[0].low, program.outputs[0].high) == (least, 9)
+        values = list(range(low, high + 1))
+        assert program.as_gates(a=values, b=0).tolist() == [each**2 for each in values]
+
+
+def test_a_function_that_does_something_else_the_second_time_is_refused() -> None:
+    """What was counted and agreed on is what runs: not a function of its surroundings, nor arrays of another run."""
+    sizes = {"garbler": {"a": FixedPoint(bits=8)}, "evaluator": {"b": FixedPoint(bits=8)}}
+    turns, kept = [0], list[SecretArray]()
+
+    def changing(a: SecretArray, b: SecretArray) -> SecretArray:
+        turns[0] += 1
+        return a + b + turns[0]
+
+    def keeping(a: SecretArray, b: SecretArray) -> SecretArray:
+        kept.append(a)
+        return kept[0] + b
+
+    with pytest.raises(InvalidParameter, match="something else"):
+        Program(changing, **sizes).as_gates(a=1, b=2)
+    with pytest.raises(InvalidParameter, match="another run"):
+        Program(keeping, **sizes).as_gates(a=1, b=2)
+
+
+@pytest.mark.parametrize("width", [1, 32, 63, 64, 65])
+def test_hostile_values_of_any_width(width: int) -> None:
+    """The ends of the bits, and what is next to them: signed and unsigned, by quotients, roots, shifts and comparisons."""
+    half = 1 << (width - 1)
+    for low, high in ((-half, half - 1), (0, 2 * half - 1)):
+        ends = sorted({low, high, min(high, low + 1), max(low, high - 1), *(each for each in (-1, 0, 1) if low <= each <= high)})
+        values = {"a": [a for a in ends for _ in ends], "b": [b for _ in ends for b in ends]}
+        kind = FixedPoint(bits=width, low=low, high=high, shape=(len(ends) ** 2,))
+
+        def work(a: SecretArray, b: SecretArray) -> tuple[SecretArray, ...]:
+            under = select(b == 0, 1, abs(b)).clip(1, 2**70)
+            shifted = a.multiply(b, fraction=0) * 8 + a.rounded(7)
+            return a.divide(under, fraction=3), abs(a).sqrt(fraction=5), abs(a * b).sqrt(), a < b, a >= b, shifted, -a - b
+
+        program = Program(work, garbler={"a": kind}, evaluator={"b": kind}, bits=200)
+        found, expected = program.as_gates(**values), program.as_numbers(**values)
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+        pairs = list(zip(values["a"], values["b"], strict=True))
+        assert expected[2].tolist() == [isqrt(abs(a * b)) for a, b in pairs]
+        assert expected[6].tolist() == [-a - b for a, b in pairs]
 
 
 def test_the_prediction_is_what_runs() -> None:

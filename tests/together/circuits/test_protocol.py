@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -367,6 +370,150 @@ def test_the_evaluators_view_is_simulated_from_its_result(monkeypatch: pytest.Mo
         assert program.bytes == sum(len(message) - HEADER for message in view if protocol.KINDS[message[53]] == "gates")
 
 
+def unlike_coins(bits: Any) -> float:
+    """How far each column of bits is from fair coins, the worst of them: |z|."""
+    bits = np.asarray(bits, dtype=float)
+    return float(np.abs(bits.mean(axis=0) - 0.5).max() * 2 * np.sqrt(len(bits)))
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("value", [0, 2**16 - 1])
+def test_no_message_to_the_evaluator_leans_to_the_garblers_bits(value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of the garbler's bits are 0, or all are 1: its labels, their colours and how they lie to one another don't say which.
+
+    Bits of 1,600 labels: |z| below 6 for 128 + 1 + 127 columns, a false alarm below 10⁻⁶; the words are fixed.
+    """
+    kinds = {
+        "garbler": {"a": FixedPoint(bits=16, low=0, shape=(100,))},
+        "evaluator": {"b": FixedPoint(bits=16, low=0, shape=(100,))},
+    }
+    program = Program(lambda a, b: a > b, **kinds)
+    monkeypatch.setitem(VALUES, "a", [value] * 100)
+    monkeypatch.setitem(VALUES, "b", [5] * 100)
+    told = {protocol.KINDS[message[53]]: message[HEADER:] for message in recorded(program, monkeypatch)[0]}
+    labels = np.frombuffer(told["labels"][32:], dtype=np.uint8).reshape(1600, 16)
+    gates = np.frombuffer(told["gates"], dtype=np.uint8).reshape(-1, 16)
+    masked = np.frombuffer(told["transfers"], dtype=np.uint8).reshape(-1, 16)
+    for blocks in (labels, gates, masked):
+        assert unlike_coins(np.unpackbits(blocks, axis=1)) < 6
+    neighbours = labels[:-1] ^ labels[1:]  # labels of one bit: were they of one wire's, they would be equal, or Δ apart
+    assert len(np.unique(neighbours, axis=0)) == 1599
+    assert unlike_coins(np.unpackbits(neighbours, axis=1)) < 6
+
+
+@pytest.mark.usefixtures("quick")
+def test_only_who_learns_the_result_is_told_how_to_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = {}
+    for to in ("garbler", "evaluator", "both"):
+        sides = recorded(Program(work, **SMALL, to=to), monkeypatch)
+        sent[to] = tuple([protocol.KINDS[message[53]] for message in each] for each in sides)
+    assert [sent[to][0].count("colours") for to in sent] == [0, 1, 1]
+    assert [sent[to][1].count("results") for to in sent] == [1, 0, 1]
+    for garbler, evaluator in sent.values():  # nothing of the circuit leaves before the proof came
+        assert garbler[:7] == ["hello", "base", "challenge", "transfers", "labels", "gates", *garbler[6:7]]
+        assert evaluator[:4] == ["hello", "offer", "columns", "proof"]
+
+
+class SimulatedEvaluator(Tape):
+    """A garbler's view, made from its result: the evaluator's numbers are in no place of it."""
+
+    def __init__(self, program: Program, result: tuple[Any, ...], random: Random, zeros: list[Any]) -> None:
+        super().__init__([])
+        self.made = self._made(program, result, random, zeros)
+
+    def receive(self, most: int) -> bytes:
+        return next(self.made)
+
+    def _made(self, program: Program, result: tuple[Any, ...], random: Random, zeros: list[Any]) -> Iterator[bytes]:
+        number, session = 0, bytes.fromhex(program.digest)
+
+        def message(kind: str, body: bytes) -> bytes:
+            nonlocal number
+            number += 1
+            return protocol._HEADER.pack(protocol.MAGIC, session, 1, protocol.KINDS.index(kind), number - 1, len(body)) + body
+
+        hello = random.bytes(32)
+        yield message("hello", hello)
+        session = protocol.hashlib.sha256(b"cloister circuits session " + session + self.sent[0][HEADER:] + hello).digest()
+        base = transfer.BaseSender(session, random)
+        yield message("offer", base.first)
+        columns = random.bytes(transfer.columns_bytes(program.wires("evaluator")))
+        yield message("columns", columns)
+        # the garbler's own randomness is part of its view: q is what it makes of the columns, and x is uniform
+        giver = self.giver
+        challenge = self.sent[2][HEADER:]
+        x = random.words(2)[None]
+        shown = transfer.folded_columns(giver._columns, challenge) ^ (x * giver._choices.astype(np.uint64)[:, None])
+        yield message("proof", np.concatenate([x, shown]).astype("<u8").tobytes())
+        told = []
+        for output, each, value in zip(program.outputs, zeros, result, strict=True):
+            steps = [int(one * 2**output.fraction) for one in np.asarray(value).ravel().tolist()]
+            bits = np.array([[step >> place & 1 for step in steps] for place in range(output.width)], dtype=bool)
+            told.append(self.machine.chosen(each, bits).tobytes())
+        yield message("results", b"".join(told))
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_garblers_view_is_simulated_from_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator is given a result, any result: the garbler gets it, and messages as long, of the same kinds, like coins."""
+    program = Program(work, **SMALL, to="garbler")
+    _, real = recorded(program, monkeypatch)
+    for result in (program.as_numbers(**VALUES), (np.array([0.0, 1.25, -3.0]), np.array(17.5))):
+        zeros: list[Any] = []
+        simulated = SimulatedEvaluator(program, result, Random.deterministic(11), zeros)
+        view: list[bytes] = []
+        receive = simulated.receive
+        simulated.receive = lambda most, receive=receive, view=view: view.append(receive(most)) or view[-1]  # type: ignore[method-assign]
+
+        class Giver(transfer.Giver):
+            def __init__(self, *how: Any, simulated: SimulatedEvaluator = simulated) -> None:
+                super().__init__(*how)
+                simulated.giver = self  # type: ignore[attr-defined]
+
+        class Garbling(protocol.Garbling):
+            def __init__(self, *how: Any, simulated: SimulatedEvaluator = simulated, **more: Any) -> None:
+                super().__init__(*how, **more)
+                simulated.machine = self  # type: ignore[attr-defined]
+
+        on = program.on
+        with monkeypatch.context() as patch:
+            patch.setattr(transfer, "Giver", Giver)
+            patch.setattr(protocol, "Garbling", Garbling)
+            patch.setattr(program, "on", lambda *how, on=on, zeros=zeros: zeros.extend(on(*how)) or zeros)
+            assert equal(run_garbler(program, GARBLER, simulated, random=Random.deterministic(1)), result)
+        assert [(message[53], len(message)) for message in view] == [(message[53], len(message)) for message in real]
+    for messages in (real, view):  # beside the results' labels: columns and x
+        columns = np.frombuffer(messages[2][HEADER:], dtype=np.uint8).reshape(-1, 1)
+        assert unlike_coins(np.unpackbits(columns, axis=1)) < 6
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_receiver_that_asks_for_both_labels_is_refused_before_a_label_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its columns say 0 in one half and 1 in the other, for one bit, and its proof is the best that there is."""
+    program = Program(work, **SMALL, to="both")
+
+    class Cheating(transfer.Chooser):
+        def __init__(self, *how: Any) -> None:
+            super().__init__(*how)
+            sent = np.frombuffer(self.columns, dtype="<u8").reshape(128, -1).copy()
+            sent[:64, 0] ^= np.uint64(1)
+            self.columns = sent.tobytes()
+
+    one, other = QueueTransport.pair()
+    garbler = Recorded(one)
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
+        patch.setattr(transfer, "Chooser", Cheating)
+        evaluator = threads.submit(run_evaluator, program, EVALUATOR, other)
+        try:
+            with pytest.raises(RoundRefused, match="one choice a bit"):
+                run_garbler(program, GARBLER, garbler)
+        finally:
+            one.close()
+        with pytest.raises(RoundRefused):
+            evaluator.result()
+    assert [protocol.KINDS[message[53]] for message in garbler.sent] == ["hello", "base", "challenge"]
+
+
 def test_what_the_garbler_sees_of_choices_is_uniform() -> None:
     """Columns of all zeros and of all ones, and the sum x: |z| < 6 for each bit of a byte, a false alarm below 10⁻⁶."""
     pairs = tuple([Random.deterministic(1000 * side + place).bytes(32) for place in range(128)] for side in (1, 2))
@@ -393,6 +540,42 @@ def test_inputs_are_checked_before_anything_is_sent() -> None:
         BlindedSum(slots=Slots(terms=3), terms=4, length=1)
 
 
+def cheating(program: Program, value: int, width: int) -> Program:
+    """The same program, for a party that enters bits as it likes for `b`."""
+    own = copy.copy(program)
+    honest = program.bits_of
+    entered = np.array([[value >> place & 1] for place in range(width)], dtype=bool)
+    own.bits_of = lambda name, values: entered if name == "b" else honest(name, values)  # type: ignore[method-assign]
+    return own
+
+
+@pytest.mark.parametrize(("low", "high"), [(1000, 1020), (-3, 2), (0, 5), (7, 7), (-8, -5)])
+def test_an_evaluator_that_enters_an_undeclared_number_gets_the_result_of_the_nearest_declared_one(low: int, high: int) -> None:
+    """A program means nothing, and may tell more, where an input is outside the bounds that it was built for."""
+    kind = FixedPoint(bits=11, low=low, high=high)
+    sizes = {"garbler": {"a": FixedPoint(bits=11)}, "evaluator": {"b": kind}}
+    program = Program(lambda a, b: (a.divide(abs(b) + 1), a * b, b == low), **sizes)
+    half = 2 ** (kind.width - 1)
+    entered = range(-half, half) if low < 0 else range(2 * half)
+    for value in entered if len(entered) < 20 else (0, 1, 2, low - 1, low, high, high + 1, 2 * half - 1):
+        for own in (-1024, -7, 777, 1023):
+            found = cheating(program, value, kind.width).as_gates(a=own, b=low)
+            assert equal(found, program.as_numbers(a=own, b=min(max(value, low), high))), (own, value)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_coarse_quotient_stays_coarse_whatever_the_evaluator_enters() -> None:
+    """Hundreds were agreed on: who enters 1 where 100 is the least would else read off the last digits."""
+    sizes = {"garbler": {"a": FixedPoint(bits=10, low=0)}, "evaluator": {"b": FixedPoint(bits=7, low=100, high=101)}}
+    program = Program(lambda a, b: a.divide(b), **sizes)
+    one, other = QueueTransport.pair()
+    with ThreadPoolExecutor(1) as threads:
+        garbler = threads.submit(run_garbler, program, {"a": 587}, one)
+        found = run_evaluator(cheating(program, 1, 7), {"b": 100}, other)
+        garbler.result()
+    assert int(found) == 5
+
+
 def test_a_socket_that_ends_or_announces_too_much_is_refused() -> None:
     one, other = socket.socketpair()
     one.sendall((10**12).to_bytes(8, "big"))
@@ -403,3 +586,45 @@ def test_a_socket_that_ends_or_announces_too_much_is_refused() -> None:
     with pytest.raises(RoundRefused, match="stopped"):
         SocketTransport(other).receive(100)
     other.close()
+
+
+def test_a_party_that_stalls_or_drips_is_given_up() -> None:
+    """Silence before a message, and a byte now and then, which would keep a timeout of each read from ever being reached."""
+    one, other = socket.socketpair()
+    with one, other:
+        with pytest.raises(RoundRefused, match="silent"):
+            SocketTransport(other, patience=0.05).receive(100)
+        ended = threading.Event()
+
+        def drip() -> None:
+            one.sendall((100).to_bytes(8, "big"))
+            while not ended.wait(0.05):
+                one.sendall(b"a")
+
+        with ThreadPoolExecutor(1) as threads:
+            dripping = threads.submit(drip)
+            with pytest.raises(RoundRefused, match="silent"):
+                SocketTransport(other, patience=0.4).receive(100)
+            ended.set()
+            dripping.result()
+        with pytest.raises(RoundRefused, match="silent"):  # nobody reads
+            SocketTransport(one, patience=0.05).send(bytes(1 << 23))
+    with pytest.raises(InvalidParameter):
+        SocketTransport(one, patience=0)
+
+
+def test_sending_to_a_party_that_left_is_refused_in_our_words() -> None:
+    one, other = socket.socketpair()
+    other.close()
+    with one, pytest.raises(RoundRefused, match="stopped"):
+        SocketTransport(one).send(b"abc")
+
+
+@pytest.mark.usefixtures("quick")
+def test_results_are_written_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(lambda a, b: a < b, **SMALL)  # three bits in a byte
+    coming, _ = recorded(program, monkeypatch)
+    for place in range(5):
+        changed = [*coming[:-1], coming[-1][:-1] + bytes([coming[-1][-1] ^ 1 << place])]
+        with pytest.raises(RoundRefused, match="beyond"):
+            run_evaluator(program, EVALUATOR, Tape(changed), random=Random.deterministic(2))

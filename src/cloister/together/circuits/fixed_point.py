@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-MOST_BITS = 512
+MOST_BITS, MOST_FRACTION = 512, 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +32,12 @@ class FixedPoint:
     """None: as far as the bits go."""
 
     def __post_init__(self) -> None:
-        for name, value, low, high in (("bits", self.bits, 1, MOST_BITS), ("fraction", self.fraction, 0, 256)):
+        for name, value, low, high in (("bits", self.bits, 1, MOST_BITS), ("fraction", self.fraction, 0, MOST_FRACTION)):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from {low} to {high}", instead=f"{name}={low}")
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound is not None and _fraction(bound) is None:
+                raise InvalidParameter(f"{name}={bound!r} is invalid", why="it is no finite number", instead=f"{name}=0")
         if not all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in self.shape):
             raise InvalidParameter(
                 f"shape={self.shape!r} is invalid", why="sides are whole numbers above 0", instead="shape=(50,)"
@@ -68,10 +72,9 @@ class FixedPoint:
             )
         found, (low, high) = [], self.bounds
         for place, each in enumerate(given.ravel().tolist()):
-            value = each.item() if isinstance(each, np.generic) else each
-            if not isinstance(value, int | float | Fraction) or not np.isfinite(float(value)):
+            if (value := _fraction(each)) is None:
                 raise InvalidParameter(f"The value at {place} is invalid", why="it is no finite number", instead="a number")
-            steps = round(Fraction(value) * (1 << self.fraction))
+            steps = round(value * (1 << self.fraction))
             if not low <= steps <= high:
                 raise InvalidParameter(
                     f"The value at {place} does not fit", why="it is outside the declared bounds", instead="FixedPoint(bits=…)"
@@ -87,9 +90,25 @@ def width_of(low: int, high: int) -> int:
 
 def exact(value: object) -> Fraction:
     """A public number."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, int | float | Fraction) or not np.isfinite(float(value)):
+    if (found := _fraction(value)) is None:
         raise InvalidParameter("A public number is invalid", why="it is no finite number", instead="a number")
+    return found
+
+
+def behind_the_point(fraction: object) -> int:
+    """How many bits an operation leaves behind the point, if it is a number of bits."""
+    if isinstance(fraction, bool) or not isinstance(fraction, int) or not 0 <= fraction <= MOST_FRACTION:
+        raise InvalidParameter(
+            f"fraction={fraction!r} is invalid", why=f"it is from 0 to {MOST_FRACTION}", instead=f"fraction={MOST_FRACTION}"
+        )
+    return fraction
+
+
+def _fraction(value: object) -> Fraction | None:
+    """Exactly; None for what is no finite number."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, int | float | Fraction) or (isinstance(value, float) and not isfinite(value)):
+        return None
     return Fraction(value)
 
 

@@ -11,8 +11,9 @@ gates, each block is masked by H at a label that the evaluator lacks, tweaked by
 are uniform, and which label of a wire it holds is independent of the wire's value. ∎ A label that was not held can't be
 guessed either, but with probability 2^−127: so results that an evaluator gives back are labels (authenticity).
 
-H is `cloister.crypto.tweaked_hash`, under a fresh key each 2^20 gates; its docstring says what that loses: labels of 128 bits
-give security of about 105. The garbler must follow the protocol: one who garbles another circuit is not found out.
+H is `cloister.crypto.tweaked_hash`, under a fresh key each 2^20 gates; its docstring says what that loses, and the colour takes
+one bit of Δ: labels of 128 bits give security of about 104. The garbler must follow the protocol: one who garbles another
+circuit is not found out.
 
 A wire that everybody knows has the label 0 for 0: correlation robustness lets inputs of H be chosen.
 """

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.together.circuits import gates
-from cloister.together.circuits.fixed_point import FixedPoint, exact, integers, width_of
+from cloister.together.circuits.fixed_point import FixedPoint, behind_the_point, exact, integers, width_of
 from cloister.together.circuits.machines import Machine, Wires
 
 _AT_ONCE = 1 << 22
@@ -46,9 +46,16 @@ class Run:
     trace: Any = field(default_factory=lambda: hashlib.sha256(b"cloister circuits program 1"))
     made: int = 0
 
-    def array(self, data: Wires, kind: FixedPoint) -> SecretArray:
-        """What a party brings."""
-        return self.make("input", (), data, kind.shape, *kind.bounds, kind.fraction)
+    def array(self, data: Wires, kind: FixedPoint, *, believed: bool) -> SecretArray:
+        """What a party brings. One who is not believed can enter whatever the bits hold, and a program would mean something
+        else outside the declared bounds (a divisor of 0, say): such numbers are moved to the nearest declared one."""
+        low, high = kind.bounds
+        half = 1 << (kind.width - 1)
+        least, most = (-half, half - 1) if low < 0 else (0, 2 * half - 1)
+        if believed or (low, high) == (least, most):
+            return self.make("input", (), data, kind.shape, low, high, kind.fraction)
+        entered = self.make("an unchecked input", (), data, kind.shape, least, most, kind.fraction)
+        return entered.clip(Fraction(low, 1 << kind.fraction), Fraction(high, 1 << kind.fraction))
 
     def make(
         self, what: str, parents: Sequence[SecretArray], data: Wires, shape: tuple[int, ...], low: int, high: int, fraction: int,
@@ -61,6 +68,10 @@ class Run:
                 why=f"by its declared bounds it takes {width} bits, and the program allows {self.most}",
                 instead=f"Program(…, bits={width}), narrower bounds, or .clip(low, high)",
             )
+        if not prod(shape):
+            raise InvalidParameter(
+                f"The result of {what} is empty", why=f"its shape is {shape}", instead="an array of one number or more"
+            )
         self.made += 1
         names = [parent.serial for parent in parents]
         self.trace.update(repr((what, names, shape, low, high, fraction, len(extra))).encode() + extra)
@@ -69,6 +80,8 @@ class Run:
     def public(self, value: object, fraction: int) -> SecretArray:
         """A number or an array that everybody knows."""
         given = np.asarray(value, dtype=object)
+        if not given.size:
+            raise InvalidParameter("A public array is empty", why=f"its shape is {given.shape}", instead="a number")
         known = [exact(each) for each in given.ravel().tolist()]
         if any(each.denominator > 1 and not fraction for each in known):
             raise InvalidParameter(
@@ -182,11 +195,15 @@ class SecretArray:
 
     def rounded(self, fraction: int) -> SecretArray:
         """With so many bits behind the point: rounded down where these are fewer."""
-        return self._shifted(fraction)
+        return self._shifted(behind_the_point(fraction))
 
     def _met(self, other: object) -> tuple[SecretArray, SecretArray]:
         """Two arrays of one shape."""
         two = other if isinstance(other, SecretArray) else self.run.public(other, self.fraction)
+        if two.run is not self.run:
+            raise InvalidParameter(
+                "The program is invalid", why="it keeps an array of another run", instead="what the function is given"
+            )
         try:
             shape = np.broadcast_shapes(self.shape, two.shape)
         except ValueError:
@@ -251,6 +268,8 @@ class SecretArray:
         """Exactly."""
         corners = [x * y for x in (self.low, self.high) for y in (other.low, other.high)]
         low, high = min(corners), max(corners)
+        if self is other:  # a square
+            low = 0 if self.low <= 0 <= self.high else min(self.low**2, self.high**2)
         if (machine := self.run.machine) is None:
             data = self.data * other.data
         else:
@@ -261,15 +280,16 @@ class SecretArray:
     def multiply(self, other: object, *, fraction: int | None = None) -> SecretArray:
         """The product with so many bits behind the point (None: the more of the two), rounded down."""
         one, two = self._met(other)
-        return one._product(two)._shifted(max(one.fraction, two.fraction) if fraction is None else fraction)
+        return one._product(two)._shifted(max(one.fraction, two.fraction) if fraction is None else behind_the_point(fraction))
 
     def __mul__(self, other: object) -> SecretArray:
         return self.multiply(other)
 
     __rmul__ = __mul__
 
-    def dot(self, other: SecretArray, *, fraction: int | None = None) -> SecretArray:
+    def dot(self, other: object, *, fraction: int | None = None) -> SecretArray:
         """The product of vectors or matrices: exact products, exact sums, rounded down at last."""
+        other = other if isinstance(other, SecretArray) else self.run.public(other, self.fraction)
         if not {len(self.shape), len(other.shape)} <= {1, 2} or self.shape[-1] != other.shape[0]:
             raise InvalidParameter(
                 "The two arrays have no product",
@@ -298,11 +318,14 @@ class SecretArray:
                 cells.append(total)
             bands.append(concatenate(cells, axis=1))
         shape, finer = self.shape[:-1] + other.shape[1:], max(self.fraction, other.fraction)
-        found = concatenate(bands, axis=0)._shifted(finer if fraction is None else fraction)
+        found = concatenate(bands, axis=0)._shifted(finer if fraction is None else behind_the_point(fraction))
         return found._taken(found._places().reshape(shape))
 
-    def __matmul__(self, other: SecretArray) -> SecretArray:
+    def __matmul__(self, other: object) -> SecretArray:
         return self.dot(other)
+
+    def __rmatmul__(self, other: object) -> SecretArray:
+        return self.run.public(other, self.fraction).dot(self)
 
     # ── quotients and roots ──
 
@@ -313,7 +336,7 @@ class SecretArray:
             raise InvalidParameter(
                 "The quotient can't be made", why="by its declared bounds the divisor may be 0", instead="divisor.clip(1, …)"
             )
-        fraction = max(one.fraction, two.fraction) if fraction is None else fraction
+        fraction = max(one.fraction, two.fraction) if fraction is None else behind_the_point(fraction)
         by = fraction + two.fraction - one.fraction  # one·2^by / two, in steps
         top, under = (one._shifted(one.fraction + by), two) if by >= 0 else (one, two._shifted(two.fraction - by))
         if under.high < 0:
@@ -347,7 +370,7 @@ class SecretArray:
             raise InvalidParameter(
                 "The root can't be made", why="by its declared bounds the number may be below 0", instead=".clip(0, …)"
             )
-        fraction = self.fraction if fraction is None else fraction
+        fraction = self.fraction if fraction is None else behind_the_point(fraction)
         square = self._shifted(2 * fraction)
         low, high = isqrt(square.low), isqrt(square.high)
         if (machine := self.run.machine) is None:
@@ -428,12 +451,12 @@ class SecretArray:
         one, two, _ = self._aligned(other)
         return select(two < one, two, one)._bounded(min(one.low, two.low), min(one.high, two.high))
 
-    def clip(self, low: float | Fraction, high: float | Fraction) -> SecretArray:
-        """Moved between two public numbers, so that the bounds of what follows are narrower."""
+    def clip(self, low: object, high: object) -> SecretArray:
+        """Moved between two public numbers, or arrays of such, so that the bounds of what follows are narrower."""
         first, last = (self.run.public(each, self.fraction)._shifted(self.fraction) for each in (low, high))
-        if first.low > last.low:
+        if (np.asarray(low, dtype=object) > np.asarray(high, dtype=object)).any():
             raise InvalidParameter(f"low={low}, high={high} are invalid", why="low is above high", instead="clip(0, 1)")
-        found = self.maximum(first) if self.low < first.low else self
+        found = self.maximum(first) if self.low < first.high else self
         return found.minimum(last) if found.high > last.low else found
 
     def minus_modulo(self, other: SecretArray, *, bits: int, fraction: int = 0) -> SecretArray:
@@ -442,6 +465,7 @@ class SecretArray:
         Both are whole numbers of so many bits, from 0 on.
         """
         one, two = self._met(other)
+        fraction = behind_the_point(fraction)
         if any((each.low < 0) or each.width > bits or each.fraction for each in (one, two)):
             raise InvalidParameter(
                 "The blinds can't be taken off",

@@ -102,9 +102,7 @@ class Program:
         found = self._walk(run, {name: counting.zeros(kind.width, prod(kind.shape)) for name, kind in self.kinds.items()})
         self.gates, self.levels = counting.gates, counting.levels
         self.outputs = tuple(Output(each.shape, each.low, each.high, each.fraction) for each in found)
-        brought = [(party, sorted(own)) for party, own in self.inputs.items()]
-        run.trace.update(repr((brought, self.outputs, [each.serial for each in found], to, self.gates)).encode())
-        self.digest: str = run.trace.hexdigest()
+        self.digest: str = self._digest(run, found)
 
     @property
     def kinds(self) -> dict[str, FixedPoint]:
@@ -144,11 +142,26 @@ class Program:
 
     def on(self, machine: Machine, data: Mapping[str, Wires]) -> list[Wires]:
         """The wires of the results, from those of the inputs."""
-        return [each.wires() for each in self._walk(Run(machine, self.bits), data)]
+        run = Run(machine, self.bits)
+        found = self._walk(run, data)
+        if self._digest(run, found) != self.digest:
+            raise InvalidParameter(
+                "The program is invalid",
+                why="its function did something else than when it was counted",
+                instead="a function that depends on its arguments alone",
+            )
+        return [each.wires() for each in found]
 
     def results(self, found: list[Numbers]) -> Any:
         """One array, or as many as the function gave."""
         return tuple(found) if self._several else found[0]
+
+    def _digest(self, run: Run, found: tuple[SecretArray, ...]) -> str:
+        """By which two walks through a program are compared: each step of it, who brings what, who learns what."""
+        brought = [(party, sorted(own)) for party, own in self.inputs.items()]
+        trace = run.trace.copy()
+        trace.update(repr((brought, self.outputs, [each.serial for each in found], self.to, self.gates)).encode())
+        return str(trace.hexdigest())
 
     def _given(self, values: Mapping[str, npt.ArrayLike], name: str) -> npt.ArrayLike:
         if set(values) != set(self.kinds):
@@ -158,9 +171,12 @@ class Program:
         return values[name]
 
     def _walk(self, run: Run, data: Mapping[str, Wires]) -> tuple[SecretArray, ...]:
-        result = self.function(**{name: run.array(data[name], kind) for name, kind in self.kinds.items()})
+        believed = self.inputs["garbler"]
+        result = self.function(
+            **{name: run.array(data[name], kind, believed=name in believed) for name, kind in self.kinds.items()}
+        )
         self._several = isinstance(result, tuple)
         found = result if isinstance(result, tuple) else (result,)
-        if not found or not all(isinstance(each, SecretArray) for each in found):
+        if not found or not all(isinstance(each, SecretArray) and each.run is run for each in found):
             raise InvalidParameter("The program is invalid", why="it gives no secret array", instead="return a + b")
         return found

@@ -20,8 +20,9 @@ choice hides behind A, columns are masked by seeds that it lacks, the proof by a
 these alone. ∎ Each message's length follows from the program.
 
 Outside: a garbler that cheats (a wrong circuit is not found out, and what the evaluator then returns could tell of its
-numbers), an evaluator that enters other numbers than it has or stops before it returns results, and whoever sits between the
-two: use a transport that encrypts and checks who is there, such as TLS with certificates (`cloister.crypto`).
+numbers), an evaluator that enters other numbers than it has (the circuit moves them into the declared bounds) or stops before
+it returns results, and whoever sits between the two: use a transport that encrypts and checks who is there, such as TLS with
+certificates (`cloister.crypto`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import hashlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Mapping
 from math import prod
 from queue import Empty, Full, Queue
@@ -52,7 +54,10 @@ HEADER_BYTES = _HEADER.size
 KINDS = ("hello", "offer", "base", "columns", "challenge", "proof", "transfers", "labels", "gates", "colours", "results")
 PARTIES: tuple[Party, Party] = ("garbler", "evaluator")
 _MESSAGE = 32 << 15
+_SLOWEST = 1 << 16
+"""Bytes a second: a line that carries less is given up."""
 _STOPPED = "the other party stopped"
+_SILENT = "the other party was silent for too long, or too slow"
 Values = Mapping[str, npt.ArrayLike]
 
 
@@ -69,6 +74,9 @@ class Transport(Protocol):
 class SocketTransport:
     """Messages over a connected socket, plain or TLS, each after its length.
 
+    A party that falls silent, or drips, is given up: sending or receiving a message may take `patience` seconds, and one more
+    for each 64 KiB of it. The socket's own timeout is set so.
+
     >>> one, other = socket.socketpair()
     >>> SocketTransport(one).send(b"abc"); SocketTransport(other).receive(3)
     b'abc'
@@ -76,25 +84,39 @@ class SocketTransport:
     (None, None)
     """
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+    def __init__(self, connection: socket.socket, *, patience: float = 60.0) -> None:
+        if isinstance(patience, bool) or not isinstance(patience, int | float) or not 0 < patience <= 86_400:
+            raise InvalidParameter(f"patience={patience!r} is invalid", why="it is in seconds, above 0", instead="patience=60.0")
+        self._connection, self._patience = connection, float(patience)
 
     def send(self, message: bytes) -> None:
         """Sends one message."""
-        self._connection.sendall(len(message).to_bytes(8, "big") + message)
+        try:
+            self._connection.settimeout(self._patience + len(message) / _SLOWEST)
+            self._connection.sendall(len(message).to_bytes(8, "big") + message)
+        except TimeoutError:
+            raise refused(_SILENT) from None
+        except OSError:
+            raise refused(_STOPPED) from None
 
     def receive(self, most: int) -> bytes:
         """The next message."""
-        length = int.from_bytes(self._exactly(8), "big")
+        end = time.monotonic() + self._patience
+        length = int.from_bytes(self._exactly(8, end), "big")
         if length > most:
             raise refused("it is longer than any message that may come now")
-        return self._exactly(length)
+        return self._exactly(length, end + length / _SLOWEST)
 
-    def _exactly(self, count: int) -> bytes:
+    def _exactly(self, count: int, end: float) -> bytes:
         parts, missing = [], count
         while missing:
             try:
+                if (left := end - time.monotonic()) <= 0:
+                    raise TimeoutError
+                self._connection.settimeout(left)
                 part = self._connection.recv(min(missing, 1 << 20))
+            except TimeoutError:
+                raise refused(_SILENT) from None
             except OSError:
                 part = b""
             if not part:
@@ -239,7 +261,10 @@ def run_evaluator(program: Program, values: Values, transport: Transport, *, ran
         sizes = [-(-output.wires // 8) for output in program.outputs]
         told, start = line.receive("colours", sum(sizes)), 0
         for output, each, size in zip(program.outputs, found, sizes, strict=True):
-            shown = np.unpackbits(np.frombuffer(told[start : start + size], dtype=np.uint8), count=output.wires).astype(np.bool_)
+            shown = np.unpackbits(np.frombuffer(told[start : start + size], dtype=np.uint8)).astype(np.bool_)
+            if shown[output.wires :].any():
+                raise refused("it has bits beyond those of the results")
+            shown = shown[: output.wires]
             results.append(output.read(shown.reshape(each.shape[:2]) ^ colours(each)))
             start += size
     if program.to != "evaluator":
