@@ -219,8 +219,9 @@ def test_a_function_that_does_something_else_the_second_time_is_refused() -> Non
         kept.append(a)
         return kept[0] + b
 
-    with pytest.raises(InvalidParameter, match="something else"):
-        Program(changing, **sizes).as_gates(a=1, b=2)
+    for way in ("as_gates", "as_numbers"):
+        with pytest.raises(InvalidParameter, match="something else"):
+            getattr(Program(changing, **sizes), way)(a=1, b=2)
     with pytest.raises(InvalidParameter, match="another run"):
         Program(keeping, **sizes).as_gates(a=1, b=2)
 
@@ -267,6 +268,10 @@ def test_a_large_program_is_predicted_and_run_in_pieces(monkeypatch: pytest.Monk
         lambda a, b: a @ b, garbler={"a": FixedPoint(shape=(90, 60))}, evaluator={"b": FixedPoint(shape=(60, 90))}, bits=80
     )
     assert large.gates > 10**9
+    assert str(large).startswith(
+        f"{large.gates:,} AND gates in {large.levels:,} levels: {large.bytes / 1e9:.2g} GB to send, about "
+    )
+    assert large.seconds == large.gates / 14e6 + large.levels * 25e-6
     monkeypatch.setattr(gates, "ROOM", 300)
     monkeypatch.setattr("cloister.together.circuits.language._AT_ONCE", 100)
     small = {"garbler": {"a": FixedPoint(bits=6, shape=(3, 4))}, "evaluator": {"b": FixedPoint(bits=6, shape=(4, 5))}}
