@@ -588,7 +588,7 @@ def test_a_socket_that_ends_or_announces_too_much_is_refused() -> None:
     other.close()
 
 
-def test_a_party_that_stalls_or_drips_is_given_up() -> None:
+def test_a_party_that_stalls_or_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence before a message, and a byte now and then, which would keep a timeout of each read from ever being reached."""
     one, other = socket.socketpair()
     with one, other:
@@ -607,6 +607,7 @@ def test_a_party_that_stalls_or_drips_is_given_up() -> None:
                 SocketTransport(other, patience=0.4).receive(100)
             ended.set()
             dripping.result()
+        monkeypatch.setattr(protocol, "_SLOWEST", 1 << 30)
         with pytest.raises(RoundRefused, match="silent"):  # nobody reads
             SocketTransport(one, patience=0.05).send(bytes(1 << 23))
     with pytest.raises(InvalidParameter):
@@ -628,3 +629,15 @@ def test_results_are_written_in_one_way(monkeypatch: pytest.MonkeyPatch) -> None
         changed = [*coming[:-1], coming[-1][:-1] + bytes([coming[-1][-1] ^ 1 << place])]
         with pytest.raises(RoundRefused, match="beyond"):
             run_evaluator(program, EVALUATOR, Tape(changed), random=Random.deterministic(2))
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("kind", ["labels", "gates", "transfers"])
+def test_a_result_that_no_inputs_give_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A garbler that cheats is outside the model, but what is plainly no result is not handed on as one."""
+    program = Program(lambda a, b: select(a > b, 5000, 4097), **SMALL)
+    coming, _ = recorded(program, monkeypatch)
+    place = [protocol.KINDS[message[53]] for message in coming].index(kind)
+    coming[place] = coming[place][:HEADER] + Random.deterministic(4).bytes(len(coming[place]) - HEADER)
+    with pytest.raises(RoundRefused, match="no declared inputs"):
+        run_evaluator(program, EVALUATOR, Tape(coming), random=Random.deterministic(2))

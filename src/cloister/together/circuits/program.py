@@ -15,6 +15,7 @@ from cloister.errors import InvalidParameter
 from cloister.together.circuits.fixed_point import MOST_BITS, FixedPoint, width_of
 from cloister.together.circuits.language import Run, SecretArray
 from cloister.together.circuits.machines import Clear, Counting, Machine, Wires
+from cloister.together.messages import RoundRefused
 
 Party = Literal["garbler", "evaluator"]
 Receiver = Literal["garbler", "evaluator", "both"]
@@ -55,12 +56,16 @@ class Output:
         return found.reshape(self.shape)
 
     def read(self, bits: npt.NDArray[np.bool_]) -> Numbers:
-        """From bits, the lowest first."""
+        """From bits, the lowest first. Numbers that the program can't give are refused: then the gates were not its own."""
         rows = np.packbits(bits.T, axis=1, bitorder="little")
         steps = [int.from_bytes(row.tobytes(), "little") for row in rows]
         turn = 1 << self.width if self.low < 0 else 0
         found = np.empty(len(steps), dtype=object)
         found[:] = [each - turn if turn and each >> (self.width - 1) else each for each in steps]
+        if not all(self.low <= each <= self.high for each in found):
+            raise RoundRefused(
+                "The result was refused", why="no declared inputs give such a number", instead="two parties that run one program"
+            )
         return self.numbers(found)
 
 

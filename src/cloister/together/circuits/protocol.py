@@ -14,10 +14,10 @@ parties know at each step which message comes next and how long it is; each othe
 order, of another session, of another program, cut off. There is one way to write a message.
 
 Claim: against an evaluator that cheats as it likes, and a garbler that follows the protocol, each learns its result and what
-the program is. The evaluator's view is simulated from its result: transfers (`transfer.py`) give it one label a bit, and
-garbled gates (`garbling.py`) with one label a wire are uniform blocks. The garbler's view is simulated from its result: B's
-choice hides behind A, columns are masked by seeds that it lacks, the proof by a random block, and labels of results stand for
-these alone. ∎ Each message's length follows from the program.
+the program is. The evaluator's view is simulated from its result: B hides the garbler's choices, transfers (`transfer.py`)
+give it one label a bit, and garbled gates (`garbling.py`) with one label a wire are uniform blocks. The garbler's view is
+simulated from its result: A is a random element, columns are masked by seeds that it lacks, the proof by a random block, and
+labels of results stand for these alone. ∎ Each message's length follows from the program.
 
 Outside: a garbler that cheats (a wrong circuit is not found out, and what the evaluator then returns could tell of its
 numbers), an evaluator that enters other numbers than it has (the circuit moves them into the declared bounds) or stops before
@@ -84,9 +84,9 @@ class SocketTransport:
     (None, None)
     """
 
-    def __init__(self, connection: socket.socket, *, patience: float = 60.0) -> None:
+    def __init__(self, connection: socket.socket, *, patience: float = 600.0) -> None:
         if isinstance(patience, bool) or not isinstance(patience, int | float) or not 0 < patience <= 86_400:
-            raise InvalidParameter(f"patience={patience!r} is invalid", why="it is in seconds, above 0", instead="patience=60.0")
+            raise InvalidParameter(f"patience={patience!r} is invalid", why="it is in seconds, above 0", instead="patience=600.0")
         self._connection, self._patience = connection, float(patience)
 
     def send(self, message: bytes) -> None:

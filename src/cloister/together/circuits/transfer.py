@@ -6,8 +6,8 @@ LATINCRYPT 2015). One party sends A = g^a. The other sends B = g^b where its bit
 key H(A^b). The first knows both keys, H(B^a) and H((B/A)^a). Claim: B says nothing of the bit; and to have both keys is to
 solve Diffie and Hellman's problem, where H is a random oracle. Proof sketch: g^b is a uniform element of the group whatever
 it is multiplied by; the two keys' inputs differ by the factor A^a = g^(a²), from which g^(xy) is found for all x, y. ∎
-Exponents have 320 bits: they are taken to be as good as full ones (RFC 7919, section 5.2, asks for 275), and go through GMP's
-constant-time power. Elements outside the group are refused.
+Exponents have 320 bits: nobody is taken to tell their powers, times whatever A the other party sends, from uniform elements (RFC
+7919, section 5.2, asks for 275). They go through GMP's constant-time power. Elements outside the group are refused.
 
 *Extension* to as many transfers as bits (Ishai, Kilian, Nissim & Petrank 2003) with the check of Keller, Orsini & Scholl in
 the version that corrects the published one (ePrint 2015/546 as revised in 2022; Roy, CRYPTO 2022, shows what was wrong). The
