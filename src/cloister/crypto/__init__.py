@@ -7,6 +7,7 @@
     canonical.py       one text for each value, for digests, chains and signatures
     tls.py             the two ends of a connection whose certificates are checked
     identities.py      keys that say who a party is, and keys that two parties agree on
+    tweaked_hash.py    a quick hash of single blocks, for garbled circuits
     masking.py         whole numbers masked by a key stream, modulo 2^(64·k)
 
 What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`) and

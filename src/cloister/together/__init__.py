@@ -11,6 +11,7 @@
     site.py      one owner's table, with the owner's ledger and policy
     joint.py     a table at several sites, asked like any other
     paillier.py  encrypted arithmetic: sums that whoever adds cannot read
+    circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
 """
