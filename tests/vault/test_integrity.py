@@ -54,6 +54,18 @@ def test_equal_values_and_equal_documents_look_different(place: Place) -> None:
     assert len(set(contents)) == len(contents) == 20 * 9  # one word of the town, eight nodes of the age
 
 
+def test_an_update_adds_as_many_entries_whether_the_value_moved_far_or_not(place: Place) -> None:
+    people = place.people()
+    people.insert_one({"_id": 1, "age": 40})
+    before = added = len(place.sql("SELECT * FROM {I}"))
+    for age in (41, 120, 0, None):
+        people.update_one({"_id": 1}, {"$set": {"age": age}})
+        added, before = len(place.sql("SELECT * FROM {I}")) - before, len(place.sql("SELECT * FROM {I}"))
+        assert added == 8
+        assert people.count_documents({"age": age}) == 1
+    assert place.store.verify()
+
+
 def test_a_missing_value_looks_like_any_other(place: Place) -> None:
     place.people().insert_one({"_id": 1, "name": "x", "age": 3, "town": "y", "pay": 1})
     full = (len(place.sql("SELECT * FROM {I}")), [len(body) for (body,) in place.sql("SELECT body FROM {R}")])
@@ -68,6 +80,15 @@ ALTERATIONS = {
     "an empty body": "UPDATE {R} SET body = '{}' WHERE rowid_is",
     "another version": "UPDATE {R} SET version = version + 1 WHERE rowid_is",
     "a version that is none": "UPDATE {R} SET version = -5 WHERE rowid_is",
+    "a version that is a text": "UPDATE {R} SET version = 'x' WHERE rowid_is",
+    "a body that is nothing": "UPDATE {R} SET body = NULL WHERE rowid_is",
+    "a body that is no text": "UPDATE {R} SET body = randomblob(9) WHERE rowid_is",
+    "an entry that is nothing": "UPDATE {I} SET content = NULL",
+    "a counter that is none": "UPDATE collections SET counter = 'x'",
+    "a negative counter": "UPDATE collections SET counter = -1",
+    "a root that is nothing": "UPDATE collections SET root = NULL",
+    "no declaration": "UPDATE collections SET sealed = NULL",
+    "another declaration": "UPDATE collections SET sealed = randomblob(90)",
     "another epoch": "UPDATE {R} SET epoch = 0 WHERE rowid_is",
     "another handle": "UPDATE {R} SET handle = randomblob(16) WHERE rowid_is",
     "an omitted record": "DELETE FROM {R} WHERE rowid_is",

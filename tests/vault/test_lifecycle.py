@@ -224,7 +224,8 @@ def test_backups_of_both_sides_open_together(filled: Place, tmp_path: Path) -> N
     with cl.vault.Vault(f"sqlite:///{tmp_path}/again.db", cl.vault.Keys.load(keys)) as found:
         assert found.collection("canary-people").count_documents({}) == 3
         assert found.verify()
-    assert keys.stat().st_mode & 0o077 == 0
+    for path in (keys, *filled.keys_file.parent.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0, path.name
     assert keys.with_name("monday.keys.state").stat().st_mode & 0o077 == 0
     with pytest.raises(cl.InvalidParameter, match="there already"):
         filled.keys.backup(keys)

@@ -66,7 +66,10 @@ class Reader:
         mark = self.store.mark(self.table)
         if mark is None:
             raise Tampered("The collection is missing", why="the store no longer has it", instead=BACKUP)
-        if not hmac.compare_digest(mark.mac, self.signature(mark.counter, mark.root)):
+        formed = (
+            isinstance(mark.counter, int) and mark.counter >= 0 and isinstance(mark.root, bytes) and isinstance(mark.mac, bytes)
+        )
+        if not formed or not hmac.compare_digest(mark.mac, self.signature(mark.counter, mark.root)):
             raise Tampered(
                 "The collection was changed", why="its counter and root were not written by this owner", instead=BACKUP
             )
@@ -106,7 +109,7 @@ class Reader:
     def _opened(self, wanted: dict[bytes, tuple[WordKey, int]]) -> list[bytes]:
         addresses = sorted(wanted)  # in this order, so that the order says nothing of words and positions
         found = self.store.entries(self.table, addresses)
-        if len(found) != len(wanted):
+        if len(found) != len(wanted) or not all(isinstance(content, bytes) for content in found.values()):
             raise Tampered("The index was changed", why="an entry is missing", instead=BACKUP)
         return [wanted[address][0].opened(wanted[address][1], found[address]) for address in addresses]
 
@@ -121,7 +124,9 @@ class Reader:
             found[row.handle] = (row, leaf)
         if len(found) != len(leaves):
             raise Tampered("A record is missing", why="this client did not delete it", instead=BACKUP)
-        return list(found.values())
+        return [
+            found[handle] for handle in sorted(found)
+        ]  # the order is the client's, so that "the first" is not the server's choice
 
 
 class Change:
@@ -135,6 +140,7 @@ class Change:
         self._entries: list[tuple[bytes, int, bytes]] = []
         self._dropped: list[bytes] = []
         self.ended: int | None = None
+        self.nodes: dict[str, bytes] = {}
 
     def exists(self, handle: bytes) -> bool:
         """Whether there is a record, this change included."""
@@ -175,7 +181,7 @@ class Change:
         if not (self._leaves or self._words or self.ended is not None):
             return None
         reader, counter = self._reader, self._head.counter + 1
-        root = reader.state.root_with(reader.table, self._leaves)[0] if self._leaves else self._head.root
+        root, self.nodes = reader.state.root_with(reader.table, self._leaves) if self._leaves else (self._head.root, {})
         pending = Pending(counter, root, self._leaves, self._words, self.ended)
         reader.state.propose(reader.table, self._head.counter, pending)
         removed = [handle for handle, leaf in self._leaves.items() if leaf is None]
@@ -196,7 +202,7 @@ def writing(reader: Reader) -> Iterator[Change]:
         yield change
         pending = change.commit()
     if pending is not None:
-        reader.state.apply(reader.table, pending)
+        reader.state.apply(reader.table, pending, change.nodes)
 
 
 def _settled(reader: Reader) -> Head:

@@ -244,9 +244,10 @@ class Collection:
     def _put(self, change: Change, document: Document, *, version: int, old: tuple[Row, Document] | None, epoch: int) -> None:
         handle = self._keys.handle(self._table, document["_id"])
         change.put(self._sealer.sealed(document, handle=handle, epoch=epoch, version=version))
-        filed = set(self._words(old[1])) if old is not None and old[0].epoch == epoch else set()
+        filed = self._words(old[1]) if old is not None and old[0].epoch == epoch else []
+        moved = {name for name, _ in {*self._words(document)} - {*filed}}
         for name, text in self._words(document):
-            if (name, text) not in filed:
+            if name in moved:  # also under the nodes that stay: their number would show how near old and new value are
                 change.file(handle, self.reader.word_key(epoch, name, text), epoch)
 
     def _words(self, document: Document) -> list[tuple[str, bytes]]:

@@ -52,6 +52,16 @@ class Database:
             yield from self.rows(f"{statement} ({', '.join('?' * len(part))})", part)
 
     @contextmanager
+    def unsynchronised(self) -> Iterator[None]:
+        """Commits that a loss of power may undo, in their order. For what can be done again."""
+        with self.lock:
+            self.run("PRAGMA synchronous = NORMAL")
+            try:
+                yield
+            finally:
+                self.run("PRAGMA synchronous = FULL")
+
+    @contextmanager
     def transaction(self, kind: str = "DEFERRED") -> Iterator[None]:
         """All of it or nothing; IMMEDIATE waits until no other process writes."""
         with self.lock:

@@ -95,8 +95,8 @@ class WordKey:
         return self._masked(position, masked)
 
     def _masked(self, position: int, handle: bytes) -> bytes:
-        stream = hmac.digest(self._key, b"mask %d" % position, "sha256")
-        return bytes(one ^ other for one, other in zip(handle, stream[:HANDLE], strict=True))
+        stream = hmac.digest(self._key, b"mask %d" % position, "sha256")[:HANDLE]
+        return (int.from_bytes(handle, "big") ^ int.from_bytes(stream, "big")).to_bytes(HANDLE, "big")
 
     def _tag(self, position: int, masked: bytes) -> bytes:
         return hmac.digest(self._key, b"tag %d " % position + masked, "sha256")[:HANDLE]

@@ -77,6 +77,7 @@ class Keys:
                 why="the file is missing or is not a file of keys",
                 instead="the path given to Keys.generate",
             ) from None
+        make_key_file(_state_of(Path(path)), "")  # an empty database that its owner alone can read; one that is there stays
         return cls(master, state=State(_state_of(Path(path))))
 
     def backup(self, path: str | Path) -> None:
@@ -90,7 +91,7 @@ class Keys:
         if Path(path).exists():
             raise InvalidParameter("The backup was not made", why="the file is there already", instead="another path")
         make_key_file(Path(path), self._master.hex() + "\n")
-        make_key_file(_state_of(Path(path)), "")  # SQLite fills it; made first, so that its owner alone can read it
+        make_key_file(_state_of(Path(path)), "")
         self._state.database.copy(_state_of(Path(path)))
 
     def close(self) -> None:
@@ -118,6 +119,8 @@ class DataSetKeys:
         self.id = self.name("data set")
         self._epochs: dict[int, Keyring] = {}
         self.cipher = lru_cache(_CIPHERS)(self._cipher)
+        self.fixed_key = lru_cache(_CIPHERS)(self._fixed_key)
+        self._index_key = lru_cache(_CIPHERS)(self._derived_index_key)
 
     def name(self, *parts: str) -> str:
         """What the store calls something."""
@@ -125,13 +128,13 @@ class DataSetKeys:
 
     def handle(self, collection: str, identity: object) -> bytes:
         """What the store calls the record with this `_id`."""
-        return hmac.digest(self._fixed.derive(canonical_json(["handle", collection])), comparable(identity), "sha256")[:HANDLE]
+        return hmac.digest(self.fixed_key("handle", collection), comparable(identity), "sha256")[:HANDLE]
 
     def mac(self, purpose: str, collection: str, text: bytes) -> bytes:
         """HMAC-SHA-256 of a record, or of the counter and root of a collection."""
         return hmac.digest(self.fixed_key(purpose, collection), text, "sha256")
 
-    def fixed_key(self, purpose: str, collection: str) -> bytes:
+    def _fixed_key(self, purpose: str, collection: str) -> bytes:
         """A key that stays when keys are rotated."""
         return self._fixed.derive(canonical_json([purpose, collection]))
 
@@ -164,6 +167,7 @@ class DataSetKeys:
         for number in [number for number in self._epochs if number < before]:
             del self._epochs[number]
         self.cipher.cache_clear()
+        self._index_key.cache_clear()
 
     def _about(self, number: int) -> str:
         return canonical_json(["epoch", self.id, number])
@@ -186,7 +190,10 @@ class DataSetKeys:
 
     def word(self, epoch: int, collection: str, field: str, word: bytes) -> WordKey:
         """The key of a word in the index of a field."""
-        return WordKey(hmac.digest(self.epoch_ring(epoch).derive(canonical_json(["index", collection, field])), word, "sha256"))
+        return WordKey(hmac.digest(self._index_key(epoch, collection, field), word, "sha256"))
+
+    def _derived_index_key(self, epoch: int, collection: str, field: str) -> bytes:
+        return self.epoch_ring(epoch).derive(canonical_json(["index", collection, field]))
 
     # People
 

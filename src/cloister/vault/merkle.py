@@ -33,10 +33,11 @@ def bucket_hash(leaves: Leaves) -> bytes:
     return hashlib.sha256(b"\0" + b"".join(handle + leaves[handle] for handle in sorted(leaves))).digest()
 
 
-def updated(buckets: Mapping[str, Leaves], node: Callable[[str], bytes]) -> dict[str, bytes]:
-    """The hashes that change when these buckets have these leaves; `node` says what the others are. The root is that of "".
+def updated(buckets: Mapping[str, Leaves], known: Callable[[str], Mapping[str, bytes]]) -> dict[str, bytes]:
+    """The hashes that change when these buckets have these leaves; `known` says what the children of a node are. The root is
+    that of "".
 
-    >>> updated({"0a1": {b"handle": b"mac"}}, lambda prefix: EMPTY)[""] == updated({"0a1": {}}, lambda prefix: EMPTY)[""]
+    >>> updated({"0a1": {b"handle": b"mac"}}, lambda parent: {})[""] == updated({"0a1": {}}, lambda parent: {})[""]
     False
     """
     changed = {prefix: bucket_hash(leaves) for prefix, leaves in buckets.items()}
@@ -44,8 +45,9 @@ def updated(buckets: Mapping[str, Leaves], node: Callable[[str], bytes]) -> dict
     for _ in range(DEPTH):
         level = {prefix[:-1] for prefix in level}
         for prefix in level:
+            before = known(prefix)
             children = [f"{prefix}{digit:x}" for digit in range(16)]
-            hashes = b"".join(changed[child] if child in changed else node(child) for child in children)
+            hashes = b"".join(changed[child] if child in changed else before.get(child, EMPTY) for child in children)
             changed[prefix] = EMPTY if hashes == EMPTY * 16 else hashlib.sha256(b"\1" + hashes).digest()
     return changed
 
@@ -59,4 +61,4 @@ def root_of(leaves: Leaves) -> bytes:
     buckets: dict[str, dict[bytes, bytes]] = {}
     for handle, mac in leaves.items():
         buckets.setdefault(bucket_of(handle), {})[handle] = mac
-    return updated(buckets, lambda prefix: EMPTY)[""] if buckets else EMPTY
+    return updated(buckets, lambda parent: {})[""] if buckets else EMPTY

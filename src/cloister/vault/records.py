@@ -87,8 +87,9 @@ class Sealer:
 
     def mac(self, row: Row) -> bytes:
         """HMAC-SHA-256 of a row, whole."""
-        if not (0 <= row.epoch < _MOST and 0 <= row.version < _MOST):
-            raise Tampered("A record was changed", why="its version is not a version", instead="the store's last good backup")
+        numbered = all(isinstance(number, int) and 0 <= number < _MOST for number in (row.epoch, row.version))
+        if not (numbered and isinstance(row.handle, bytes) and isinstance(row.body, str)):
+            raise Tampered("A record was changed", why="it is not a record", instead="the store's last good backup")
         numbers = row.epoch.to_bytes(8, "big") + row.version.to_bytes(8, "big")
         return self._keys.mac("record", self._table, row.handle + numbers + row.body.encode())
 

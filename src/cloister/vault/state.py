@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS restoring (data_set TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, pending TEXT);
 CREATE TABLE IF NOT EXISTS leaves (
     collection TEXT, handle BLOB, epoch INTEGER, mac BLOB, PRIMARY KEY (collection, handle)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS nodes (collection TEXT, prefix TEXT, hash BLOB, PRIMARY KEY (collection, prefix)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS nodes (
+    collection TEXT, parent TEXT, prefix TEXT, hash BLOB, PRIMARY KEY (collection, parent, prefix)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS words (
     collection TEXT, word BLOB, epoch INTEGER, count INTEGER, skipped TEXT, PRIMARY KEY (collection, word)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS people (data_set TEXT, person BLOB, pseudonym BLOB, wrapped BLOB, PRIMARY KEY (data_set, person));
@@ -139,7 +140,7 @@ class State:
                 bucket.pop(handle, None)
             else:
                 bucket[handle] = leaf.mac
-        changed = updated(buckets, lambda prefix: self._node(collection, prefix))
+        changed = updated(buckets, lambda parent: self._children(collection, parent))
         return changed[""], changed
 
     def propose(self, collection: str, expected: int, pending: Pending) -> None:
@@ -151,20 +152,19 @@ class State:
         if done != 1:
             raise Conflict("The change was not made", why="another writer changed the collection", instead="the same once more")
 
-    def apply(self, collection: str, pending: Pending) -> None:
-        """Step 3: the store made the change. Twice is as good as once."""
-        with self.database.transaction("IMMEDIATE"):
+    def apply(self, collection: str, pending: Pending, nodes: Mapping[str, bytes] | None = None) -> None:
+        """Step 3: the store made the change. Twice is as good as once. `nodes` are the hashes that change, if known."""
+        with self.database.unsynchronised(), self.database.transaction("IMMEDIATE"):  # once undone, the change is pending again
             head = self.head(collection)
             if head is None or head.counter >= pending.counter:
                 return
-            _, nodes = self.root_with(collection, pending.leaves) if pending.leaves else (b"", {})
+            if nodes is None:
+                nodes = self.root_with(collection, pending.leaves)[1] if pending.leaves else {}
             gone = [(collection, handle) for handle, leaf in pending.leaves.items() if leaf is None]
             kept = [(collection, handle, *leaf) for handle, leaf in pending.leaves.items() if leaf is not None]
             self.database.run_many("DELETE FROM leaves WHERE collection = ? AND handle = ?", gone)
             self.database.run_many("INSERT OR REPLACE INTO leaves VALUES (?, ?, ?, ?)", kept)
-            self.database.run_many(
-                "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?)", [(collection, *each) for each in nodes.items()]
-            )
+            self._put_nodes(collection, nodes)
             if pending.ended is not None:
                 self.database.run("DELETE FROM words WHERE collection = ? AND epoch <= ?", [collection, pending.ended])
             self._put_words(collection, pending.words)
@@ -201,7 +201,7 @@ class State:
                 self.database.run_many(
                     "INSERT INTO leaves VALUES (?, ?, ?, ?)", [(name, handle, *leaf) for handle, leaf in leaves.items()]
                 )
-                self.database.run_many("INSERT INTO nodes VALUES (?, ?, ?)", [(name, *each) for each in nodes.items()])
+                self._put_nodes(name, nodes)
 
     def restoring(self, data_set: str, now: bool | None = None) -> bool:
         """Whether a restoration has begun and not ended; `now` says so from now on."""
@@ -221,7 +221,6 @@ class State:
     def end_epochs(self, data_set: str, before: int) -> None:
         """Forget the keys of the epochs before one."""
         self.database.run("DELETE FROM epochs WHERE data_set = ? AND epoch < ?", [data_set, before])
-        self.database.forget_log()
 
     def person(self, data_set: str, person: bytes) -> tuple[bytes, bytes] | None:
         """Pseudonym and wrapped key of a person."""
@@ -249,9 +248,14 @@ class State:
         )
         return dict(rows)
 
-    def _node(self, collection: str, prefix: str) -> bytes:
-        row = self.database.row("SELECT hash FROM nodes WHERE collection = ? AND prefix = ?", [collection, prefix])
-        return bytes(row[0]) if row else EMPTY
+    def _children(self, collection: str, parent: str) -> dict[str, bytes]:
+        return dict(
+            self.database.rows("SELECT prefix, hash FROM nodes WHERE collection = ? AND parent = ?", [collection, parent])
+        )
+
+    def _put_nodes(self, collection: str, nodes: Mapping[str, bytes]) -> None:
+        rows = [(collection, prefix[:-1], prefix, found) for prefix, found in nodes.items() if prefix]
+        self.database.run_many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", rows)
 
     def _put_words(self, collection: str, words: Mapping[bytes, Word]) -> None:
         rows: list[Any] = [(collection, name, word.epoch, word.used, json.dumps(word.skipped)) for name, word in words.items()]

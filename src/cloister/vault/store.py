@@ -90,7 +90,7 @@ class SQLiteStore:
     def sealed(self, name: str) -> bytes | None:
         """The encrypted declaration."""
         row = self.database.row("SELECT sealed FROM collections WHERE name = ?", [name])
-        return row and bytes(row[0])
+        return row and (row[0] if isinstance(row[0], bytes) else b"")
 
     def write(self, name: str, mark: Mark, changes: Changes) -> None:
         """One change, inside `writing`."""
@@ -133,7 +133,6 @@ class SQLiteStore:
     def end_epochs(self, data_set: str, before: int) -> None:
         """Delete the wrapped keys of the epochs before one."""
         self.database.run("DELETE FROM epochs WHERE data_set = ? AND epoch < ?", [data_set, before])
-        self.database.forget_log()
 
     def close(self) -> None:
         """Close the file."""

@@ -73,8 +73,9 @@ class Vault:
                     instead="the keys that it was written with, or join=True to begin a data set beside the others",
                 )
             self._begin_epoch(1)
-        for number, wrapped in self._keys.state.epochs(self._keys.id).items():
-            self._store.add_epoch(self._keys.id, number, wrapped)
+        elif self._store.epochs(self._keys.id) != self._keys.state.epochs(self._keys.id):
+            with self._store.writing():
+                self._store_epochs()
 
     @classmethod
     def restore(cls, store: str, keys: Keys, *, data_set: str = "default") -> Vault:
@@ -168,8 +169,10 @@ class Vault:
                 return False
         for collection in self._all():
             collection.end_epoch(epoch - 1)
-        self._store.end_epochs(self._keys.id, epoch)
-        self._keys.state.end_epochs(self._keys.id, epoch)
+        with self._store.writing():
+            self._store.end_epochs(self._keys.id, epoch)
+            self._keys.state.end_epochs(self._keys.id, epoch)
+        self._keys.state.database.forget_log()
         self._keys.forget_epochs(epoch)
         return True
 
@@ -228,9 +231,16 @@ class Vault:
         return [self._collection(table) for table in self._keys.state.collections(self._keys.id)]
 
     def _begin_epoch(self, number: int) -> None:
-        wrapped = self._keys.new_epoch(number)
-        self._store.add_epoch(self._keys.id, number, wrapped)  # there first: what is written under it can be restored
-        self._keys.state.add_epoch(self._keys.id, number, wrapped)
+        with self._store.writing():  # one process at a time: two that begin to rotate begin with the same key
+            self._keys.state.add_epoch(self._keys.id, number, self._keys.new_epoch(number))
+            self._store_epochs()
+
+    def _store_epochs(self) -> None:
+        """The store has each wrapped key, so that what is written under it can be restored; also after a crash."""
+        stored = self._store.epochs(self._keys.id)
+        for number, wrapped in self._keys.state.epochs(self._keys.id).items():
+            if stored.get(number) != wrapped:
+                self._store.add_epoch(self._keys.id, number, wrapped)
 
     def _verify(self, collection: Collection) -> None:
         reader = collection.reader
