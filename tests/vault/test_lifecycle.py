@@ -195,6 +195,20 @@ def test_a_lost_state_is_made_again(filled: Place) -> None:
     assert filled.people().count_documents({}) == 3
 
 
+def test_a_copy_from_before_a_rotation_is_restored(filled: Place) -> None:
+    older = filled.snapshot("older.db")
+    assert filled.store.rotate()
+    filled.people().delete_one({"_id": 1})
+    filled.roll_back(older)
+    with pytest.raises(Tampered, match="rolled back"):
+        filled.people().find()
+    filled.store.close()
+    filled.store = cl.vault.Vault.restore(f"sqlite:///{filled.file}", filled.keys)
+    assert sorted(filled.people().find(), key=lambda each: each["_id"]) == PEOPLE
+    assert filled.sql("SELECT epoch FROM epochs") == [(3,)]
+    assert filled.store.verify()
+
+
 def test_a_restoration_that_is_killed_is_begun_again(filled: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{filled.file}"
     monkeypatch.setattr(Collection, "end_epoch", killed)

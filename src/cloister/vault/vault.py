@@ -73,7 +73,7 @@ class Vault:
                     instead="the keys that it was written with, or join=True to begin a data set beside the others",
                 )
             self._begin_epoch(1)
-        elif self._store.epochs(self._keys.id) != self._keys.state.epochs(self._keys.id):
+        elif self._missing_epochs():
             with self._store.writing():
                 self._store_epochs()
 
@@ -142,7 +142,7 @@ class Vault:
     def verify(self) -> Verification:
         """Compare every record and every entry of the index with what this client wrote."""
         problems = []
-        if self._store.epochs(self._keys.id) != self._keys.state.epochs(self._keys.id):
+        if self._missing_epochs():
             problems.append("the wrapped keys in the store were changed: without them the store can't be restored")
         for table in sorted({*self._keys.state.collections(self._keys.id), *self._store.collections(self._keys.id)}):
             found = None
@@ -237,10 +237,13 @@ class Vault:
 
     def _store_epochs(self) -> None:
         """The store has each wrapped key, so that what is written under it can be restored; also after a crash."""
+        for number, wrapped in self._missing_epochs().items():
+            self._store.add_epoch(self._keys.id, number, wrapped)
+
+    def _missing_epochs(self) -> dict[int, bytes]:
+        """The wrapped keys that the store lacks. One too many may be that of an older copy, and stays until a rotation."""
         stored = self._store.epochs(self._keys.id)
-        for number, wrapped in self._keys.state.epochs(self._keys.id).items():
-            if stored.get(number) != wrapped:
-                self._store.add_epoch(self._keys.id, number, wrapped)
+        return {number: key for number, key in self._keys.state.epochs(self._keys.id).items() if stored.get(number) != key}
 
     def _verify(self, collection: Collection) -> None:
         reader = collection.reader
