@@ -1,8 +1,7 @@
 """Glasses read off projected faces, and who it is: on Olivetti faces at 32 × 32, 70 % of the pictures to learn from.
 
 The faces come from the folder that CLOISTER_DATA names (`images/olivetti_faces_64x64.csv.gz`, AT&T Laboratories Cambridge);
-without them drawn ones stand in. The best of four attackers counts, chosen on the rows that it is judged on. ρ_p was chosen on
-these faces; levels and dimensions were not.
+without them drawn ones stand in. The best of five attackers counts, chosen on the rows that it is judged on.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ def main() -> None:
     print("Olivetti faces" if real else "drawn faces: set CLOISTER_DATA to the folder that holds the others")
     print(found.text())
     for point in found.points:
-        if point.method in ("RUCA", "RUCA, one bit") and point.dimensions == 1:
-            detail = f"one dimension, {splits} splits; use {point.utility:.3f}, strangers {point.secret_of_strangers:.3f} of 12"
-            report(f"{point.method}: the use is read", ratio=point.utility, limit=USE, detail=detail)
-            report(f"{point.method}: who it is", ratio=point.secret, limit=SECRET, detail=f"by {point.secret_by}", most=True)
+        if point.method == "RUCA, one bit" and point.dimensions == 1:
+            linked = f"{point.secret_of_strangers:.3f} of strangers are linked, {found.strangers_guess:.3f} by chance"
+            report("one bit of RUCA: the use is read", ratio=point.utility, limit=USE, detail=f"{splits} splits; {linked}")
+            report("one bit of RUCA: who it is", ratio=point.secret, limit=SECRET, detail=f"by {point.secret_by}", most=True)
 
 
 def olivetti() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import resource
 
 import numpy as np
@@ -205,3 +206,88 @@ def test_groups_by_released_numbers_are_shown_and_nothing_of_them_is_known() -> 
             answer = session.sql(f"SELECT {named}, COUNT(*) AS c, SUM(n) AS s FROM {T} AS t GROUP BY {key}", spend=1)
             assert all(np.isnan(answer.margin()[name]).all() for name in answer.statistics())
             assert answer.statistics() == [name for name in answer.column_names if (key, name) != ("town, n", "k0")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH a AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex), people AS (SELECT * FROM people WHERE town = 'Delft')"
+        " SELECT SQRT(SUM(a.n)) AS y FROM people AS v JOIN a ON a.sex = v.sex",
+        "WITH a AS (SELECT town, COUNT(*) AS n FROM people GROUP BY town), towns AS (SELECT town, COUNT(*) AS n FROM people"
+        " GROUP BY town) SELECT SQRT(SUM(a.n)) AS y FROM a JOIN towns ON a.town = towns.town JOIN (SELECT town FROM people) p"
+        " ON p.town = a.town",
+    ],
+)
+def test_a_name_that_means_two_things_is_refused_and_costs_nothing(sql: str) -> None:
+    with fresh() as session:
+        with pytest.raises(cl.CloisterError):
+            session.sql(sql, spend=1)
+        assert str(session.spent) == "ε = 0"
+
+
+def test_a_name_that_hides_the_table_it_reads_is_one_thing() -> None:
+    with fresh() as session:
+        answer = session.sql(
+            "WITH people AS (SELECT * FROM people WHERE town = 'Delft') SELECT SQRT(COUNT(*)) AS y FROM people", spend=10
+        )
+    assert 0 < answer.to_pydict()["y"][0] < np.sqrt(len(rows()["people"]["town"]) - 1)
+
+
+@pytest.mark.parametrize("function", ["FIRST_VALUE(town)", "LAST_VALUE(town)", "NTH_VALUE(town, 2)", "NTH_VALUE(n, 2)"])
+@pytest.mark.parametrize(
+    "window",
+    [
+        "(ORDER BY sex RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+        "(PARTITION BY sex RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+        "w",
+    ],
+)
+def test_which_of_equal_rows_comes_first_is_not_known(function: str, window: str) -> None:
+    """A subquery ordered by noise gives the rows in that order, and the engine takes any of equal ones."""
+    rows_of = "(SELECT sex, town, n FROM (SELECT sex, town, COUNT(*) AS n FROM people GROUP BY sex, town) AS g ORDER BY n)"
+    named = " WINDOW w AS (PARTITION BY sex RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)" if window == "w" else ""
+    with fresh() as session:
+        answer = session.sql(f"SELECT {function} OVER {window} AS x FROM {rows_of} AS o{named}", spend=1)
+    assert answer.statistics() == ["x"]
+    assert np.isnan(np.asarray(answer.margin()["x"].tolist(), dtype=float)).all()
+
+
+def test_which_set_operation_comes_first_is_said_by_parentheses() -> None:
+    one = "SELECT COUNT(*) AS n FROM people"
+    with fresh() as session:
+        with pytest.raises(cl.UnsupportedQuery, match="without parentheses"):
+            session.sql(f"SELECT inhabitants AS n FROM towns UNION {one} INTERSECT {one}", spend=1)
+        assert str(session.spent) == "ε = 0"
+        session.sql(f"SELECT inhabitants AS n FROM towns UNION ({one} INTERSECT {one})", spend=1)
+
+
+@pytest.mark.parametrize(("dialect", "sunday"), [("duckdb", 0), ("bigquery", 1), ("mysql", 1), ("spark", 1)])
+def test_a_day_of_the_week_is_the_dialects_above_the_cut_too(dialect: str, sunday: int) -> None:
+    dates = cl.PublicTable({"d": [datetime.date(2026, 11, 22)]})  # a Sunday
+    part = "EXTRACT(DAYOFWEEK FROM d)" if dialect in ("bigquery", "duckdb") else "DAYOFWEEK(d)"
+    with cl.Session({**tables(rows()), "dates": dates}, budget=cl.PureDP(1)) as session:
+        answer = session.sql(f"SELECT {part} AS x, 1 AS one FROM dates", spend=1, dialect=dialect)
+    assert answer.to_pydict()["x"] == [sunday]
+
+
+def test_a_text_is_no_condition() -> None:
+    with fresh() as session:
+        with pytest.raises(cl.CloisterError, match="not a condition"):
+            session.sql("SELECT town || 'x' AS t, SQRT(COUNT(*)) AS n FROM people GROUP BY town", spend=1, dialect="mysql")
+        assert str(session.spent) == "ε = 0"
+
+
+def test_answers_of_different_public_columns_are_different_answers() -> None:
+    with fresh() as session:
+        digests = {
+            session.sql(f"SELECT MAX({column}) AS m FROM towns", spend=1).provenance.digest for column in ("inhabitants", "town")
+        }
+    assert len(digests) == 2
+
+
+def test_a_name_that_differs_from_a_tables_in_case_alone_is_refused() -> None:
+    with fresh() as session:
+        for aggregate in ("COUNT(*)", "SQRT(COUNT(*))"):
+            with pytest.raises(cl.UnsupportedQuery, match="in case alone"):
+                session.sql(f'WITH People AS (SELECT * FROM towns) SELECT {aggregate} AS n FROM "people"', spend=1)
+        assert str(session.spent) == "ε = 0"

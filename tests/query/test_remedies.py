@@ -121,6 +121,7 @@ SELECT COUNT(*) FROM (SELECT nights, nights FROM stays) AS x
 SELECT COUNT(*) FROM (SELECT guest, nights FROM stays UNION SELECT guest, nights FROM stays) AS x
 SELECT COUNT(*) FROM (SELECT guest, nights FROM stays UNION ALL SELECT guest FROM stays) AS x
 SELECT COUNT(*) FROM staff UNION ALL SELECT COUNT(*) FROM staff
+WITH Staff AS (SELECT level FROM staff) SELECT COUNT(*) FROM Staff
 SELECT COUNT(*) FROM staff; SELECT 1
 DELETE FROM staff
 SELECT COUNT(* FROM staff

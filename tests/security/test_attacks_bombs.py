@@ -67,8 +67,6 @@ REFUSED = {
     "a number of 40,000 digits": f"SELECT COUNT(*) FROM t WHERE x > {'9' * 40_000}",
     "a huge limit": "SELECT x, COUNT(*) FROM t GROUP BY x LIMIT 1e99999999",
     "a huge power": "SELECT SUM(x + POWER(10, 1000000000)) FROM t",
-    "a huge power of a count": "SELECT COUNT(*) FROM t HAVING COUNT(*) > POWER(10, 1000000000)",
-    "rounding to 10^9 digits": "SELECT ROUND(AVG(x), 999999999) FROM t",
     "a huge interval": "SELECT COUNT(day + INTERVAL 999999999999 YEAR) FROM t",
     "a quantile at 10^-10^9": "SELECT QUANTILE(x, 1e-999999999) FROM t",
     "an epsilon of 10^-10^9": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1e-999999999) COUNT(*) FROM t",
@@ -100,6 +98,8 @@ ANSWERED = {
     "a thousand quantiles": f"SELECT {listed('QUANTILE(big, {}/500)', 500)} FROM t",
     "a thousand branches": f"SELECT SUM(CASE {listed('WHEN x = {0} THEN {0}', 800, ' ')} END) AS n FROM t",
     "a cube of six keys": f"SELECT COUNT(*) AS n FROM t GROUP BY CUBE ({', '.join(f'x % {n}' for n in range(2, 8))})",
+    "a huge power of a count": "SELECT POWER(COUNT(*), 1000000000) AS n FROM t",
+    "rounding to 10^9 digits": "SELECT ROUND(AVG(x), 999999999) FROM t",
     "an exponential": "SELECT SUM(CLAMP(EXP(x * 1000000), 0, 1)) AS n FROM t",
     "fifteen questions in one another": (
         f"SELECT x, COUNT(*) AS n FROM ({nested(12, 'CLAMP(x + y, 0, 9)', 'CLAMP(x - y, 0, 9)')}) AS t WHERE x > 3 GROUP BY x"

@@ -72,7 +72,7 @@ EXPRESSIONS = [
     "version()",
     "current_user",
     "list_aggregate([1], 'sum')",
-    "(SELECT COUNT(*) FROM people)",
+    "(SELECT age FROM people)",
     "(SELECT content FROM read_text('{file}'))",
     "COLUMNS('.*')",
     "age -> 'x'",

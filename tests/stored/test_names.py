@@ -80,9 +80,10 @@ def test_a_protocol_counts_the_reports_that_it_counted() -> None:
 
 def test_nothing_that_is_stored_follows_the_name_of_a_class() -> None:
     """Under other names of all classes and modules, and other words of `repr`, the same is written and read."""
+    before = panel.plans("approx")
     with renamed() as changed:
         assert len(changed) > 1000
-        assert panel.plans("approx") == {"approx": STORED["plans"]["approx"]}
+        assert panel.plans("approx") == before
         test_a_method_that_needs_rows_has_the_digest_that_it_had()
         for name in RELEASES:
             test_a_stored_release_is_read_and_written_again(name)

@@ -148,6 +148,22 @@ def test_rows_of_a_person_add_up() -> None:
     assert cost_of(sides(lambda width: DiscreteGaussian(scale=width)), visits) == ZCDP(8)
 
 
+def test_rows_that_a_relation_makes_of_one_row_add_up() -> None:
+    """Where a row is a person, ten rows may still be made of it; a hub that says `max_rows=1` changes nothing."""
+    ten = Declaration(DECLARED.columns, unit=None, max_rows=10)
+    laplace, gaussian = DiscreteLaplace(scale=10), DiscreteGaussian(scale=10)
+    rows = Integers("rows", Combination((("rows", 1),)), laplace)
+    for capped in (None, 1):
+        asked = (Aggregation(None, max_rows=capped),)
+        assert cost_of(request_of(rows, aggregates=(), aggregations=asked), ten) == PureDP(1)
+        louder = replace(rows, law=gaussian)
+        assert cost_of(request_of(louder, aggregates=(), aggregations=asked), ten) == ZCDP("0.5")
+    assert cost_of(sides(lambda width: DiscreteLaplace(scale=width)), ten) == PureDP(10)
+    leaves = Hierarchy(Aggregation(None, keys=("age",)), first=AGE.low_code, values=6, leaves=6, branching=6, weights=(1, 0))
+    levels = Integers("levels", LevelSums(0, apart=False), laplace)
+    assert cost_of(request_of(levels, aggregates=(), aggregations=(), hierarchies=(leaves,)), ten) == PureDP(1)
+
+
 def test_people_are_in_so_many_groups() -> None:
     visits = Declaration(DECLARED.columns, unit="who", max_rows=4)
     units = (Aggregate("units", "units"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,27 @@ import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
 from cloister.privacy import Guarantee
+from cloister.session import Count, Question
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
+from cloister.together.joint import AtSites
 from cloister.together.journal import READING
 from cloister.together.rounds import SiteRound
-from cloister.together.site import plan_of
-from tests.session.test_parts import COLUMNS, NONE, QUESTIONS, REFUSED, answers, centres, least_margin, models, rows, share_below
+from cloister.together.site import SitePart, plan_of
+from tests.session.test_parts import (
+    COLUMNS,
+    NONE,
+    QUESTIONS,
+    REFUSED,
+    ROWS,
+    answers,
+    centres,
+    least_margin,
+    models,
+    rows,
+    share_below,
+)
 from tests.session.test_parts import session_of as central_session
 from tests.together.joint_tables import joint_of, session_of, sites_of, watched
 
@@ -84,6 +99,29 @@ def test_each_site_works_out_by_itself_what_the_hub_charges(budget: Guarantee, s
             assert all(site.spent == session.spent for site in sites)
         centres(session, spend)
         synthetic(session, spend)
+        assert all(site.spent == session.spent for site in sites)
+
+
+TENFOLD = " UNION ALL ".join(["SELECT age, sex, pay FROM people"] * 10)
+"""Ten rows of each person."""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT COUNT(*) AS n FROM ({TENFOLD}) AS u",
+        f"SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM ({TENFOLD}) AS u GROUP BY sex",
+        f"SELECT MEDIAN(age) AS half FROM ({TENFOLD}) AS u",
+        "SELECT SUM(pay) AS pay FROM (SELECT pay FROM people UNION ALL SELECT height FROM people) AS u",
+        "SELECT COUNT(*) FILTER (WHERE age > 40) AS n, AVG(age * pay) AS p FROM people",
+        "WITH older AS (SELECT age + 1 AS age FROM people WHERE age > 30) SELECT SUM(age) AS s FROM older",
+    ],
+)
+def test_each_site_charges_for_all_rows_that_a_query_makes_of_one(sql: str) -> None:
+    budget = cl.PureDP(10 * NONE)
+    sites = sites_of(budget=budget)
+    with session_of(joint_of(sites), budget) as session:
+        session.sql(sql, spend=NONE)
         assert all(site.spent == session.spent for site in sites)
 
 
@@ -205,6 +243,91 @@ def test_who_drops_out_is_said_and_left_out(step: str, monkeypatch: pytest.Monke
     assert [report.sites for report in table.source.rounds][-1] == ("site 0", "site 1", "site 2", "site 4")
 
 
+def test_an_answer_without_a_site_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of four sites and of five, put together, would be true of nobody."""
+    sites = sites_of(count=5)
+    with session_of(joint_of(sites, missing=1), cl.PureDP(100 * NONE)) as session:
+        with monkeypatch.context() as stopped:
+            Stopped(stopped, "site 3", '"all keys"')
+            with pytest.warns(SitesMissing, match="site 3 dropped out"):
+                part = session.sql(COUNT, spend=NONE)
+        assert any("site 3 dropped out" in note for note in part.notes)
+        gone = len([row for row in range(ROWS) if row % 7 == 3])
+        assert part.to_pydict()["n"] == [ROWS - gone]
+        assert session.spent == cl.PureDP(NONE)
+        whole = session.sql(COUNT, spend=NONE)  # not served, and charged anew
+        assert whole.to_pydict()["n"] == [ROWS]
+        assert session.spent == cl.PureDP(2 * NONE)
+        assert not any("dropped out" in note for note in whole.notes)
+        with monkeypatch.context() as stopped:
+            Stopped(stopped, "site 3", '"all keys"')
+            assert session.sql(COUNT, spend=NONE).to_pydict()["n"] == [ROWS]  # served: it was bought of all
+            with pytest.warns(SitesMissing):
+                again = session.sql(COUNT, spend=2 * NONE)  # the rest is bought, and is not of all
+        assert again.to_pydict()["n"] == [ROWS - gone]
+        assert len(again.provenance.charges) == 1
+        assert session.sql(COUNT, spend=2 * NONE).to_pydict()["n"] == [ROWS]
+
+
+def test_a_pilot_without_a_site_says_nothing_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(100 * NONE)) as session:
+        Stopped(monkeypatch, "site 3", '"all keys"')
+        with pytest.warns(SitesMissing), pytest.raises(cl.EngineError, match="The pilot is not of all rows"):
+            session.sql("SELECT AVG(age) AS a FROM people", within=1, pilot=NONE)
+
+
+GROUPS = [f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for key in ("sex", "age", "sex, age")]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: session.workload(GROUPS, spend=NONE),
+        lambda session: session.measure_all(
+            [Question(table="people", by=by, statistics=(Count(),)) for by in ((), ("sex",))], NONE
+        ),
+        lambda session: session.sql("SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM people GROUP BY ROLLUP (sex)", spend=NONE),
+        lambda session: cl.synth.fit(session, "people", spend=NONE, method="pairs", columns=["sex", "age"]),
+    ],
+    ids=["workload", "questions", "rollup", "synthetic table"],
+)
+def test_parts_of_one_answer_are_of_the_same_sites(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that answers the first part and not the second."""
+    noised, asked = AtSites.noised, list[int]()
+
+    def second(self: AtSites, request: Any, compiled: Any, random: Any) -> Any:
+        asked.append(1)
+        found = noised(self, request, compiled, random)
+        return replace(found, without=("site 3",)) if len(asked) == 2 else found
+
+    monkeypatch.setattr(AtSites, "noised", second)
+    with session_of(joint_of(sites_of(count=5), missing=1), cl.PureDP(100 * NONE)) as session:
+        with pytest.raises(cl.EngineError, match="they are about different rows"):
+            ask(session)
+        assert len(asked) > 1
+        asked.extend([1, 1])
+        ask(session)
+        assert session.spent == cl.PureDP(2 * NONE)
+
+
+@pytest.mark.parametrize("failure", [ValueError("age 39"), MemoryError(), cl.EngineError("age 39", why="a row", instead="b")])
+def test_a_site_that_fails_says_nothing_of_why(failure: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an engine raises when it reads rows may be of a row: outside it looks alike, has no past, and stays charged."""
+
+    def failing(self: SitePart, *_: Any) -> Any:
+        raise failure
+
+    sites = sites_of(budget=cl.PureDP(10))
+    with session_of(joint_of(sites), cl.PureDP(10)) as session:
+        monkeypatch.setattr(SitePart, "_added_up", failing)
+        with pytest.raises(cl.EngineError, match="'site 0' dropped out: it could not read its rows") as seen:
+            session.sql(COUNT, spend=1)
+        assert "39" not in str(seen.value)
+        assert seen.value.__context__ is None or "39" not in str(seen.value.__context__)
+        assert str(session.spent) == "ε = 1"
+        assert [str(site.spent) for site in sites] == ["ε = 1"] * 3
+
+
 @pytest.mark.parametrize("step", ["begin", "all keys", "all shares", "survivors", "signatures"])
 def test_a_round_below_the_quorum_stays_charged_everywhere(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sites = sites_of(count=5)
@@ -316,6 +439,34 @@ def test_a_site_that_declares_otherwise_takes_no_part() -> None:
         session.sql(COUNT, spend=1)
 
 
+@pytest.mark.parametrize(("count", "missing"), [(3, 1), (4, 1), (6, 1), (7, 2)])
+def test_an_owner_who_reads_the_answers_counts(count: int, missing: int) -> None:
+    """It knows its own noise: that of the others is as much as was asked for."""
+    sites = sites_of(count=count)
+    roster = JointTable(sites, COLUMNS, overlap="none").source.roster.roster
+    assert roster.missing == missing
+    assert roster.honest <= roster.quorum - 1
+
+
+def test_a_site_whose_person_is_another_column_takes_no_part() -> None:
+    """Visits are no people: a person of many visits would be charged for one."""
+    held = {"age": [50] * 9, "patient": ["x"] * 9, "visit": [str(place) for place in range(9)]}
+    columns = {"age": cl.Integer(0, 99)}
+    sites = [
+        Site(name, cl.PrivateTable(held, columns=columns, unit=unit, max_rows=1), budget=cl.PureDP(1))
+        for name, unit in (("a", "patient"), ("b", "visit"), ("c", "patient"))
+    ]
+    table = JointTable(sites, columns, unit="patient", max_rows=1, overlap="none")
+    with (
+        cl.Session({"t": table}, budget=cl.PureDP(1)) as session,
+        pytest.raises(cl.InvalidDeclaration, match="'b' takes no part: it declares the unit as"),
+    ):
+        session.sql("SELECT COUNT(*) AS n FROM t", spend=1)
+    through = cl.PrivateTable(held, columns=columns, unit="patient", max_rows=1, through="visits.visit")
+    with pytest.raises(cl.InvalidDeclaration, match="through visits"):
+        Site("d", through, budget=cl.PureDP(1)).part(table)
+
+
 def test_sites_have_names_of_their_own_and_are_three_at_least() -> None:
     with pytest.raises(cl.InvalidDeclaration, match="each would see the other's"):
         joint_of(sites_of(count=2))
@@ -365,11 +516,11 @@ def test_a_site_takes_part_under_a_roster_that_it_joined_and_in_a_plan_of_the_re
 
 
 def test_an_old_round_is_not_begun_again() -> None:
-    """In memory only the newest rounds are kept whole."""
+    """In memory only the newest rounds are kept whole, and of those that never end no more than some hundreds."""
     journal = MemoryJournal()
     journal.of("first").put("all shares", b"the answer")
-    for place in range(100):
+    for place in range(300):
         journal.of(f"round {place}").put("all shares", b"an answer")
     assert journal.of("first").get("all shares") is None
     assert journal.of("first").get(READING) is not None
-    assert journal.of("round 99").get("all shares") == b"an answer"
+    assert journal.of("round 299").get("all shares") == b"an answer"

@@ -15,7 +15,7 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey
 from cloister.ledger import Ledger
-from cloister.together import HubRound, Journal, MemoryJournal, RoundRefused, Site
+from cloister.together import HubRound, Journal, MemoryJournal, Roster, RoundRefused, SignedRoster, Site
 from cloister.together.journal import READING
 from cloister.together.messages import pack, unpack
 from cloister.together.rounds import HUB
@@ -160,10 +160,48 @@ def test_a_round_that_memory_forgot_is_not_begun_again() -> None:
     message = parties.hub.messages["a"]
     assert parties.journals is not None
     parties.ask("a", message)
-    for place in range(100):
+    for place in range(300):
         parties.journals["a"].of(f"round {place}")
     with pytest.raises(RoundRefused, match="read its rows in this round before"):
         parties.site("a").answer(message)
+
+
+def test_memory_keeps_a_round_that_goes_on() -> None:
+    """Sixty-four rounds that ended are forgotten before one that did not."""
+    parties = Parties(NUMBERS, missing=1)
+    message = parties.hub.messages["a"]
+    assert parties.journals is not None
+    first = parties.ask("a", message)
+    for place in range(100):
+        parties.journals["a"].of(f"round {place}").put("signatures", b"answered")
+    assert parties.site("a").answer(message) == first
+    assert parties.journals["a"].of("round 1").get("signatures") is None
+    assert parties.journals["a"].of("round 99").get("signatures") == b"answered"
+
+
+def test_after_a_restart_no_roster_is_joined_that_another_took_the_place_of(tmp_path: Path) -> None:
+    keys, hub = {name: SigningKey(name.encode() * 32) for name in "abcd"}, HUB_KEY
+    table = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
+
+    def signed(names: str, **other: Any) -> SignedRoster:
+        roster = Roster(sites={name: keys[name].public for name in names}, hub=hub.public, missing=1, **other)
+        return SignedRoster.by(keys, roster)
+
+    def started() -> Site:
+        return Site("a", table, budget=cl.PureDP(1), key=keys["a"], journal=Journal(tmp_path))
+
+    first, second, rival = signed("abcd"), signed("abc", epoch=2), signed("abd", epoch=2)
+    site = started()
+    site.join(first)
+    site.join(second)
+    for refused in (first, rival):
+        site = started()
+        with pytest.raises(cl.InvalidDeclaration, match="joined number 2 of this hub before"):
+            site.join(refused)
+        with pytest.raises(cl.InvalidDeclaration, match="did not join"):
+            site.check(refused.roster)
+    site.join(second)
+    site.check(second.roster)
 
 
 def test_a_site_that_outlasts_its_process_has_a_journal(tmp_path: Path) -> None:

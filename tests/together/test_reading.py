@@ -143,3 +143,17 @@ def test_a_column_that_the_site_does_not_declare_is_refused() -> None:
     assert request_from(total.canonical(), COLUMNS) == total
     with pytest.raises(cl.UnsupportedQuery, match="not declared"):
         request_from(total.canonical(), ANY)
+
+
+@pytest.mark.parametrize("number", ["1e10000000", "1E9", "1" * 9000, "1_000", " 10", "0x10", "nan", "1/2/3", ""])
+def test_a_number_is_digits_and_not_an_exponent(number: str) -> None:
+    """Twelve characters with an exponent would take all the memory that a site has, before anything is charged."""
+    rows = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
+    text = NoisedRequest(table="people", aggregations=(Aggregation(None),), integers=(rows,), cells=Cells()).canonical()
+    with pytest.raises(cl.UnsupportedQuery, match="was not read"):
+        request_from(text.replace('"scale":"10"', f'"scale":"{number}"'), {})
+    where = Aggregation(None, where=Compare("=", Column("age"), Literal(7)))
+    text = NoisedRequest(table="people", aggregations=(where,), integers=(rows,), cells=Cells()).canonical()
+    assert '"number","7"' in text
+    with pytest.raises(cl.UnsupportedQuery, match="was not read"):
+        request_from(text.replace('"number","7"', f'"number","{number}"'), {})

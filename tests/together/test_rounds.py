@@ -402,3 +402,16 @@ def test_the_bytes_of_a_round_stay_what_they_are() -> None:
         for step, name, data in recorded:
             found.setdefault(step, {})[name] = hashlib.sha256(data).hexdigest()
         assert found == wanted
+
+
+@pytest.mark.parametrize("step", list(STEPS))
+def test_the_hub_takes_no_answer_with_more_in_it(step: str) -> None:
+    """Sites compare all that another signed: with more in it no two would be equal, and the round would end."""
+    parties = Parties(numbers_of(4), missing=1)
+    while parties.hub.step != step:
+        parties.step()
+    found = unpack(parties.ask("b", parties.hub.messages["b"]), None, parties.round.id, parties.round.roster.sites)
+    more = pack(found.kind, found.round, "b", keys_of(4)["b"], found.body, **found.fields, more=1)
+    with pytest.raises(RoundRefused, match="wrong form"):
+        parties.hub.take(more)
+    parties.hub.take(parties.received[-1][2])

@@ -212,6 +212,14 @@ def test_every_kind_of_budget_pays_for_journeys(budget: Any, spend: Any) -> None
     assert model.sample(20, random=Random.deterministic(1)).num_rows >= 20
 
 
+@pytest.mark.parametrize(("delta", "charged"), [("1e-6", 0), ("1e-300", 0), ("0.01", Fraction(1, 100))])
+def test_a_delta_is_charged_where_it_buys_less_noise(delta: str, charged: Any) -> None:
+    spend = METHOD.guarantee(cl.ApproxDP(1, delta), table(town(1)))
+    assert (spend.epsilon, spend.delta) == (1, charged)
+    widths = [METHOD.laws(each)["moves"].variance for each in (spend, cl.ApproxDP(1, delta), cl.PureDP(1))]
+    assert widths[0] == min(widths)
+
+
 def walks(model: Journeys, n: int) -> list[npt.NDArray[np.int64]]:
     """The cells of each drawn journey."""
     frame = model.sample(n, random=Random.deterministic(4))

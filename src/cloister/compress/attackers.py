@@ -19,17 +19,18 @@ Labels = npt.NDArray[Any]
 _AXES = 60
 
 
-def classifiers(seed: int) -> Mapping[str, Callable[[], Any]]:
-    """Who reads a label."""
+def classifiers(classes: int, seed: int) -> Mapping[str, Callable[[], Any]]:
+    """Who reads a label, beside the honest reader: each class counts alike to them, as it does where they are judged."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
-    from sklearn.svm import SVC
 
+    alike = np.full(classes, 1 / classes)
     return {
         "nearest neighbour": lambda: KNeighborsClassifier(1),
-        "linear": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
-        "kernel": lambda: SVC(C=10, class_weight="balanced"),
+        "linear": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=alike),
+        "naive Bayes": lambda: GaussianNB(priors=alike),
         "network": lambda: MLPClassifier(hidden_layer_sizes=(64,), solver="lbfgs", alpha=0.01, max_iter=200, random_state=seed),
     }
 
@@ -48,8 +49,11 @@ def rebuilders(seed: int) -> Mapping[str, Callable[[], Any]]:
 
 
 def labels_read(known: Floats, labels: Labels, seen: Floats, truth: Labels, seed: int) -> dict[str, float]:
-    """How often each attacker reads the label, on average over the classes; 0 of one that failed."""
-    return {name: _balanced(made(), known, labels, seen, truth) for name, made in classifiers(seed).items()}
+    """How often each attacker reads the label, on average over the classes. The honest reader is one of them."""
+    found = {"kernel": use_kept(known, labels, seen, truth)}
+    for name, made in classifiers(len(np.unique(labels)), seed).items():
+        found[name] = _balanced(made(), known, labels, seen, truth)
+    return found
 
 
 def use_kept(known: Floats, labels: Labels, seen: Floats, truth: Labels) -> float:
@@ -87,15 +91,19 @@ def linked(known: Floats, people: Labels, seen: Floats, truth: Labels) -> dict[s
     return found
 
 
-def rows_rebuilt(known: Floats, rows: Floats, seen: Floats, truth: Floats, seed: int) -> dict[str, float]:
-    """How far from the row each attacker's guess is on average."""
-    found, mean = {}, rows.mean(axis=0)
+def rows_rebuilt(
+    known: Floats, rows: Floats, seen: Floats, truth: Floats, seed: int, inverse: Callable[[Floats], Floats] | None = None
+) -> dict[str, float]:
+    """How far from the row each attacker's guess is on average; the projection's own inverse is one of the guesses."""
+    found = {} if inverse is None else {"inverse": distance(inverse(seen), truth)}
+    mean = rows.mean(axis=0)
     known, seen = scaled(known, seen)
     _, sizes, axes = np.linalg.svd(rows - mean, full_matrices=False)
-    axes = axes[: min(_AXES, int((sizes > 1e-9 * sizes.max(initial=0.0)).sum()) or 1)]  # a guess has no use for more
+    axes = axes[sizes > 1e-9 * sizes.max(initial=0.0)]
     for name, made in rebuilders(seed).items():
-        guess = _quietly(made(), known, (rows - mean) @ axes.T, seen)
-        found[name] = distance(mean + (0 if guess is None else guess.reshape(len(seen), -1) @ axes), truth)
+        along = axes[:_AXES] if name == "network" else axes  # which has no use for more
+        guess = _quietly(made(), known, (rows - mean) @ along.T, seen)
+        found[name] = distance(mean + (guess.reshape(len(seen), -1) @ along if len(along) else 0), truth)
     return found
 
 
@@ -117,18 +125,13 @@ def scaled(known: Floats, seen: Floats) -> tuple[Floats, Floats]:
 def _balanced(model: Any, known: Floats, labels: Labels, seen: Floats, truth: Labels) -> float:
     known, seen = scaled(known, seen)
     guess = _quietly(model, known, labels, seen)
-    if guess is None:
-        return 0.0
     return float(np.mean([(guess[truth == each] == each).mean() for each in np.unique(truth)]))
 
 
 def _quietly(model: Any, known: Floats, wanted: Any, seen: Floats) -> Any:
-    """What the attacker says; None of one that failed. One who did not converge is judged as it is."""
+    """What the attacker says. One who did not converge is judged as it is."""
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            return model.fit(known, wanted).predict(seen)
-        except (ValueError, np.linalg.LinAlgError):
-            return None
+        return model.fit(known, wanted).predict(seen)

@@ -7,7 +7,7 @@ people; by person, nobody there was ever seen.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,9 @@ from cloister.noise import Random
 if TYPE_CHECKING:
     import altair as alt
 
-_ATTACKERS = "nearest neighbour, linear, kernel and network on labels; ridge, kernel ridge and network on rows"
+_ATTACKERS = (
+    "nearest neighbour, linear, naive Bayes, kernel and network on labels; inverse, ridge, kernel ridge and network on rows"
+)
 MARK = f"not differentially private; attackers tried: {_ATTACKERS}"
 
 
@@ -43,8 +45,8 @@ class Point(NamedTuple):
     rebuilt: float
     """How far the best attacker's guess of a row is from it."""
     rebuilt_by: str
-    published: float
-    """The same by the projection's own inverse, as papers print it: it knows nothing of rows, so it flatters."""
+    published: float | None
+    """The same by the projection's own inverse alone, as papers print it: it knows nothing of rows, so it mostly flatters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class TradeOff:
     utility_guess: float
     """The accuracy of guessing."""
     secret_guess: float
+    strangers_guess: float | None
+    """That of linking two rows of a stranger by chance; None where strangers are not linked."""
     mean_row: float
     """How far rows are from their mean: nothing is learned by whoever is no nearer."""
     mark: str = MARK
@@ -66,18 +70,19 @@ class TradeOff:
     def to_json(self) -> str:
         """As JSON, with the mark."""
         about = {"mark": self.mark, "utility_guess": self.utility_guess, "secret_guess": self.secret_guess}
-        return json.dumps({**about, "mean_row": self.mean_row, "points": self.data()}, ensure_ascii=False)
+        about |= {"strangers_guess": self.strangers_guess, "mean_row": self.mean_row, "points": self.data()}
+        return json.dumps(about, ensure_ascii=False, allow_nan=False)
 
     def text(self) -> str:
         """A table for a terminal."""
         lines = [f"{'method':<14}{'dims':>5}{'use':>7}{'secret':>8}{'strangers':>11}{'rebuilt':>9}{'published':>11}"]
         for each in self.points:
-            far = "–" if each.secret_of_strangers is None else f"{each.secret_of_strangers:.3f}"
+            far, own = _shown(each.secret_of_strangers, 3), _shown(each.published, 2)
             lines.append(
-                f"{each.method:<14}{each.dimensions:>5}{each.utility:>7.3f}{each.secret:>8.3f}{far:>11}"
-                f"{each.rebuilt:>9.2f}{each.published:>11.2f}"
+                f"{each.method:<14}{each.dimensions:>5}{each.utility:>7.3f}{each.secret:>8.3f}{far:>11}{each.rebuilt:>9.2f}{own:>11}"
             )
-        lines.append(f"{'guessing':<19}{self.utility_guess:>7.3f}{self.secret_guess:>8.3f}{'':>11}{self.mean_row:>9.2f}")
+        guess = _shown(self.strangers_guess, 3)
+        lines.append(f"{'guessing':<19}{self.utility_guess:>7.3f}{self.secret_guess:>8.3f}{guess:>11}{self.mean_row:>9.2f}")
         return "\n".join([*lines, self.mark])
 
     def __repr__(self) -> str:
@@ -139,30 +144,32 @@ def trade_off(
     >>> found.points[0].utility > 0.7, found.mark[:28]
     (True, 'not differentially private; ')
     """
-    rows, use, secret = np.asarray(X, dtype=np.float64), np.asarray(utility), np.asarray(private)
-    people = None if persons is None else np.asarray(persons)
-    _check(rows, {"utility": use, "private": secret, **({} if people is None else {"persons": people})}, splits, test)
-    by_identity = people is not None and np.array_equal(people, secret)
-    random = random_of(random_state)
-    cuts = list(_splits(secret if people is None else people, len(rows), splits, test, random))
-    points, mean_row = [], []
+    rows = _rows(X)
+    use, secret = _labels("utility", utility, len(rows)), _labels("private", private, len(rows))
+    people = None if persons is None else _labels("persons", persons, len(rows))
+    by_identity = people is not None and len(set(zip(people, secret, strict=True))) == people.max() + 1 == secret.max() + 1
+    random, asked = random_of(random_state), _asked(projections, dimensions)
+    cuts = list(_splits(secret if people is None else people, *_shares(splits, test), random))
+    apart = [] if people is None else list(_apart(people, splits, test, random_of(random_state)))
+    for known, others in [*cuts, *apart]:
+        if min(len(known), len(others)) < 2 or min(len(np.unique(each[known])) for each in (use, secret)) < 2:
+            why = "there are too few rows of each class and person to learn from some and be judged on others"
+            raise InvalidParameter("The rows are invalid", why=why, instead="several rows a class, or another test=")
+    points = []
     for name, made in projections.items():
-        for count in dimensions:
+        for count in asked:
             progress(f"{name}, {count} dimensions")
-            seen = [_judged(clone(made).set_params(n_components=count), rows, use, secret, cut, random_state) for cut in cuts]
-            far: list[tuple[float, float]] = []
-            if people is not None:
-                apart = _apart(people, splits, test, random_of(random_state))
-                one = clone(made).set_params(n_components=count)
-                far = [_strangers(one, rows, use, secret, cut, by_identity) for cut in apart]
+            one = clone(made).set_params(n_components=count)
+            seen = [_judged(one, rows, use, secret, cut, random_state) for cut in cuts]
+            far = [_strangers(one, rows, use, secret, cut, random_state, linking=by_identity) for cut in apart]
             points.append(_point(name, count, seen, far))
-    for known, others in cuts:
-        mean_row.append(distance(rows[known].mean(axis=0), rows[others]))
+    chance = [1 / len(np.unique(secret[others])) for _, others in apart]
     return TradeOff(
         points=tuple(points),
         utility_guess=1 / len(np.unique(use)),
         secret_guess=1 / len(np.unique(secret)),
-        mean_row=float(np.mean(mean_row)),
+        strangers_guess=float(np.mean(chance)) if by_identity else None,
+        mean_row=float(np.mean([distance(rows[known].mean(axis=0), rows[others]) for known, others in cuts])),
     )
 
 
@@ -171,28 +178,33 @@ def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], s
     made.fit(rows[known], use[known], secret[known])
     z, seen = made.transform(rows[known]), made.transform(rows[others])
     inverse = getattr(made, "inverse_transform", None)
+    rebuilt = rows_rebuilt(z, rows[known], seen, rows[others], seed, inverse)
     return {
         "utility": use_kept(z, use[known], seen, use[others]),
         "secret": labels_read(z, secret[known], seen, secret[others], seed),
-        "rebuilt": rows_rebuilt(z, rows[known], seen, rows[others], seed),
-        "published": np.nan if inverse is None else distance(inverse(seen), rows[others]),
+        "rebuilt": rebuilt,
+        "published": rebuilt.get("inverse"),
     }
 
 
-def _strangers(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], by_identity: bool) -> tuple[float, float]:
+def _strangers(
+    made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int, *, linking: bool
+) -> tuple[float, float | None]:
+    """The use, and the best attacker; None where strangers have no class of the secret that known people have."""
     known, others = cut
     made.fit(rows[known], use[known], secret[known])
     z, seen = made.transform(rows[known]), made.transform(rows[others])
-    found = (linked if by_identity else _read)(z, secret[known], seen, secret[others])
-    return use_kept(z, use[known], seen, use[others]), max(found.values(), default=np.nan)
+    kept = use_kept(z, use[known], seen, use[others])
+    if linking:
+        return kept, max(linked(z, secret[known], seen, secret[others]).values(), default=None)
+    met = np.isin(secret[others], secret[known])
+    if not met.any():
+        return kept, None
+    return kept, max(labels_read(z, secret[known], seen[met], secret[others][met], seed).values())
 
 
-def _read(z: Any, labels: Any, seen: Any, truth: Any) -> dict[str, float]:
-    return labels_read(z, labels, seen, truth, 0)
-
-
-def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[float, float]]) -> Point:
-    best = {}
+def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[float, float | None]]) -> Point:
+    best, strangers = {}, [each for _, each in far if each is not None]
     for what, choose in (("secret", max), ("rebuilt", min)):
         each = {attacker: float(np.mean([one[what][attacker] for one in seen])) for attacker in seen[0][what]}
         by = choose(each, key=each.__getitem__)
@@ -204,14 +216,14 @@ def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[fl
         secret=best["secret"][0],
         secret_by=best["secret"][1],
         utility_of_strangers=float(np.mean([each[0] for each in far])) if far else None,
-        secret_of_strangers=float(np.mean([each[1] for each in far])) if far else None,
+        secret_of_strangers=float(np.mean(strangers)) if strangers else None,
         rebuilt=best["rebuilt"][0],
         rebuilt_by=best["rebuilt"][1],
-        published=float(np.mean([one["published"] for one in seen])),
+        published=None if seen[0]["published"] is None else float(np.mean([one["published"] for one in seen])),
     )
 
 
-def _splits(groups: Any, count: int, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:
+def _splits(groups: Any, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:
     """By row, so that each person or class of the secret has its share on both sides."""
     for _ in range(splits):
         others = []
@@ -219,7 +231,7 @@ def _splits(groups: Any, count: int, splits: int, test: float, random: Random) -
             members = np.flatnonzero(groups == group)
             others.append(members[random.permutation(len(members))[: round(len(members) * test)]])
         held = np.sort(np.concatenate(others))
-        yield np.setdiff1d(np.arange(count), held), held
+        yield np.setdiff1d(np.arange(len(groups)), held), held
 
 
 def _apart(people: Any, splits: int, test: float, random: Random) -> Iterator[tuple[Any, Any]]:
@@ -231,16 +243,53 @@ def _apart(people: Any, splits: int, test: float, random: Random) -> Iterator[tu
         yield np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _check(rows: Any, labels: Mapping[str, Any], splits: int, test: float) -> None:
-    if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
+def _shown(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _rows(X: Any) -> Any:
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.zeros(0)
+    if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
         raise InvalidParameter("X is invalid", why="it is a table of finite numbers with a row or more", instead="X=pixels")
-    for name, each in labels.items():
-        if each.shape != (len(rows),) or len(np.unique(each)) < 2:
-            why = f"it has one label for each of {len(rows)} rows, and two classes or more"
-            raise InvalidParameter(f"{name}= is invalid", why=why, instead=f"{name}=labels")
-    if isinstance(splits, bool) or not isinstance(splits, int) or splits < 1 or not 0 < test < 1:
+    return rows
+
+
+def _labels(name: str, given: Any, count: int) -> npt.NDArray[np.int64]:
+    """Labels of any kind as whole numbers from 0 on."""
+    found = np.asarray(given)
+    if found.shape != (count,):
+        raise InvalidParameter(f"{name}= is invalid", why=f"it has one label for each of {count} rows", instead=f"{name}=labels")
+    plain = found.tolist()
+    if any(each is None or each != each for each in plain):
+        raise InvalidParameter(f"{name}= is invalid", why="some labels are missing", instead="a class of their own for them")
+    places = {each: place for place, each in enumerate(dict.fromkeys(plain))}
+    if len(places) < 2:
+        raise InvalidParameter(f"{name}= is invalid", why="all rows are of one class", instead="two classes or more")
+    return np.array([places[each] for each in plain], dtype=np.int64)
+
+
+def _asked(projections: Any, dimensions: Any) -> list[int]:
+    if not isinstance(projections, Mapping) or not projections:
+        raise InvalidParameter("projections= is invalid", why="it is projections by name", instead='{"PCA": PCA()}')
+    for name, made in projections.items():
+        if "n_components" not in getattr(made, "get_params", dict)():
+            why = f"{name!r} has no number of dimensions"
+            raise InvalidParameter("projections= is invalid", why=why, instead="PCA(), DCA(), Rounded(RUCA()), …")
+    found = list(dimensions) if isinstance(dimensions, Iterable) else []
+    if not found:
+        raise InvalidParameter("dimensions= is invalid", why="it is a list of whole numbers", instead="dimensions=[1, 2, 5]")
+    return found
+
+
+def _shares(splits: Any, test: Any) -> tuple[int, float]:
+    whole = isinstance(splits, int) and not isinstance(splits, bool) and splits >= 1
+    if not whole or not isinstance(test, float | int) or not 0 < test < 1:
         raise InvalidParameter(
             f"splits={splits!r}, test={test!r} is invalid",
             why="splits is 1 or more, and test a share of the rows",
             instead="splits=3, test=0.3",
         )
+    return splits, float(test)

@@ -6,6 +6,7 @@ noise is stored and read everywhere as soon as it stands here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -22,6 +23,8 @@ LAWS: tuple[Stored[Any], ...] = (
     Stored(DiscreteGaussian, "DiscreteGaussian", "scale_squared", "sensitivity_squared"),
     Stored(SummedNoise, "SummedNoise", "parts"),
 )
+_NUMBER = re.compile(r"-?[0-9]+(?:[./][0-9]+)?")
+_LONGEST = 8192
 _BY_KIND = {each.kind: each for each in LAWS}
 _BY_NAME = {each.name: each for each in LAWS}
 
@@ -48,6 +51,21 @@ def law_from(told: Mapping[str, Any]) -> NoiseLaw:
     return made
 
 
+def number_from(text: str) -> Fraction:
+    """A number from the text that stands for it, as whole numbers, a fraction or a decimal; ValueError for another. An exponent
+    is refused: twelve characters with one can stand for more digits than there is memory for.
+
+    >>> number_from("3/4"), number_from("-0.5")
+    (Fraction(3, 4), Fraction(-1, 2))
+    """
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+        raise ValueError("no number, or too long a one")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("no number has 0 below it") from None
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
@@ -58,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 def _read(value: Any) -> Any:
     if isinstance(value, str):
-        return Fraction(value)
+        return number_from(value)
     if isinstance(value, Mapping):
         return law_from(value)
     return tuple(_read(each) for each in value)

@@ -27,7 +27,7 @@ _PARTS = {
     "doy": "dayofyear",
     "dayofyear": "dayofyear",
 }
-_FROM_SUNDAY_1 = ("bigquery", "mysql", "spark", "databricks", "tsql")
+FROM_SUNDAY_1 = ("bigquery", "mysql", "spark", "databricks", "tsql")
 """Where the function DAYOFWEEK, or the part DAYOFWEEK, counts from Sunday = 1."""
 
 
@@ -69,7 +69,7 @@ def _part(word: str, day: exp.Expression, tree: exp.Expression, reader: ScalarRe
             f"{shown(tree)} is not supported", f"known parts are {', '.join(dict.fromkeys(_PARTS))}", "EXTRACT(MONTH FROM born)"
         )
     found: Scalar = DatePart(part, reader.scalar(day))
-    return Add(found, Const(1)) if word.lower() == "dayofweek" and reader.dialect in _FROM_SUNDAY_1 else found
+    return Add(found, Const(1)) if word.lower() == "dayofweek" and reader.dialect in FROM_SUNDAY_1 else found
 
 
 def _named_part(part: str) -> Make:

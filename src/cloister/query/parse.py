@@ -32,7 +32,7 @@ from cloister.query.joins import joined
 from cloister.query.layout import Layout
 from cloister.query.options import Options
 from cloister.query.outputs import Outputs, read_outputs
-from cloister.query.precedence import check_precedence
+from cloister.query.precedence import check_names, check_precedence
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
@@ -154,6 +154,7 @@ def question_of(
     """A query that is a question as it stands; the tree is changed."""
     check(query)
     check_precedence(query)
+    check_names(query, tables)
     if not isinstance(query, exp.Select):
         raise refused(f"{query.key.upper()} of answers is not supported", "each is an answer of its own", "two questions")
     environment = Environment(tables=tables, derive=derive, typed=canonical(dialect)).inside(query)

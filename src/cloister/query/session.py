@@ -377,8 +377,10 @@ class Session(Door):
     def _of_public(self, parsed: Parsed) -> Release:
         """What is said of an answer that reads public tables alone: it cost nothing."""
         assert parsed.above is not None
-        names = tuple(public.source.name for public in parsed.above.publics)
-        return public_release(names, parsed.above.sql, self.who, PureDP(0))
+        publics = parsed.above.publics
+        # in the SQL they are p0, and their columns c0
+        read = "".join(f"{each.step}: {each.source.name!r} {each.columns!r}\n" for each in publics)
+        return public_release([each.source.name for each in publics], read + parsed.above.sql, self.who, PureDP(0))
 
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
         if parsed.above is not None and not parsed.questions:

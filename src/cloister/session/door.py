@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter, LedgerError, UnsupportedQuery
+from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.ledger import Ledger
 from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
@@ -473,6 +473,12 @@ class Door:
                 "A pilot is not supported",
                 why="two releases with undeclared keys show different groups and can't be combined",
                 instead='spend="0.1", or declared keys',
+            )
+        if not history.stored:
+            raise EngineError(
+                "The pilot is not of all rows",
+                why="a site dropped out of it, and the sizes that it found are not those of the question; the charge stands",
+                instead="ask again: it is charged again",
             )
         return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history)
 

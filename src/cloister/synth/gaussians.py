@@ -171,7 +171,7 @@ def fit_gaussians(
 
     >>> from cloister.privacy import PureDP
     >>> from cloister.session import Door
-    >>> from cloister.tables import Category
+    >>> from cloister.tables import Category, PrivateTable
     >>> rows = {"ill": [0, 1] * 500, "weight": [60, 80] * 500}
     >>> people = PrivateTable(rows, {"ill": Category([0, 1]), "weight": Integer(40, 120)})
     >>> with Door({"people": people}, budget=PureDP(1)) as door:

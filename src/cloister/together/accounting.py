@@ -1,7 +1,8 @@
 """What a request can cost one person of one site, worked out by the site itself: from the request and from its own declaration.
 
 A site does not believe the hub's word for a sensitivity, and takes no request that is not of the forms that sessions ask
-(`checking.py`). Neighbours: one unit's rows added or removed at this site; a unit has at most m rows here. *Claim.* The noise of
+(`checking.py`). Neighbours: one unit's rows added or removed at this site; a unit has at most m rows here
+(a row that is a unit by itself has as many as the relation makes of it). *Claim.* The noise of
 the request's laws promises at least what `cost_of` says. *Proof.* Cells are disjoint, and a vector is made of one aggregation's
 rows, so a row is in one cell and moves each vector v of `Combination`s by one number, a polynomial q_v in the codes of its
 columns (a sum is of products of codes), for each pattern of columns without a value. On the declared box the codes'
@@ -42,6 +43,8 @@ Powers: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = dict[Powers, int]
 _MOST_COLUMNS = 4
 """In one vector: more have too many patterns of missing values to look at each."""
+_MOST_TERMS = 1 << 22
+"""Of all polynomials of some columns, times the coefficients of each: worked out in seconds, before anything is charged."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,10 @@ def cost_of(request: NoisedRequest, declared: Declared) -> Guarantee:
 
 
 def _most_rows(aggregation: Aggregation, declared: Declared) -> int:
-    """How many rows of a unit can count."""
+    """How many rows of a unit can count. Where a row is a unit, a relation may make several of it, and no place says which are
+    the first: all of them count."""
     if declared.unit is None:
-        return 1
+        return declared.max_rows or 1
     found = aggregation.max_rows if aggregation.max_rows is not None else declared.max_rows
     assert found is not None
     return found
@@ -135,12 +139,7 @@ def _of_units(integers: Integers, groups: int) -> Loss:
 
 def _of_ranges(sums: RangeSums, law: Any, rows: int) -> Loss:
     """A row is in as many ranges as overlap where they overlap most."""
-    ends = sorted([(first, 1) for first, _ in sums.ranges] + [(after, -1) for _, after in sums.ranges])
-    covered = most = 0
-    for _, step in ends:
-        covered += step
-        most = max(most, covered)
-    wide = Fraction(rows * most)
+    wide = Fraction(rows * sums.overlap)
     return _loss(law, wide * sums.strategy.l1, wide**2 * sums.strategy.l2_squared)
 
 
@@ -172,6 +171,12 @@ def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping
     box = [_box(declared.columns[name]) for name in present]
     polynomials = [_polynomial(each, aggregates, present, box) for each in vectors]
     degrees = [max((powers[axis] for each in polynomials for powers in each), default=0) for axis in range(len(present))]
+    if prod(degree + 1 for degree in degrees) * sum(map(len, polynomials)) > _MOST_TERMS:
+        raise UnsupportedQuery(
+            f"A request of {len(vectors)} numbers of {len(present)} columns is refused",
+            why="their products have too many terms to bound what a row moves",
+            instead="numbers of fewer columns, or of lower powers",
+        )
     places = list(product(*(range(degree + 1) for degree in degrees)))
     ways = [_ways(degree, high - low) for degree, (low, high) in zip(degrees, box, strict=True)]
     whole = prod(_common(degree) for degree in degrees)

@@ -4,7 +4,9 @@ declaration.
 The text comes from a hub that may lie. A bound on what a row moves holds only for requests that mean what they look like: a name
 that is given twice would let one number be charged and another be answered; cells that are not those of the declared keys would
 put two groups in one place, where one writes over the other, or fail where a row exists and pass where none does; a row that is
-in one part of a combination and not in the other is not cancelled there. So each of these is refused, before anything is charged.
+in one part of a combination and not in the other is not cancelled there; a weight that passes 64 bits would wrap around, or fail,
+where there are enough rows. So each of these is refused, before anything is charged. So is what takes long to refuse otherwise:
+products of many columns, and trees that are filled up with more blocks than a round has room for.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cloister.errors import CloisterError, UnsupportedQuery
-from cloister.noise.trees import check_levels
+from cloister.noise.trees import Tree, check_levels
 from cloister.tables import Aggregate, Aggregation, Domain, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, KeyCodes, LevelSums, NoisedRequest, RangeSums
@@ -20,6 +22,12 @@ from cloister.tables.engines.request import Key
 
 MOST_NUMBERS = 1 << 26
 """In one request: what a round has room for."""
+MOST_WEIGHT = 1 << 22
+"""Of a block: 2^40 rows times it fit 64 bits. Sessions ask weights up to 2^10."""
+_MOST_FACTORS = 8
+"""In a product of columns: the work of bounding what a row moves grows with each."""
+_MOST_ASKED = 1000
+"""Aggregations of one request, each of which is a pass over the rows."""
 
 
 def check_request(request: NoisedRequest, declared: Declared) -> None:
@@ -38,7 +46,11 @@ def check_request(request: NoisedRequest, declared: Declared) -> None:
         raise _refused("two of its numbers have one name, or it has none", "a name for each number")
     if request.cells.count * len(request.integers) > MOST_NUMBERS:
         raise _refused(f"it asks for more than {MOST_NUMBERS:,} numbers", "fewer groups")
+    if len(request.asked) > _MOST_ASKED:
+        raise _refused(f"it counts {len(request.asked)} times over", f"at most {_MOST_ASKED} aggregations")
     for aggregation in request.asked:
+        if any(len(each.factors) > _MOST_FACTORS for each in aggregation.aggregates):
+            raise _refused(f"a product of more than {_MOST_FACTORS} columns", "a sum of fewer columns")
         aggregation.check(declared.columns)
         if aggregation.max_rows is not None and (type(aggregation.max_rows) is not int or aggregation.max_rows < 1):
             raise _refused(f"max_rows={aggregation.max_rows!r} is no number of rows", "max_rows=1")
@@ -112,6 +124,15 @@ def _check_ranges(found: RangeSums, homes: Mapping[str, tuple[int, Aggregate]], 
         shape *= size
     if shape != len(found.ranges):
         raise _refused("its strategy has another size than its ranges", "a range for each column of the strategy")
+    padded = 1
+    for factor in found.strategy.factors:
+        if isinstance(factor, Tree):
+            _check_weights(factor.weights)
+            padded *= factor.padded
+        else:
+            padded *= factor.rows
+    if padded > MOST_NUMBERS:
+        raise _refused(f"its strategy asks for more than {MOST_NUMBERS:,} numbers", "a lower branching")
 
 
 def _check_hierarchy(hierarchy: Hierarchy, cells: Cells, columns: Mapping[str, Domain]) -> None:
@@ -127,6 +148,15 @@ def _check_hierarchy(hierarchy: Hierarchy, cells: Cells, columns: Mapping[str, D
         check_levels(hierarchy.leaves, hierarchy.branching, hierarchy.weights)
     except CloisterError as error:
         raise _refused("a hierarchy has levels that its leaves do not make", "a weight for each level") from error
+    _check_weights(hierarchy.weights)
+    if cells.count * hierarchy.branching ** (len(hierarchy.weights) - 1) > MOST_NUMBERS:  # filled up to a full tree
+        raise _refused(f"it asks for more than {MOST_NUMBERS:,} numbers", "a lower branching")
+
+
+def _check_weights(weights: tuple[int, ...]) -> None:
+    """What is counted times a weight must fit, whatever is counted: else a sum wraps around, or a site fails, by its rows."""
+    if max(map(abs, weights)) > MOST_WEIGHT:
+        raise _refused(f"a block has a weight of more than {MOST_WEIGHT:,}", "lower weights")
 
 
 def _check_levels(found: LevelSums, hierarchies: tuple[Hierarchy, ...]) -> None:

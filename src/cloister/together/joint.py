@@ -73,7 +73,9 @@ class JointTable(PrivateTable):
     columns, unit, max_rows, population, size: as of any private table; `max_rows` is of one person at one site.
     overlap: at how many sites one person may have rows: "none", or a number from 2 on. It has no default: who claims "none" for
         hospitals of one town promises people half of what they get. If you can't tell, the number of sites is always safe.
-    missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third.
+    missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third, and at least one.
+        An owner who reads the answers knows the noise of its own site, and counts as one that colludes. With 0 the guarantee is
+        towards people who are no owner.
 
     >>> from cloister import PureDP, Session
     >>> from cloister.tables import Integer
@@ -127,7 +129,7 @@ class JointSource(Source):
         if unit is not None:
             self.schema.setdefault(unit, "text")
         self.key = SigningKey.generate(random)
-        t = (len(self.sites) - 1) // 3 if missing is None else missing
+        t = max(1, (len(self.sites) - 1) // 3) if missing is None else missing  # an owner who reads an answer counts
         roster = Roster(sites={name: site.public for name, site in self.sites.items()}, hub=self.key.public, missing=t)
         if len(self.sites) < len(sites):
             raise InvalidDeclaration("The sites are invalid", why="two have one name", instead="a name of its own for each site")
@@ -231,7 +233,7 @@ class AtSites(Answering):
             values[each.name] = _narrowed(total[start : start + size]).reshape(shape)
             laws[each.name] = shares.total(len(hub.survivors))
             start += size
-        return Noised(values, laws)
+        return Noised(values, laws, without=tuple(name for name in asked if name not in hub.survivors))
 
     def _round(self, request: NoisedRequest) -> Round:
         """The round about a request: its plan is the request's one text, and where it is asked."""

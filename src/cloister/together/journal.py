@@ -21,7 +21,11 @@ from pathlib import Path
 READING = "reading"
 """What stands where rows were read, until the answer does."""
 _NEWEST = 64
-"""In memory so many rounds are kept; of older ones only that their rows were read, so that none is begun again."""
+"""In memory so many rounds are kept; of older ones that ended only that their rows were read, so that none is begun again."""
+_MOST = 256
+"""Rounds that are kept in memory before their end: of many more the hub let go."""
+_LAST = "signatures"
+"""The last message of a round."""
 _LOCK, _DRAFT = "lock", ".draft"
 
 
@@ -126,8 +130,16 @@ class MemoryJournal(Journal):
                 self._rounds[name] = MemoryJournal()
                 self._newest.append(name)
             if len(self._newest) > _NEWEST:
-                self._rounds[self._newest.popleft()]._texts = {READING: b""}
+                self._forget()
             return self._rounds[name]
+
+    def _forget(self) -> None:
+        """The oldest round that was answered to its end; one that goes on only where very many do."""
+        ended = [name for name in self._newest if _LAST in self._rounds[name]._texts]
+        if ended or len(self._newest) > _MOST:
+            oldest = ended[0] if ended else self._newest[0]
+            self._newest.remove(oldest)
+            self._rounds[oldest]._texts = {READING: b""}
 
     @contextmanager
     def locked(self) -> Iterator[None]:

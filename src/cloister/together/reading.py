@@ -9,14 +9,14 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Mapping
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cloister.errors import CloisterError, UnsupportedQuery
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, SummedNoise
-from cloister.noise.laws import law_from
+from cloister.noise.laws import law_from, number_from
 from cloister.noise.strategies import Product, Written
 from cloister.noise.trees import Tree
 from cloister.tables import (
@@ -64,6 +64,32 @@ def request_from(text: str, columns: Mapping[str, Domain]) -> NoisedRequest:
     if not same:
         raise _refused("it is not the one text of what it says")
     return found
+
+
+def with_own_widths(request: NoisedRequest, columns: Mapping[str, Domain]) -> NoisedRequest:
+    """The same request, with widths from these columns: what a request that is not read from its text says of them may be wrong.
+
+    >>> from cloister.tables import Integer
+    >>> total = Integers("s", Combination((("s", 3),), width=1), DiscreteLaplace(scale=10))
+    >>> asked = Aggregation(None, aggregates=(Aggregate("s", "sum", (("age", 0),)),))
+    >>> request = NoisedRequest(table="people", aggregations=(asked,), integers=(total,), cells=Cells())
+    >>> with_own_widths(request, {"age": Integer(17, 90)}).integers[0].map.width
+    270
+    """
+    largest = {each.name: _largest(each, columns) for aggregation in request.aggregations for each in aggregation.aggregates}
+    if any(name not in largest for each in request.integers if isinstance(each.map, Combination) for name, _ in each.map.parts):
+        raise _refused("a number is of an aggregate that it does not have")
+    return replace(request, integers=tuple(_widened(each, largest) for each in request.integers))
+
+
+def _widened(integers: Integers, largest: Mapping[str, int]) -> Integers:
+    if not isinstance(integers.map, Combination):
+        return integers
+    return replace(integers, map=replace(integers.map, width=_width(integers.map.parts, largest)))
+
+
+def _width(parts: tuple[tuple[str, int], ...], largest: Mapping[str, int]) -> int:
+    return sum(abs(coefficient) * largest[name] for name, coefficient in parts)
 
 
 def _request(told: Mapping[str, Any], columns: Mapping[str, Domain]) -> NoisedRequest:
@@ -130,7 +156,7 @@ def _largest(aggregate: Aggregate, columns: Mapping[str, Domain]) -> int:
 def _map(told: Mapping[str, Any], largest: Mapping[str, int]) -> Combination | RangeSums | LevelSums:
     if told["map"] == "combination":
         parts = tuple((_text(name), _whole(coefficient)) for name, coefficient in told["parts"])
-        return Combination(parts, width=sum(abs(coefficient) * largest[name] for name, coefficient in parts))
+        return Combination(parts, width=_width(parts, largest))
     if told["map"] == "levels":
         return LevelSums(_whole(told["hierarchy"]), bool(told["apart"]), bool(told["total"]))
     if told["map"] == "ranges":
@@ -159,7 +185,7 @@ def _condition(told: Any, depth: int) -> Expression:
 def _literal(parts: Any, depth: int) -> Literal:
     kind, value = parts
     if kind == "number":
-        number = Fraction(value)
+        number = number_from(value)
         return Literal(number.numerator if number.denominator == 1 else number)
     return Literal(datetime.date.fromisoformat(value) if kind == "date" else value)
 

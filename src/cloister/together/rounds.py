@@ -58,6 +58,14 @@ HUB = "the hub"
 STEPS = {"begin": "keys", "all keys": "shares", "all shares": "masked", "survivors": "signed", "signatures": "opened"}
 """What the hub sends, and what a site answers."""
 _ORDER = tuple(STEPS)
+_FIELDS = {
+    "keys": ["channel", "mask", "seed"],
+    "shares": ["to"],
+    "masked": ["view"],
+    "signed": ["survivors", "view"],
+    "opened": ["view"],
+}
+"""What a site says in each answer beside its body."""
 MOST_NUMBERS, MOST_WORDS = 1 << 26, 8
 _SECRET = 32
 
@@ -395,6 +403,8 @@ class HubRound:
 
     def _check(self, message: Message) -> None:
         names = {name: self.roster.sites[name] for name in self._keys}
+        if sorted(message.fields) != _FIELDS[message.kind]:  # sites compare all that another signed
+            raise ValueError
         if message.kind == "keys":
             _check_keys(message.fields)
             for each in ("channel", "mask"):

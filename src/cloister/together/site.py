@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import AccessDenied, BudgetExceeded, InvalidDeclaration, UnknownTable
+from cloister.errors import AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, UnknownTable
 from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
 from cloister.noise.shares import NoiseShares
@@ -27,11 +27,13 @@ from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.reading import request_from
+from cloister.together.reading import request_from, with_own_widths
 from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
 
 HUB_NAME = "the hub"
+_ROSTERS = "rosters"
+"""The journal of the newest roster of each hub; those of rounds have names of hexadecimal digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +110,25 @@ class Site:
         return self._key.sign(roster.text)
 
     def join(self, signed: SignedRoster) -> None:
-        """Take part under a roster that all signed; a later one of the same hub has to follow on it."""
-        before = self._rosters.get(signed.roster.hub)
-        if before is None or signed.roster == before.roster:
-            signed.check()
-        else:
-            signed.check_after(before)
-        self._rosters[signed.roster.hub] = signed
+        """Take part under a roster that all signed; a later one of the same hub has to follow on it. The journal has the newest:
+        after a restart none is joined that another took the place of, with a site that was revoked."""
+        hub, number = signed.roster.hub, signed.roster.epoch
+        kept = self.journal.of(_ROSTERS)
+        with kept.locked():
+            before = self._rosters.get(hub)
+            if before is None or signed.roster == before.roster:
+                signed.check()
+            else:
+                signed.check_after(before)
+            newest, digest = (kept.get(hub.hex()) or b"0 ").decode().split(" ")
+            if number < int(newest) or (number == int(newest) and digest != signed.roster.digest):
+                raise InvalidDeclaration(
+                    f"A roster of number {number} is refused",
+                    why=f"the site {self.name!r} joined number {newest} of this hub before",
+                    instead="the roster that it joined last, or the one after it",
+                )
+            kept.put(hub.hex(), f"{number} {signed.roster.digest}".encode())
+            self._rosters[hub] = signed
 
     def check(self, roster: Roster) -> None:
         """Refuses a roster that this site did not join, or that another took the place of."""
@@ -132,7 +146,9 @@ class Site:
         for name, domain in table.columns.items():
             if own.columns.get(name) != domain:
                 raise _otherwise(self.name, f"column {name!r}", own.columns.get(name), domain)
-        if (own.unit is None) != (table.unit is None) or own.max_rows != table.max_rows:
+        if own.through is not None:
+            raise _otherwise(self.name, "unit", f"{own.unit} through {own.through}", table.unit)
+        if own.unit != table.unit or own.max_rows != table.max_rows:
             raise _otherwise(self.name, "unit", (own.unit, own.max_rows), (table.unit, table.max_rows))
         kept = PrivateTable.declared(own.source, table.columns, like=own)
         secret = self.ledger.derive("order of the rows", self.name).hex()
@@ -174,7 +190,9 @@ class SitePart:
                 instead="the request of the plan",
             )
         # what is signed is what is done; relations are not read yet
-        read = request_from(request.canonical(), self.declared.columns) if isinstance(request.table, str) else request
+        columns = self.declared.columns
+        named = isinstance(request.table, str)
+        read = request_from(request.canonical(), columns) if named else with_own_widths(request, columns)
         compiled = self.rows.compiled(read)
 
         def agree() -> None:
@@ -214,7 +232,20 @@ class SitePart:
         return cost
 
     def _numbers(self, round_: Round, request: NoisedRequest, compiled: Compiled) -> Any:
-        """All integers of the request over this site's rows, each with the site's share of its noise, one after another."""
+        """All integers of the request over this site's rows, each with the site's share of its noise, one after another.
+
+        Whatever fails when rows are read looks alike from outside, and has no cause and no frames: what an engine says may be
+        of a row. The charge stands.
+        """
+        try:
+            return self._added_up(round_, request, compiled)
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException:  # SystemExit and the like hold words too
+            interrupted = False
+        raise KeyboardInterrupt if interrupted else _failed(self.site.name)
+
+    def _added_up(self, round_: Round, request: NoisedRequest, compiled: Compiled) -> Any:
         found = [self.rows.aggregate(asked, plan) for asked, plan in zip(request.asked, compiled, strict=True)]
         exact = exact_integers(request, found)
         parts = []
@@ -235,6 +266,14 @@ def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, Nois
     for each in request.integers:
         law: Any = each.law
         yield each, round_.roster.noise(law, coordinates=round_.numbers)
+
+
+def _failed(site: str) -> EngineError:
+    return EngineError(
+        f"The site {site!r} dropped out",
+        why="it could not read its rows; what was charged stays charged",
+        instead="a new question, which is charged again",
+    )
 
 
 def _otherwise(site: str, what: str, own: object, joint: object) -> InvalidDeclaration:

@@ -111,10 +111,17 @@ class JourneyCounts:
         }
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
-        """All that was given, if it can be shared and its noise is below some 2⁴⁰."""
+        """All that was given, if it can be shared and its noise is below some 2⁴⁰; but for a δ that would buy nothing."""
+        if isinstance(spend, ApproxDP) and spend.delta:
+            plain = ApproxDP(spend.epsilon, 0)
+            spend = plain if self._noise(plain) <= self._noise(spend) else spend
         if max(law.variance for law in self.laws(spend).values()) > 2.0**80:
             raise InvalidParameter("spend is invalid", why="so little of it leaves nothing but noise", instead="spend=1")
         return spend
+
+    def _noise(self, spend: Guarantee) -> float:
+        """The variance of all kinds, each counted in what a journey adds."""
+        return sum(law.variance / (_WHOLE**2 if name == "moves" else 1) for name, law in self.laws(spend).items())
 
     def counted(self, rows: Mapping[str, Any], declaration: PrivateTable) -> dict[str, Integers]:
         """The exact numbers, before noise: private."""

@@ -230,8 +230,8 @@ class PermanentReports:
     mechanism: PlanarLaplace
     size: Exact
     kept: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
-    """The memory, by cell. It belongs to the person: it tells where they were. Store it before a report leaves the phone: a
-    report that is drawn again is one more."""
+    """The memory, by cell. It belongs to one mechanism and one size, and to the person: it tells where they were. Store it before
+    a report leaves the phone: a report that is drawn again is one more."""
 
     def __post_init__(self) -> None:
         self._size = exact_positive(self.size, "size")

@@ -29,7 +29,10 @@ def test_it_opens_in_every_way(stage: Stage, sql: str):
     assert "no group is left to show" in drawn.text
     for path in (f"/releases/{number}", f"/releases/{number}/margins", f"/releases/{number}/margins?joint=true"):
         assert stage.get(path).status_code == 200
-    files = {form: stage.ana.client.get(f"/releases/{number}/download/{form}") for form in ("csv", "parquet", "readable", "json")}
+    files = {
+        form: stage.ana.client.get(f"/releases/{number}/download/{form}")
+        for form in ("csv", "xlsx", "parquet", "readable", "json")
+    }
     assert {form: answer.status_code for form, answer in files.items()} == dict.fromkeys(files, 200)
     with zipfile.ZipFile(io.BytesIO(files["csv"].content)) as archive:
         lines = archive.read("release.csv").decode().splitlines()

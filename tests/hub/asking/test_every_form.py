@@ -60,10 +60,10 @@ def test_what_was_charged_can_be_opened_again_in_every_form(stage: Stage, name: 
         number = first.json()["id"]
         for path in (f"/releases/{number}", f"/releases/{number}/margins"):
             assert stage.get(path).status_code == 200, path
-        for form in ("csv", "parquet", "readable", "json"):
+        for form in ("csv", "xlsx", "parquet", "readable", "json"):
             answer = stage.get(f"/releases/{number}/download/{form}")
             assert answer.status_code == 200, form
-            if form == "csv":
+            if form in ("csv", "xlsx"):
                 with zipfile.ZipFile(BytesIO(answer.content)) as files:
                     assert all(is_printable(files.read(each).decode(), lines=True) for each in files.namelist())
             elif form == "readable":

@@ -64,6 +64,14 @@ def test_a_question_from_the_first_letter_to_its_release(served: tuple[Stage, st
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()
     assert Path(download.value.suggested_filename).suffix == ".zip"
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Excel").click()
+    assert Path(download.value.suggested_filename).suffix == ".xlsx"
+    expect(page.get_by_text("Digest of the plan")).to_be_hidden()
+    page.get_by_role("link", name="Print view").click()
+    expect(page.get_by_text("Digest of the plan")).to_be_visible()
+    expect(page.get_by_role("button", name="Print", exact=True)).to_be_visible()
+    accessible(page)
 
 
 def test_everything_works_without_scripts(served: tuple[Stage, str], visit: Any):

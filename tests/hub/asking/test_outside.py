@@ -139,7 +139,7 @@ def test_the_page_offers_no_file_that_it_would_not_give(stage: Stage):
     assert f'action="/releases/{told["id"]}/share"' not in page.text
     own = stage.ask(COUNT)
     page = stage.ana.client.get(f"/releases/{own['id']}").text
-    assert page.count("/download/") == 4
+    assert page.count("/download/") == 5
     assert f'action="/releases/{own["id"]}/share"' in page
 
 

@@ -21,6 +21,7 @@ from sqlglot import exp
 from cloister.errors import CloisterError
 from cloister.query.aggregates import holds_aggregate, is_aggregate
 from cloister.query.constants import is_constant
+from cloister.query.dates import FROM_SUNDAY_1
 from cloister.query.derived import derive, resolved, rows_of
 from cloister.query.dialect import canonical
 from cloister.query.joins import joined
@@ -32,7 +33,7 @@ from cloister.query.postprocessing.expressions import Expressions, Rows
 from cloister.query.postprocessing.periods import period_of
 from cloister.query.postprocessing.program import Part, Program, PublicPart
 from cloister.query.postprocessing.queries import Column, Scope, Select, Step, shown_name, stacked
-from cloister.query.precedence import check_precedence
+from cloister.query.precedence import check_names, check_precedence
 from cloister.query.publics import PublicSource
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Qualifier, same
@@ -221,14 +222,18 @@ class _Cut:
         if not isinstance(asked, Parsed):
             raise asked
         step = self._part(asked)
-        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), label="the groups")
+        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=self._sunday, label="the groups")
         scope.add(step, "s0", ())
         return self._over(Select(tree=above, scope=scope, source=f"{step.name} AS s0", places="s0.z", loose=step.loose))
 
     # queries over answers
 
+    @property
+    def _sunday(self) -> int:
+        return int(self.dialect in FROM_SUNDAY_1)
+
     def _selected(self, query: exp.Select, known: Known, depth: int) -> Step:
-        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1))
+        scope = Scope(steps=lambda inner: self.step(inner, known, depth + 1), sunday=self._sunday)
         source = query.args.get("from_")
         if source is None:
             if query.args.get("joins"):
@@ -527,6 +532,7 @@ class _Parting:
 def cut(query: exp.Query, tables: Tables, dialect: str | None, options: Options) -> Parsed:
     """The questions of a query that is none as it stands, and the program over their answers."""
     check_precedence(query)
+    check_names(query, tables)
     query = query.transform(_spelled)
     state = _Cut(tables=tables, options=options, dialect=dialect)
     try:
@@ -627,15 +633,24 @@ def _spellings(name: str) -> tuple[str, ...]:
 def _with_names(query: exp.Select, known: Known) -> exp.Select:
     """The query with the names of WITH that it uses, and those that these use, each before what stands on it."""
     found: dict[str, exp.CTE] = {}
+    tables: set[str] = set()
 
-    def add(tree: exp.Expression, known: Known) -> None:
+    def add(tree: exp.Expression, known: Known, within: str = "") -> None:
         for table in tree.find_all(exp.Table):
-            named = known.get(table.name.lower()) if not table.args.get("db") else None
-            if named is not None and table.name.lower() not in found:
-                add(named.tree.this, named.known)
-                found[table.name.lower()] = named.tree
+            name = table.name.lower()
+            named = known.get(name) if not table.args.get("db") else None
+            if named is None:
+                tables.update({name} - {within})
+            elif name not in found:
+                add(named.tree.this, named.known, name)
+                found[name] = named.tree
+            elif found[name] is not named.tree:
+                tables.add(name)
 
     add(query, known)
+    twice = sorted(tables & found.keys())
+    if twice:
+        raise refused(f"The name {twice[0]!r} is not supported", "it means two things in this query", "another name in WITH")
     changed = query.copy()
     changed.set("with_", exp.With(expressions=[each.copy() for each in found.values()]) if found else None)
     return changed

@@ -41,6 +41,8 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.LTE: "t_not(t_lt({b}, {a}))",
     exp.GTE: "t_not(t_lt({a}, {b}))",
 }
+_PICKED = frozenset({"first_value", "last_value", "nth_value"})
+_TEXTS = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.Replace, exp.Upper, exp.Lower, exp.Substring, exp.Trim)
 _IN_ORDER = frozenset({"first_value", "last_value", "nth_value", "lag", "lead"})
 _OF_PEERS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 _RANKS = frozenset({"row_number", "rank", "dense_rank"})
@@ -49,6 +51,10 @@ _MONOTONE_AGGREGATES = frozenset({"sum", "avg", "min", "max", "median", "quantil
 
 class Names(Protocol):
     """What an expression needs to know of the query that it stands in."""
+
+    @property
+    def sunday(self) -> int:
+        """What DAYOFWEEK counts a Sunday as."""
 
     def column(self, tree: exp.Column) -> Value:
         """What a name means."""
@@ -128,6 +134,10 @@ class Expressions:
             parts = [self.read(each) for each in tree.flatten()]
             sql = _short(tree, parts, f"({' || '.join(part.sql for part in parts)})")
             return Value(sql) if all(part.certain for part in parts) else follows(sql, parts)
+        if isinstance(tree, exp.And | exp.Or | exp.Not):
+            for each in (tree.this, tree.args.get("expression")):
+                if isinstance(each, exp.Literal) or (isinstance(each, exp.Expression) and type(each.unnest()) in _TEXTS):
+                    raise refused(f"{shown(tree)} is not supported", f"{shown(each)} is not a condition", "a = b OR c = d")
         parts, sql = self._parts(tree)
         if all(part.certain for part in parts):
             return Value(sql)
@@ -164,6 +174,8 @@ class Expressions:
             return _short(tree, parts, sql)
         if isinstance(tree, exp.DateTrunc | exp.TimestampTrunc | exp.DateAdd | exp.DateSub):
             sql = f"CAST({sql} AS DATE)"
+        if isinstance(tree, exp.DayOfWeek) or (isinstance(tree, exp.Extract) and tree.name.lower() == "dayofweek"):
+            sql = f"({sql} + {self.names.sunday})"  # the engine counts it as 0
         return f"v_finite({sql})" if isinstance(tree, _UNDEFINED) else sql
 
     def _known(self, tree: exp.Expression, parts: list[Value], sql: str) -> Value | None:
@@ -395,7 +407,11 @@ class Expressions:
             self.read(function.args[part]) for part in ("this", "offset", "default") if function.args.get(part) is not None
         ]
         sql = f"{name}({', '.join(each.sql for each in arguments)}) OVER ({over})"
-        if self.rows.after:
+        named = tree.args.get("alias")
+        window = self.rows.windows.get(named.name.lower(), tree) if isinstance(named, exp.Expression) else tree
+        spec = window.args.get("spec")
+        tied = name in _PICKED and spec is not None and str(spec.args.get("kind")).upper() != "ROWS"
+        if self.rows.after or tied:  # among equal rows the engine picks any, and noise may have ordered them
             return uncertain(_atom(sql))
         if order is None:
             if not arguments or arguments[0].certain:

@@ -65,6 +65,8 @@ class Scope:
     """The names of one query: its sources, and how other queries within it become steps."""
 
     steps: Callable[[exp.Expression], Step]
+    sunday: int = 0
+    """What DAYOFWEEK counts a Sunday as, in the dialect."""
     fields: list[Field] = field(default_factory=list)
     values: dict[str, Callable[[], Value]] = field(default_factory=dict)
     label: str = "the query"

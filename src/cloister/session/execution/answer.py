@@ -128,8 +128,8 @@ def measured(part: Part, table: Answering, random: Random, asked: Asked, charge:
     """Noisy integers from the engine under a charge that stands, each with the law of the noise that is really in it."""
     request, compiled = asked
     answer = table.noised(request.under(charge), compiled, random)
-    laws = answer.laws
-    return Found(answer.keys, {name: reading_of(values, laws[name]) for name, values in answer.values.items()}, part.threshold)
+    readings = {name: reading_of(values, answer.laws[name]) for name, values in answer.values.items()}
+    return Found(answer.keys, readings, part.threshold, answer.without)
 
 
 def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
@@ -187,7 +187,9 @@ def _release(
     if visible is not None and len(visible) < shape.grid.cells:
         readings = {name: cut(reading, visible) for name, reading in readings.items()}
     labels = shape.grid.labels() if keys is None else shape.grid.labels_of(keys)
-    notes = () if threshold is None else (threshold.sentence(),)
+    notes: tuple[str, ...] = () if threshold is None else (threshold.sentence(),)
+    without = sorted({name for stored in history.stored for name in stored.without})
+    notes += (f"{', '.join(without)} dropped out: the answer is about the rows of the others",) if without else ()
     return Release(
         groups=labels,
         formulas=answer.formulas,

@@ -37,9 +37,23 @@ def bought(
         owed = asker.owed(history, spends)
         if not plan.repeated:
             try:
-                return plan, history.with_fresh(*_answer(asker, plan, purpose, owed))
+                purchase, fresh = _answer(asker, plan, purpose, owed)
             except _Answered:
-                return planned(asker, shapes, spends, weights)
+                plan, history = planned(asker, shapes, spends, weights)
+                if not plan.repeated:  # what was first is not of all rows
+                    raise EngineError(
+                        "The query was not answered",
+                        why="another attempt under the same charge was first, and a site dropped out of it",
+                        instead="ask again",
+                    ) from None
+                return plan, history
+            if len({part.without for part in fresh.parts}) > 1:  # put together they would be true of nobody
+                raise EngineError(
+                    "The query was not answered",
+                    why="a site dropped out between its parts, so that they are about different rows; the charge stands",
+                    instead="ask again: it is charged again",
+                )
+            return plan, history.with_fresh(purchase, fresh)
     asker.debit(owed, plan.digest, purpose)
     return plan, history
 

@@ -2,7 +2,8 @@
 
 The same question again is served from the ledger. Readings over declared keys are combined by inverse variance, so a larger
 spend buys the difference. With undeclared keys two releases may show different groups and can't be combined: the best one is
-served, or a new one bought.
+served, or a new one bought. An answer from which a part of the rows is missing, since a site dropped out, stands alone: it is
+combined with no other, and not served again.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ class History:
 
     @classmethod
     def of(cls, ledger: Ledger, digest: str, populations: Sequence[str], *, combinable: bool) -> History:
-        """What the ledger holds; of releases that can't be combined, the one that cost most."""
-        found = ledger.find(digest, populations)
-        purchases = [Purchase(id=each.id, who=each.who, when=each.when.timestamp(), costs=each.costs) for each in found]
-        stored = [from_bytes(each.release) for each in found]
-        if not combinable and len(found) > 1:
-            best = max(range(len(found)), key=lambda place: sum(amount_of(cost) for cost in purchases[place].costs.values()))
+        """What the ledger holds of all rows; of releases that can't be combined, the one that cost most."""
+        read = [(each, from_bytes(each.release)) for each in ledger.find(digest, populations)]
+        read = [(each, release) for each, release in read if not release.without]
+        purchases = [Purchase(id=each.id, who=each.who, when=each.when.timestamp(), costs=each.costs) for each, _ in read]
+        stored = [release for _, release in read]
+        if not combinable and len(read) > 1:
+            best = max(range(len(read)), key=lambda place: sum(amount_of(cost) for cost in purchases[place].costs.values()))
             purchases, stored = [purchases[best]], [stored[best]]
         return cls(tuple(purchases), tuple(stored), combinable)
 
@@ -75,7 +77,9 @@ class History:
         return History(combinable=self.combinable) if fresh and not self.combinable else self
 
     def with_fresh(self, purchase: Purchase, stored: Stored) -> History:
-        """The history, one purchase longer."""
+        """The history, one purchase longer; that purchase alone where it is not of all rows."""
+        if stored.without:
+            return History((purchase,), (stored,), self.combinable)
         return History((*self.purchases, purchase), (*self.stored, stored), self.combinable)
 
     def paid_by_others(self, who: str) -> dict[str, Guarantee]:

@@ -33,6 +33,8 @@ class Found:
     keys: tuple[npt.NDArray[Any], ...] | None
     readings: Mapping[str, Reading]
     threshold: Threshold | None = None
+    without: tuple[str, ...] = ()
+    """Of an engine of several parts, those whose rows are not in it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Stored:
 
     parts: tuple[Found, ...]
     marked: bool
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Whose rows are not in all of it: such a release is about other rows than one that has them."""
+        return tuple(sorted({name for part in self.parts for name in part.without}))
 
 
 def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
@@ -57,6 +64,7 @@ def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
                         name: {"values": _array(reading.values), **_noise(reading.terms[0].noise)}
                         for name, reading in part.readings.items()
                     },
+                    **({"without": list(part.without)} if part.without else {}),
                 }
                 for part in parts
             ],
@@ -78,6 +86,7 @@ def from_bytes(stored: bytes) -> Stored:
             None if part["keys"] is None else tuple(_values(key) for key in part["keys"]),
             {name: reading_of(_values(raw["values"]), _noise_of(raw)) for name, raw in part["raws"].items()},
             None if part["threshold"] is None else Threshold(least=part["threshold"][0], delta=Fraction(part["threshold"][1])),
+            tuple(part.get("without", ())),
         )
         for part in document["parts"]
     )

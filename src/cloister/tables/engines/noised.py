@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -166,14 +167,39 @@ class RangeSums:
     def exact(self, aggregates: Mapping[str, Whole]) -> Whole:
         """The exact integers, one for each row of the strategy."""
         cells = aggregates[self.aggregate]
-        counts = np.array([cells[first:after].sum() for first, after in self.ranges], dtype=cells.dtype)
+        counts: Whole = np.array([cells[first:after].sum() for first, after in self.ranges], dtype=cells.dtype)
+        if self.widest * self.overlap * _MOST_ROWS >= 2**63:  # by declaration: no row may decide whether there is room
+            counts = counts.astype(object)
         return np.asarray(self.strategy.apply(counts)).reshape(-1)
+
+    @property
+    def overlap(self) -> int:
+        """In how many ranges a row is, where they overlap most."""
+        ends = sorted([(first, 1) for first, _ in self.ranges] + [(after, -1) for _, after in self.ranges])
+        covered = most = 0
+        for _, step in ends:
+            covered += step
+            most = max(most, covered)
+        return most
+
+    @property
+    def widest(self) -> int:
+        """The largest entry of the strategy."""
+        return prod(map(_largest_entry, self.strategy.factors))
 
     def plain(self) -> Any:
         """As plain data."""
         ranges = [list(span) for span in self.ranges]
         factors = [_plain_factor(each) for each in self.strategy.factors]
         return {"map": "ranges", "aggregate": self.aggregate, "ranges": ranges, "strategy": factors}
+
+
+def _largest_entry(factor: Any) -> int:
+    """The largest absolute entry of one axis: a block's weight, or what is written."""
+    entries: list[int] = (
+        list(factor.weights) if hasattr(factor, "weights") else [entry for row in factor.matrix.tolist() for entry in row]
+    )
+    return max(map(abs, entries))
 
 
 def _plain_factor(factor: Strategy) -> Any:
@@ -239,8 +265,10 @@ class LevelSums:
     total: bool = False
 
     def exact(self, counts: npt.NDArray[np.int64], hierarchy: Hierarchy) -> Whole:
-        """The exact integers, a row a cell."""
-        levels, total = block_sums(counts, hierarchy.branching, hierarchy.weights, apart=self.apart)
+        """The exact integers, a row a cell; in Python integers where their weights may pass 64 bits, whatever the rows."""
+        wide = max(map(abs, hierarchy.weights)) * _MOST_ROWS >= 2**63
+        leaves: Whole = counts.astype(object) if wide else counts
+        levels, total = block_sums(leaves, hierarchy.branching, hierarchy.weights, apart=self.apart)
         if not self.total:
             return levels
         assert total is not None
@@ -362,6 +390,8 @@ class Noised:
     values: Mapping[str, Whole]
     laws: Mapping[str, Any]
     keys: tuple[Whole, ...] | None = field(default=None)
+    without: tuple[str, ...] = ()
+    """The parts whose rows are not in the values, where some dropped out."""
 
 
 def exact_integers(request: NoisedRequest, found: Iterable[Groups]) -> dict[str, Whole]:

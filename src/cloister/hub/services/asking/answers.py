@@ -8,6 +8,7 @@ A file of one has each value with its margin, and where it came from:
   "cloister".
 - *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
   it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
+- *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
 
 What was asked, in words: the title of an answer that nobody has named.
 
@@ -39,7 +40,9 @@ from cloister.hub.services.asking.charts import alt_text, has_chart
 from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.spreadsheets import csv_pieces
+from cloister.hub.web.formats import guarantee
 from cloister.hub.web.languages import N_
+from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import json_of
 from cloister.query.words import statement
 from cloister.session import Frame, Release
@@ -51,8 +54,11 @@ if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
 
 
-Form = Literal["csv", "parquet", "readable", "json"]
+Form = Literal["csv", "xlsx", "parquet", "readable", "json"]
 _FIRST = (1980, 1, 1, 0, 0, 0)
+_NARROWEST, _WIDEST = 12, 60
+"""Columns of a workbook, in characters."""
+_NO_GUARANTEE = N_("none: the noise came from a test's generator")
 
 
 def download(view: View, form: Form) -> File:
@@ -63,6 +69,8 @@ def download(view: View, form: Form) -> File:
     origin = provenance_of(row, release, view.confidence)
     if form == "readable":
         return File(name=f"release-{number}-readable.json", body=_readable(release, origin, view.confidence))
+    if form == "xlsx":
+        return File(name=f"release-{number}.xlsx", body=_workbook(view, release))
     told = json_of(origin, indent=2, sort_keys=True)
     table = with_margins(release, view.confidence)
     if form == "parquet":
@@ -123,6 +131,33 @@ def _readable(release: Release, origin: dict[str, Any], confidence: float) -> by
     return json_of(told, indent=2, allow_nan=False).encode()
 
 
+def _workbook(view: View, release: Release) -> bytes:
+    """Two sheets: the table, each measured column followed by its margin; and what a reader of it must know."""
+    row, _, origin = view.row, view.language.gettext, release.provenance
+    table, title = with_margins(release, view.confidence), title_of(row, release, _)
+    facts = [
+        (_("Title"), title),
+        (_("Guarantee"), _(_NO_GUARANTEE) if release.marked else guarantee(release.cost).striptags()),
+        (_("Margins of error"), _("{share} % confidence, of each cell by itself").format(share=f"{100 * view.confidence:g}")),
+        *((_("Note"), _(each)) for each in release.notes),
+        (_("Citation"), citation(view, release, title)),
+        (_("Query"), row.sql),
+        (_("Purpose"), row.purpose),
+        (_("Asked by"), origin.who),
+        (_("Answered"), datetime.fromtimestamp(origin.when, UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        (_("Table"), origin.table),
+        (_("Version"), origin.version),
+        *((_("Cost for {population}").format(population=name), cost) for name, cost in row.cost.items()),
+        (_("Mechanism"), mechanism_words(origin.mechanism, _)),
+        (_("Neighbouring relation"), _(origin.neighbours)),
+        (_("Digest of the plan"), origin.digest),
+        (_("Policy"), json_of(told_policy(row.policy), indent=2)),
+    ]
+    widths = {place: min(max(len(name) + 2, _NARROWEST), _WIDEST) for place, name in enumerate(table.column_names)}
+    answer = Sheet(name=_("Answer"), head=table.column_names, rows=table, widths=widths)
+    return workbook([answer, Sheet(name=_("Provenance"), rows=[each for each in facts if each[1]], widths={0: 28, 1: 100})])
+
+
 def _csv(table: Frame) -> bytes:
     rows = ([None if value != value else value for value in line] for line in table)
     return b"".join(csv_pieces(table.column_names, rows, "\r\n"))
@@ -164,6 +199,7 @@ def _quoted(text: str) -> str:
 
 _TYPES: dict[Form, str] = {
     "csv": "application/zip",
+    "xlsx": MEDIA_TYPE,
     "parquet": "application/vnd.apache.parquet",
     "readable": "application/json",
     "json": "application/json",
@@ -177,12 +213,13 @@ CONFIDENCES = ("0.9", "0.95", "0.99")
 def _shown(view: View) -> dict[str, Any]:
     """The table, the chart, the guarantee, where it came from."""
     row, release, _ = view.row, unpacked(view.row), view.language.gettext
-    rows = shown(release, view.confidence, joint=view.joint)
+    rows, name = shown(release, view.confidence, joint=view.joint), title_of(row, release, _)
     return {
         "release": release,
         "rows": rows,
         "mechanism": mechanism_words(release.provenance.mechanism, _),
-        "name": row.title or asked(row.sql, _) or name_of(release.provenance.table, rows.columns, _),
+        "name": name,
+        "citation": citation(view, release, name),
         "confidence": f"{view.confidence:g}",
         "confidences": [(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
         "joint": view.joint,
@@ -191,6 +228,29 @@ def _shown(view: View) -> dict[str, Any]:
         "guidance": guidance_of(release.cost),
         "may_ask": is_open(view.caller, "question.explain"),
     }
+
+
+def title_of(row: StoredRelease, release: Release, _: Callable[[str], str]) -> str:
+    """What an answer is called: as its asker named it, or by what was asked."""
+    return row.title or asked(row.sql, _) or name_of(release.provenance.table, shown(release, 0.95, rows=0).columns, _)
+
+
+def citation(view: View, release: Release, title: str) -> str:
+    """How a paper names an answer: who answered, when, what, under which promise, where it is. An answer without a promise has
+    none."""
+    if release.marked:
+        return ""
+    settings, _ = view.hub.settings, view.language.gettext
+    told = _("{who} ({year}). {title}. Differentially private answer about {table}, {guarantee}, released on {day}. {address}")
+    return told.format(
+        who=settings.institution or settings.title,
+        year=view.row.created.year,
+        title=title,
+        table=release.provenance.table,
+        guarantee=guarantee(release.cost).striptags(),
+        day=f"{view.row.created:%Y-%m-%d}",
+        address=f"{settings.origin}/releases/{view.row.id}",
+    )
 
 
 ANSWER = ReleaseKind(

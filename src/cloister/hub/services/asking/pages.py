@@ -26,11 +26,12 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.releases.kinds import ANSWERS
+from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.releases.tables import answer_in, table_in, tables_of
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
-from cloister.hub.services.asking.answers import CONFIDENCES, unpacked
+from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, unpacked
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.charts import chart_svg, retold
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -434,6 +435,14 @@ def _saved(router: APIRouter) -> None:
         with hub.database.begin() as db:
             remove(hub, db, caller, number)
         return go(request, "/questions", _("The query was removed. Its answers stay."))
+
+    @router.get("/releases/{number}/print", dependencies=[TICKED, needs("release.see")])
+    def printed(
+        request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False
+    ) -> Response:
+        """An answer as it is printed: nothing folded, nothing beside it."""
+        on_paper = replace(ANSWER, template="asking/printed.html")
+        return release_page(request, hub, caller, number, on_paper, confidence=confidence, joint=joint)
 
     @router.get("/releases/{number}/chart.svg", dependencies=[TICKED, needs("release.see")])
     def chart(request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:

@@ -37,6 +37,10 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { label.textContent = before; }, 1600);
 });
 
+// data-print: prints the page. The button is hidden until there is a script to press it for.
+const readyToPrint = (root) => every("[data-print]", (button) => { button.hidden = false; }, root);
+document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });
+
 // data-confirm="question": asked before a form is sent.
 document.addEventListener("submit", (event) => {
   const asked = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
@@ -132,6 +136,7 @@ document.addEventListener("keydown", (event) => {
 
 const ready = (root) => {
   readyToCopy(root);
+  readyToPrint(root);
   readyToInsert(root);
   every("form[data-live]", live, root);
   every("[data-poll]", poll, root);
