@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 import cloister as cl
 from cloister.vault.state import State
 from cloister.vault.store import SQLiteStore
+from cloister.vault.values import comparable
 from tests.tiers import by_day_and_night
 from tests.vault.conftest import Place
 from tests.vault.test_lifecycle import Killed, killed, killed_after
@@ -82,6 +83,7 @@ class Replay(RuleBasedStateMachine):
     @rule(identity=IDS, document=DOCUMENTS, crash=st.sampled_from(CRASHES))
     def killed(self, identity: int, document: dict[str, Any], crash: tuple[type, str, bool]) -> None:
         kind, name, after = crash
+        self.check()  # settles what an earlier crash left: the next one is to meet this change
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(kind, name, killed_after(getattr(kind, name)) if after else killed)
             try:
@@ -92,6 +94,26 @@ class Replay(RuleBasedStateMachine):
         self.restarted()
         if done:
             self.plain[identity] = {"_id": identity} | document
+
+    @rule(low=st.integers(0, 15), by=st.sampled_from([1, -1, 0.5]))
+    def added(self, low: int, by: float) -> None:
+        wanted = [each for each in self.plain.values() if each.get("age") is not None and low <= each["age"] <= 14]
+        if all(0 <= each["age"] + by <= 15 for each in wanted):
+            found = self.people.update_many({"age": {"$gte": low, "$lte": 14}}, {"$inc": {"age": by}})
+            assert found.matched_count == found.modified_count == len(wanted)
+            for each in wanted:
+                each["age"] += by
+
+    @rule(town=TOWNS)
+    def emptied(self, town: Any) -> None:
+        gone = [identity for identity, each in self.plain.items() if comparable(each.get("town")) == comparable(town)]
+        assert self.people.delete_many({"town": town}).deleted_count == len(gone)
+        for identity in gone:
+            del self.plain[identity]
+
+    @rule()
+    def counted(self) -> None:
+        assert self.people.count_documents({}) == len(self.plain)
 
     @rule()
     def restarted(self) -> None:
@@ -104,6 +126,7 @@ class Replay(RuleBasedStateMachine):
         self.check()
 
 
+@pytest.mark.timeout(1800)  # every change waits for the disk twice, on machines that do other things besides
 @by_day_and_night("examples", 6, 300)
 def test_a_vault_equals_a_plain_store(examples: int) -> None:
     chosen = settings(max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -15,7 +15,7 @@ from typing import Any
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.vault.fields import Field
 from cloister.vault.filters import Filter, declaration, read
-from cloister.vault.values import comparable, is_number
+from cloister.vault.values import DEEPEST, comparable, is_number
 
 Documents = list[dict[str, Any]]
 Stage = Callable[[Documents], Documents]
@@ -105,11 +105,13 @@ def _group(argument: Any, fields: Mapping[str, Field]) -> tuple[Stage, set[str]]
     return made, {"_id", *columns}
 
 
-def _key(given: Any, fields: Mapping[str, Field]) -> Callable[[dict[str, Any]], Any]:
+def _key(given: Any, fields: Mapping[str, Field], depth: int = 0) -> Callable[[dict[str, Any]], Any]:
+    if depth > DEEPEST:
+        raise InvalidParameter("$group is invalid", why=f"its _id has more than {DEEPEST} levels", instead="a flatter _id")
     if given is None:
         return lambda row: None
     if isinstance(given, dict):
-        parts = {name: _key(part, fields) for name, part in given.items()}
+        parts = {name: _key(part, fields, depth + 1) for name, part in given.items()}
         return lambda row: {name: part(row) for name, part in parts.items()}
     name = _name(given)
     field = declaration(name, fields)

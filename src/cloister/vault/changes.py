@@ -4,7 +4,8 @@ Claim: what a client reads is the collection as this client's state knows it, or
 HMAC of every record (`merkle.py` says why the root stands for all of them). A record that was altered, brought back from an
 earlier version, moved to another handle or written twice has another HMAC or no entry in the state; one that was left out is in
 the state and not in the answer. An index that omits or changes an entry fails by its positions and tags (`index.py`). A store
-that is rolled back as a whole shows an older counter than the state's.
+that is rolled back as a whole shows an older counter than the state's. One change may be taken back unseen: the last one, where
+the client's machine lost power before the state had it on disk as applied, since it then looks like one that was never made.
 
 Clients that share one state notice all of this at once. Clients with states of their own notice a fork when they compare counter
 and root, not before.
@@ -91,7 +92,7 @@ class Reader:
     def handles(self, words: Sequence[tuple[str, bytes]], epoch: int | None = None) -> dict[bytes, None]:
         """The handles that are filed under one of these words (in one epoch, or in all), whatever became of the records since."""
         wanted = {}
-        for number in self.state.epochs(self.keys.id) if epoch is None else [epoch]:
+        for number in self.state.index_keys(self.keys.id) if epoch is None else [epoch]:
             for field, text in words:
                 key = self.word_key(number, field, text)
                 known = self.state.word(self.table, key.name)
@@ -109,7 +110,7 @@ class Reader:
     def _opened(self, wanted: dict[bytes, tuple[WordKey, int]]) -> list[bytes]:
         addresses = sorted(wanted)  # in this order, so that the order says nothing of words and positions
         found = self.store.entries(self.table, addresses)
-        if len(found) != len(wanted) or not all(isinstance(content, bytes) for content in found.values()):
+        if found.keys() != wanted.keys() or not all(isinstance(content, bytes) for content in found.values()):
             raise Tampered("The index was changed", why="an entry is missing", instead=BACKUP)
         return [wanted[address][0].opened(wanted[address][1], found[address]) for address in addresses]
 
@@ -139,6 +140,8 @@ class Change:
         self._words: dict[bytes, Word] = {}
         self._entries: list[tuple[bytes, int, bytes]] = []
         self._dropped: list[bytes] = []
+        self.version = head.counter + 1
+        """Of what this change writes: no record of the collection had it before, not even one that was deleted since."""
         self.ended: int | None = None
         self.nodes: dict[str, bytes] = {}
 
@@ -180,12 +183,13 @@ class Change:
         """Steps 1 and 2 of a change (`state.py`)."""
         if not (self._leaves or self._words or self.ended is not None):
             return None
-        reader, counter = self._reader, self._head.counter + 1
+        reader, counter = self._reader, self.version
         root, self.nodes = reader.state.root_with(reader.table, self._leaves) if self._leaves else (self._head.root, {})
         pending = Pending(counter, root, self._leaves, self._words, self.ended)
         reader.state.propose(reader.table, self._head.counter, pending)
-        removed = [handle for handle, leaf in self._leaves.items() if leaf is None]
-        changes = Changes(self._rows.values(), removed, sorted(self._entries), self._dropped, self.ended)
+        removed = sorted(handle for handle, leaf in self._leaves.items() if leaf is None)
+        # sorted, so that neither the statements nor the layout of the file's pages say in which order things came
+        changes = Changes(sorted(self._rows.values()), removed, sorted(self._entries), sorted(self._dropped), self.ended)
         reader.store.write(reader.table, Mark(counter, root, reader.signature(counter, root)), changes)
         return pending
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -87,12 +88,16 @@ class Collection:
         return self.insert_many([document])
 
     def insert_many(self, documents: Iterable[Document]) -> Inserted:
-        """Add documents, in changes of 500. All are checked before the first is written."""
+        """Add documents, in changes of 500. All are checked before the first is written; an `_id` that is taken stops at its
+        change, and those before are there."""
         ready = [self._checked({"_id": default_random().bytes(12).hex()} | check_document(document)) for document in documents]
+        for document in ready:
+            self._sealer.texts(document)
         for start in range(0, len(ready), BATCH):
             with writing(self.reader) as change:
+                epoch = self._keys.epoch
                 for document in ready[start : start + BATCH]:
-                    self._insert(change, document)
+                    self._insert(change, document, epoch)
         return Inserted([document["_id"] for document in ready])
 
     def update_one(self, filter: Any, update: Document, *, version: int | None = None) -> Updated:
@@ -143,6 +148,9 @@ class Collection:
     def count_documents(self, filter: Any) -> int:
         """How many documents match. All of them are counted without asking the server."""
         if read(filter, self.fields) == Filter():
+            if self.reader.head().pending is not None:
+                with self.reader.reading():  # the store knows whether a killed change was made
+                    pass
             return self.reader.state.size(self._table)
         return len(self.find(filter))
 
@@ -156,7 +164,7 @@ class Collection:
         return rows
 
     def version(self, identity: Any) -> int:
-        """How often the document with this `_id` was written: for `replace_one(…, version=…)`."""
+        """Which change of the collection wrote the document with this `_id`: for `replace_one(…, version=…)`."""
         with self.reader.reading():
             for row, _ in self.reader.known([self._keys.handle(self._table, identity)]):
                 return row.version
@@ -179,7 +187,7 @@ class Collection:
             handles = self.reader.state.outdated(self._table, epoch, limit)
             for row, _ in self.reader.known(handles):
                 if self._sealer.is_readable(row):
-                    self._put(change, self._sealer.opened(row), version=row.version + 1, old=None, epoch=epoch)
+                    self._put(change, self._sealer.opened(row), old=None, epoch=epoch)
                 else:
                     change.remove(row.handle)
         return len(handles)
@@ -234,16 +242,16 @@ class Collection:
             )
         return {name: document[name] for name in ("_id", *self.fields) if name in document}
 
-    def _insert(self, change: Change, document: Document) -> None:
+    def _insert(self, change: Change, document: Document, epoch: int) -> None:
         if change.exists(self._keys.handle(self._table, document["_id"])):
             raise DuplicateKey(
                 "The document was not written", why="another one has this _id", instead="another _id, or replace_one"
             )
-        self._put(change, document, version=1, old=None, epoch=self._keys.epoch)
+        self._put(change, document, old=None, epoch=epoch)
 
-    def _put(self, change: Change, document: Document, *, version: int, old: tuple[Row, Document] | None, epoch: int) -> None:
+    def _put(self, change: Change, document: Document, *, old: tuple[Row, Document] | None, epoch: int) -> None:
         handle = self._keys.handle(self._table, document["_id"])
-        change.put(self._sealer.sealed(document, handle=handle, epoch=epoch, version=version))
+        change.put(self._sealer.sealed(document, handle=handle, epoch=epoch, version=change.version))
         filed = self._words(old[1]) if old is not None and old[0].epoch == epoch else []
         moved = {name for name, _ in {*self._words(document)} - {*filed}}
         for name, text in self._words(document):
@@ -258,7 +266,7 @@ class Collection:
     ) -> Updated:
         given = read(filter, self.fields)
         with writing(self.reader) as change:
-            found = self._found(given)[:most]
+            found, epoch = self._found(given)[:most], self._keys.epoch
             modified = 0
             for row, document in found:
                 if version is not None and row.version != version:
@@ -271,7 +279,7 @@ class Collection:
                 if comparable(following["_id"]) != comparable(document["_id"]):
                     raise InvalidParameter("The update is invalid", why="an _id stays", instead="delete_one and insert_one")
                 if encode(following) != encode(document):
-                    self._put(change, following, version=row.version + 1, old=(row, document), epoch=self._keys.epoch)
+                    self._put(change, following, old=(row, document), epoch=epoch)
                     modified += 1
         return Updated(len(found), modified)
 
@@ -293,6 +301,8 @@ class Collection:
                 instead="$set, $unset or $inc",
             )
         sets, unsets, adds = (check_document(update.get(operator, {})) for operator in ("$set", "$unset", "$inc"))
+        if len({*sets, *unsets, *adds}) < len(sets) + len(unsets) + len(adds):
+            raise InvalidParameter("The update is invalid", why="two operators change one field", instead="one operator a field")
         for name, value in adds.items():
             if name not in self.fields or not self.fields[name].total or not is_number(value):
                 raise UnsupportedQuery(
@@ -302,7 +312,10 @@ class Collection:
         def changed(document: Document) -> Document:
             made = {name: value for name, value in (document | sets).items() if name not in unsets}
             for name, value in adds.items():
-                made[name] = (made.get(name) or 0) + value
+                try:
+                    made[name] = (made.get(name) or 0) + value
+                except OverflowError:  # a float that is added to a whole number beyond all floats
+                    made[name] = math.inf  # which Sum() refuses
             return made
 
         return changed
@@ -324,8 +337,11 @@ class Collection:
     def _projected(self, projection: Any) -> Callable[[Document], Document]:
         if projection is None:
             return lambda document: document
-        wanted = dict.fromkeys(projection, 1) if isinstance(projection, list) else projection
-        flags = {bool(value) for name, value in wanted.items() if name != "_id"} if isinstance(wanted, dict) else {True, False}
+        listed = isinstance(projection, list) and all(isinstance(name, str) for name in projection)
+        wanted = (dict.fromkeys(projection, 1) or {"_id": 1}) if listed else projection
+        if not isinstance(wanted, dict):
+            raise InvalidParameter("The projection is invalid", why="it is no list of names and no dict", instead='["age"]')
+        flags = {bool(value) for name, value in wanted.items() if name != "_id"}
         if len(flags) > 1:
             raise InvalidParameter(
                 "The projection is invalid", why="it both includes and excludes", instead='{"age": 1, "_id": 0}'
@@ -335,7 +351,7 @@ class Collection:
                 raise UnknownColumn(
                     "The field is not known", why="the collection does not declare it", instead=", ".join(map(repr, self.fields))
                 )
-        includes = True in flags
+        includes = True in flags or (not flags and bool(wanted.get("_id")))
         kept = {name for name in ("_id", *self.fields) if (name in wanted) == includes and name != "_id"}
         if wanted.get("_id", 1):
             kept.add("_id")

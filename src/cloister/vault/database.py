@@ -108,6 +108,8 @@ def _opened(path: str | Path | None, schema: str) -> sqlite3.Connection:
         connection.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA trusted_schema = OFF")  # whoever has the file could have written triggers and views into it
+        connection.execute("PRAGMA cell_size_check = ON")
         connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten, so that forgetting forgets
         connection.executescript(schema)
     except sqlite3.Error:

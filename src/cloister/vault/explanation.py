@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cloister.vault.filters import Access, Filter
 
-ALWAYS = "the number of records, the padded length of each value, and when and how often a record is written"
+ALWAYS = "the number of records and fields, padded lengths, and when a record is written with how many entries"
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Explanation:
     Found by: 1 word of 'town'
     The server learns:
     - which of these words it was asked for before, and how many entries they have
-    - which records have an entry there
+    - which records have an entry there, also of a value that they had before
     The client decides: nothing
-    At any time it sees the number of records, the padded length of each value, and when and how often a record is written
+    At any time it sees the number of records and fields, padded lengths, and when a record is written with how many entries
     """
 
     found_by: tuple[str, ...]
@@ -50,7 +50,7 @@ def explanation(given: Filter, way: Access) -> Explanation:
             "how this range overlaps with earlier ones: many ranges reveal the order of the records, then nearly their values"
         )
     if way.words:
-        leaks.append("which records have an entry there")
+        leaks.append("which records have an entry there, also of a value that they had before")
     looked_up = {name for name, _ in way.words} | ({"_id"} if way.identities else set())
     return Explanation(way.said, tuple(leaks or ["nothing: no record can meet the filter"]), tuple(_fields(given, looked_up)))
 

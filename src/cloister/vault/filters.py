@@ -13,7 +13,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.vault.fields import Field, equality_word, node_word
-from cloister.vault.values import comparable, is_number
+from cloister.vault.values import DEEPEST, comparable, is_number
 
 ORDER = frozenset({"$gt", "$gte", "$lt", "$lte"})
 _IDENTITY = Field(equal=True)
@@ -66,10 +66,12 @@ class Access:
     said: tuple[str, ...] = field(default=(), compare=False)
 
 
-def read(given: Any, fields: Mapping[str, Field]) -> Filter:
+def read(given: Any, fields: Mapping[str, Field], depth: int = 0) -> Filter:
     """A filter from a dict."""
     if given is None:
         return Filter()
+    if depth > DEEPEST:
+        raise InvalidParameter("The filter is invalid", why=f"it has more than {DEEPEST} levels", instead="a flatter filter")
     if not isinstance(given, dict):
         raise InvalidParameter("The filter is invalid", why="it is not a dict", instead='{"age": {"$gte": 40}}')
     conditions: list[Condition] = []
@@ -80,7 +82,7 @@ def read(given: Any, fields: Mapping[str, Field]) -> Filter:
                 raise InvalidParameter(
                     "The filter is invalid", why=f"{name} takes a list of filters", instead=f'{{"{name}": [{{…}}, {{…}}]}}'
                 )
-            parts = tuple(read(each, fields) for each in value)
+            parts = tuple(read(each, fields, depth + 1) for each in value)
             if name == "$or":
                 either.append(parts)
             else:

@@ -2,7 +2,8 @@
 
     owner's key          32 random bytes, in a file; everything else is derived from it or wrapped under it
       data set           derived; names, handles, HMACs of records, the store's counter: these stay when keys are rotated
-      epoch of it        random, wrapped, in the store and in the client's state: values and index, by collection and field
+      epoch of it        random, wrapped, in the store and in the client's state: values, by collection and field
+        index            random, wrapped, in the client's state alone: the index of an epoch, by collection and field
         person           random, wrapped, in the client's state alone: enters into the key of each value of that person
 
 Claim: keys of one owner, data set, collection, field, purpose or epoch tell nothing of another's. Sketch: each is HMAC-SHA-256 of
@@ -10,7 +11,9 @@ its own canonical text under a key above it, or is random; the texts differ, and
 
 Claim (forgetting): once the key of a person is deleted, and its backups, nobody can read a value of theirs, not even from an old
 copy of the store with the owner's key. Sketch: a value's key is a PRF of the field's key and the person's, which is random, was
-never in the store, and follows from nothing that is left.
+never in the store, and follows from nothing that is left. An index is many guesses of words away from its values, so its key was
+never in the store either: whoever has an old copy and the owner's key finds no word. Whoever has the state as well finds words
+until the next rotation deletes that key.
 """
 
 from __future__ import annotations
@@ -93,6 +96,9 @@ class Keys:
         make_key_file(Path(path), self._master.hex() + "\n")
         make_key_file(_state_of(Path(path)), "")
         self._state.database.copy(_state_of(Path(path)))
+        copy = State(_state_of(Path(path)))
+        copy.call_copied()  # what is written after the backup used positions that the copy does not know
+        copy.database.close()
 
     def close(self) -> None:
         """Close the state's file."""
@@ -149,6 +155,17 @@ class DataSetKeys:
         """A key for another epoch, wrapped."""
         return self._owner.wrap(new_key(), self._about(number))
 
+    def new_index_key(self, number: int) -> bytes:
+        """A key for the index of another epoch, wrapped."""
+        return self._owner.wrap(new_key(), self._about_index(number))
+
+    def is_epoch(self, number: int, wrapped: bytes) -> bool:
+        """Whether this is the wrapped key of an epoch."""
+        try:
+            return bool(self._owner.unwrap(wrapped, self._about(number)))
+        except WrongKey:
+            return False
+
     def epoch_ring(self, number: int) -> Keyring:
         """The key of an epoch."""
         if number not in self._epochs:
@@ -172,6 +189,9 @@ class DataSetKeys:
     def _about(self, number: int) -> str:
         return canonical_json(["epoch", self.id, number])
 
+    def _about_index(self, number: int) -> str:
+        return canonical_json(["index", self.id, number])
+
     # Fields
 
     def _cipher(self, epoch: int, collection: str, field: str, pseudonym: bytes | None) -> RandomizedCipher:
@@ -193,7 +213,13 @@ class DataSetKeys:
         return WordKey(hmac.digest(self._index_key(epoch, collection, field), word, "sha256"))
 
     def _derived_index_key(self, epoch: int, collection: str, field: str) -> bytes:
-        return self.epoch_ring(epoch).derive(canonical_json(["index", collection, field]))
+        wrapped = self.state.index_keys(self.id).get(epoch)
+        if wrapped is None:
+            raise WrongKey(
+                "The index could not be read", why="the key of its epoch is not here", instead="Vault.restore(store, keys)"
+            )
+        ring = Keyring(self._owner.unwrap(wrapped, self._about_index(epoch)), domain=DOMAIN)
+        return ring.derive(canonical_json(["index", collection, field]))
 
     # People
 

@@ -23,12 +23,13 @@ from cloister.crypto import canonical_json
 from cloister.errors import InvalidParameter
 from cloister.vault.errors import Tampered
 from cloister.vault.fields import MISSING, Field
+from cloister.vault.index import HANDLE
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.store import Row
 from cloister.vault.values import LARGEST, decode, encode, padded, unpadded
 
 _MOST = 2**40
-"""Versions of one record."""
+"""Changes of one collection."""
 
 
 class Sealer:
@@ -41,12 +42,7 @@ class Sealer:
 
     def sealed(self, document: Mapping[str, Any], *, handle: bytes, epoch: int, version: int) -> Row:
         """A row from a document."""
-        texts = {
-            renamed: b"" if document.get(name, MISSING) is MISSING else encode(document[name])
-            for name, renamed in self._renamed.items()
-        }
-        if sum(map(len, texts.values())) > LARGEST:
-            raise InvalidParameter("The document is invalid", why="it has more than 16 MiB", instead="a smaller document")
+        texts = self.texts(document)
         pseudonym = None
         if self._person is not None:
             pseudonym = self._keys.pseudonym(document[self._person], make=True)
@@ -56,6 +52,16 @@ class Sealer:
         if pseudonym is not None:
             stored[self._pseudonym] = self._encrypted(pseudonym, handle, epoch, version, self._pseudonym, None)
         return Row(handle, epoch, version, json.dumps(dict(sorted(stored.items())), separators=(",", ":")))
+
+    def texts(self, document: Mapping[str, Any]) -> dict[str, bytes]:
+        """What is to be encrypted; an error where a document can't be stored."""
+        texts = {
+            renamed: b"" if document.get(name, MISSING) is MISSING else encode(document[name])
+            for name, renamed in self._renamed.items()
+        }
+        if sum(map(len, texts.values())) > LARGEST:
+            raise InvalidParameter("The document is invalid", why="it has more than 16 MiB", instead="a smaller document")
+        return texts
 
     def opened(self, row: Row) -> dict[str, Any]:
         """The document of a row; a `Tampered` error where a ciphertext is not the one that was written there."""
@@ -88,7 +94,7 @@ class Sealer:
     def mac(self, row: Row) -> bytes:
         """HMAC-SHA-256 of a row, whole."""
         numbered = all(isinstance(number, int) and 0 <= number < _MOST for number in (row.epoch, row.version))
-        if not (numbered and isinstance(row.handle, bytes) and isinstance(row.body, str)):
+        if not (numbered and isinstance(row.handle, bytes) and len(row.handle) == HANDLE and isinstance(row.body, str)):
             raise Tampered("A record was changed", why="it is not a record", instead="the store's last good backup")
         numbers = row.epoch.to_bytes(8, "big") + row.version.to_bytes(8, "big")
         return self._keys.mac("record", self._table, row.handle + numbers + row.body.encode())

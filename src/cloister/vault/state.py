@@ -21,8 +21,10 @@ from cloister.vault.index import HANDLE, Word
 from cloister.vault.merkle import EMPTY, bucket_of, updated
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS epochs (data_set TEXT, epoch INTEGER, wrapped BLOB, PRIMARY KEY (data_set, epoch));
+CREATE TABLE IF NOT EXISTS epochs (
+    data_set TEXT, epoch INTEGER, wrapped BLOB, index_key BLOB, PRIMARY KEY (data_set, epoch));
 CREATE TABLE IF NOT EXISTS restoring (data_set TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS copied (data_set TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, pending TEXT);
 CREATE TABLE IF NOT EXISTS leaves (
     collection TEXT, handle BLOB, epoch INTEGER, mac BLOB, PRIMARY KEY (collection, handle)) WITHOUT ROWID;
@@ -214,9 +216,27 @@ class State:
         """The wrapped keys of the epochs."""
         return dict(self.database.rows("SELECT epoch, wrapped FROM epochs WHERE data_set = ? ORDER BY epoch", [data_set]))
 
-    def add_epoch(self, data_set: str, epoch: int, wrapped: bytes) -> None:
-        """A key for one more epoch."""
-        self.database.run("INSERT OR IGNORE INTO epochs VALUES (?, ?, ?)", [data_set, epoch, wrapped])
+    def index_keys(self, data_set: str) -> dict[int, bytes]:
+        """The wrapped keys of the index, of each epoch that has one here: those of a lost state are nowhere else."""
+        return dict(
+            self.database.rows(
+                "SELECT epoch, index_key FROM epochs WHERE data_set = ? AND index_key IS NOT NULL ORDER BY epoch", [data_set]
+            )
+        )
+
+    def add_epoch(self, data_set: str, epoch: int, wrapped: bytes, index_key: bytes | None = None) -> None:
+        """Keys for one more epoch, of values and of the index."""
+        self.database.run("INSERT OR IGNORE INTO epochs VALUES (?, ?, ?, ?)", [data_set, epoch, wrapped, index_key])
+
+    def call_copied(self) -> None:
+        """Say of every data set that this is a copy of its state."""
+        self.database.run("INSERT OR IGNORE INTO copied SELECT DISTINCT data_set FROM epochs")
+
+    def copied(self, data_set: str, now: bool | None = None) -> bool:
+        """Whether this is a copy under which nothing was written yet; `now=False` ends that."""
+        if now is False:
+            self.database.run("DELETE FROM copied WHERE data_set = ?", [data_set])
+        return self.database.row("SELECT 1 FROM copied WHERE data_set = ?", [data_set]) is not None
 
     def end_epochs(self, data_set: str, before: int) -> None:
         """Forget the keys of the epochs before one."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from cloister.errors import InvalidParameter
 from cloister.vault.database import Database
+from cloister.vault.errors import Tampered
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, mac BLOB, sealed BLOB);
@@ -56,7 +57,7 @@ class SQLiteStore:
 
     def __init__(self, url: str) -> None:
         scheme, found, path = str(url).partition("://")
-        if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/":
+        if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/" or "\0" in path:
             raise InvalidParameter("The store is invalid", why="only SQLite files are stores", instead='"sqlite:///sealed.db"')
         self.database = Database(path[1:] or None, _SCHEMA)
 
@@ -78,9 +79,10 @@ class SQLiteStore:
 
     def collections(self, data_set: str) -> list[str]:
         """The collections of a data set."""
-        return [
-            name for (name,) in self.database.rows("SELECT name FROM collections WHERE data_set = ? ORDER BY name", [data_set])
-        ]
+        rows = self.database.rows("SELECT name FROM collections WHERE data_set = ? ORDER BY name", [data_set])
+        if not all(isinstance(name, str) for (name,) in rows):
+            raise Tampered("The list of collections was changed", why="a name is no text", instead="the store's last good backup")
+        return [name for (name,) in rows]
 
     def mark(self, name: str) -> Mark | None:
         """Counter, root and their HMAC."""
@@ -105,10 +107,9 @@ class SQLiteStore:
 
     def records(self, name: str, handles: list[bytes] | None = None) -> Iterator[Row]:
         """The records with these handles, or all."""
-        if handles is None:
-            yield from (Row(*row) for row in self.database.rows(f'SELECT * FROM "r_{name}"'))  # noqa: S608
-        else:
-            yield from (Row(*row) for row in self.database.rows_in(f'SELECT * FROM "r_{name}" WHERE handle IN', handles))  # noqa: S608
+        select = f'SELECT handle, epoch, version, body FROM "r_{name}"'  # noqa: S608
+        rows = self.database.rows(select) if handles is None else self.database.rows_in(f"{select} WHERE handle IN", handles)
+        yield from (Row(*row) for row in rows)
 
     def entries(self, name: str, addresses: list[bytes]) -> dict[bytes, bytes]:
         """The entries at these addresses."""
@@ -119,8 +120,9 @@ class SQLiteStore:
         return int(self.database.row(f'SELECT count(*) FROM "i_{name}"')[0])  # noqa: S608
 
     def epochs(self, data_set: str) -> dict[int, bytes]:
-        """The wrapped keys of epochs."""
-        return dict(self.database.rows("SELECT epoch, wrapped FROM epochs WHERE data_set = ?", [data_set]))
+        """The wrapped keys of epochs. What has not the form of one is as good as missing."""
+        rows = self.database.rows("SELECT epoch, wrapped FROM epochs WHERE data_set = ?", [data_set])
+        return {number: key for number, key in rows if isinstance(number, int) and isinstance(key, bytes)}
 
     def is_empty(self) -> bool:
         """Whether nobody keeps anything here."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from datetime import date, datetime
+from datetime import MAXYEAR, UTC, date, datetime
 from typing import Any
 
 from cloister.errors import InvalidParameter
@@ -65,7 +65,8 @@ def unpadded(text: bytes) -> bytes:
 
 
 def comparable(value: Any) -> bytes:
-    """The bytes that two values share if they are equal, following MongoDB: 1 and 1.0 are equal, True and 1 are not.
+    """The bytes that two values share if they are equal, following MongoDB: 1 and 1.0 are equal, True and 1 are not. A
+    moment is the same in every time zone.
 
     >>> comparable(1) == comparable(1.0), comparable(True) == comparable(1)
     (True, False)
@@ -129,6 +130,8 @@ def _plain(value: Any, depth: int) -> Any:
 def _normal(value: Any, depth: int) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, datetime) and value.utcoffset() is not None and 1 < value.year < MAXYEAR:  # at the ends UTC has no text
+        return value.astimezone(UTC)
     if isinstance(value, list | tuple) and depth <= DEEPEST:
         return [_normal(each, depth + 1) for each in value]
     if isinstance(value, dict) and depth <= DEEPEST:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.crypto import RandomizedCipher, WrongKey
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import EngineError, InvalidDeclaration, InvalidParameter
 from cloister.vault.collection import BATCH, Collection
 from cloister.vault.errors import Conflict, Tampered
 from cloister.vault.fields import Field, declared
@@ -34,7 +34,7 @@ class Verification:
         return not self.problems
 
     def __str__(self) -> str:
-        return "\n".join(self.problems) or "every record and every entry of the index is as this client wrote it"
+        return "\n".join(self.problems) or "every record, and every entry that leads to one, is as this client wrote it"
 
 
 class Vault:
@@ -45,7 +45,7 @@ class Vault:
     >>> people.insert_one({"_id": 1, "name": "Ada"}).inserted_id
     1
     >>> print(store.verify())
-    every record and every entry of the index is as this client wrote it
+    every record, and every entry that leads to one, is as this client wrote it
     """
 
     def __init__(self, store: str, keys: Keys, *, data_set: str = "default", join: bool = False) -> None:
@@ -73,6 +73,9 @@ class Vault:
                     instead="the keys that it was written with, or join=True to begin a data set beside the others",
                 )
             self._begin_epoch(1)
+        elif self._keys.state.copied(self._keys.id):  # the server may have seen positions that this copy takes for unused
+            self._begin_epoch(self._next_epoch())
+            self._keys.state.copied(self._keys.id, now=False)
         elif self._missing_epochs():
             with self._store.writing():
                 self._store_epochs()
@@ -80,8 +83,9 @@ class Vault:
     @classmethod
     def restore(cls, store: str, keys: Keys, *, data_set: str = "default") -> Vault:
         """A vault whose client state is lost, or whose store comes from a backup: the state is made again from the store, and
-        all is encrypted and filed again under a new epoch. What the store has must be what this owner wrote; that it is
-        the newest cannot be known. Values of people whose keys were only in the lost state can't be read, and are deleted.
+        all is encrypted and filed again under a new epoch. Each collection must be what this owner wrote at some time; that it
+        is the newest, and that none was left out, cannot be known. Values of people whose keys were only in the lost state can't
+        be read, and are deleted.
 
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -122,7 +126,8 @@ class Vault:
                     "The collection is missing", why="the store no longer has it", instead="the store's last good backup"
                 )
             self._create(table, encode([name, list((wanted or {}).items()), person]))
-            stored = (name, dict(fields), person)
+            stored = self._declaration(table)  # another process may have been first, with other fields
+            assert stored is not None
         if wanted is not None and ({field: each.told() for field, each in stored[1].items()}, stored[2]) != (wanted, person):
             raise InvalidDeclaration(
                 f"The collection {name!r} is declared otherwise",
@@ -140,25 +145,29 @@ class Vault:
         return sorted(each.name for each in self._all())
 
     def verify(self) -> Verification:
-        """Compare every record and every entry of the index with what this client wrote."""
-        problems = []
+        """Compare every record, and every entry of the index that leads to one, with what this client wrote. Entries of what was
+        changed or deleted are counted; one of them that was altered is noticed by the search that meets it."""
+        problems, listed = [], []
         if self._missing_epochs():
             problems.append("the wrapped keys in the store were changed: without them the store can't be restored")
-        for table in sorted({*self._keys.state.collections(self._keys.id), *self._store.collections(self._keys.id)}):
+        try:
+            listed = self._store.collections(self._keys.id)
+        except (Tampered, EngineError) as error:
+            problems.append(f"{error.what}: {error.why}")
+        for table in sorted({*self._keys.state.collections(self._keys.id), *listed}):
             found = None
             try:
                 found = self._collection(table)
                 self._verify(found)
-            except (Tampered, Conflict, WrongKey) as error:
+            except (Tampered, Conflict, WrongKey, EngineError) as error:
                 problems.append(f"{found.name if found else 'a collection'}: {error.what}: {error.why}")
         return Verification(tuple(problems))
 
     def rotate(self, *, batches: int | None = None) -> bool:
         """Encrypt and file everything again under new keys, in batches of 500 records, and delete the old ones. True once it is
         done; with `batches`, call it again until then. The vault may be used in between."""
-        epochs = self._keys.state.epochs(self._keys.id)
-        if len(epochs) < 2:
-            self._begin_epoch(max(epochs) + 1)
+        if len(self._keys.state.epochs(self._keys.id)) < 2:
+            self._begin_epoch(self._next_epoch())
         epoch, left = self._keys.epoch, batches
         for collection in self._all():
             while left is None or left > 0:
@@ -230,9 +239,15 @@ class Vault:
     def _all(self) -> list[Collection]:
         return [self._collection(table) for table in self._keys.state.collections(self._keys.id)]
 
+    def _next_epoch(self) -> int:
+        """A number that neither side had: another client's key in the store is not overwritten."""
+        stored = [number for number, key in self._store.epochs(self._keys.id).items() if self._keys.is_epoch(number, key)]
+        return max([0, *stored, *self._keys.state.epochs(self._keys.id)]) + 1
+
     def _begin_epoch(self, number: int) -> None:
         with self._store.writing():  # one process at a time: two that begin to rotate begin with the same key
-            self._keys.state.add_epoch(self._keys.id, number, self._keys.new_epoch(number))
+            keys = self._keys.new_epoch(number), self._keys.new_index_key(number)
+            self._keys.state.add_epoch(self._keys.id, number, *keys)
             self._store_epochs()
 
     def _store_epochs(self) -> None:
@@ -282,8 +297,9 @@ class Vault:
             )
         state.restoring(data_set, now=True)
         state.start_again(data_set, known)
-        self._begin_epoch(max([*wrapped, *state.epochs(data_set)]) + 1)
+        self._begin_epoch(self._next_epoch())
         self.rotate()
+        state.copied(data_set, now=False)
         state.restoring(data_set, now=False)
 
 
