@@ -13,7 +13,7 @@ from cloister.vault import Equal, Random, Range, Sum, Tampered
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.state import State
 from cloister.vault.store import Changes, Mark, SQLiteStore
-from tests.vault.conftest import Place
+from tests.vault.conftest import FIELDS, Place
 from tests.vault.test_lifecycle import Killed, killed
 
 
@@ -196,3 +196,43 @@ def test_what_users_of_pymongo_expect(filled: Place) -> None:
     visits = filled.store.collection("visits", {"at": Equal()})
     visits.insert_one({"_id": 1, "at": datetime(2026, 1, 1, 13, tzinfo=timezone(timedelta(hours=1)))})
     assert visits.count_documents({"at": datetime(2026, 1, 1, 12, tzinfo=UTC)}) == 1
+
+
+def test_a_state_from_a_backup_meets_a_newer_store(filled: Place, tmp_path: Path) -> None:
+    """It begins an epoch of its own on an older copy of the store; the newer one has another key under the same number."""
+    keys = tmp_path / "monday.keys"
+    older = filled.snapshot("older.db")
+    filled.keys.backup(keys)
+    filled.people().insert_one({"_id": 4, "town": "canary-Basel"})
+    assert filled.store.rotate()
+    newer = filled.snapshot("newer.db")
+    filled.keys.close()
+    filled.keys = cl.vault.Keys.load(keys)
+    filled.roll_back(older)
+    filled.people().insert_one({"_id": 5, "town": "canary-Bern"})
+    filled.roll_back(newer)
+    with pytest.raises(cl.CloisterError):
+        filled.people().find()
+    filled.store.close()
+    filled.store = cl.vault.Vault.restore(f"sqlite:///{filled.file}", filled.keys)
+    assert sorted(each["_id"] for each in filled.people().find()) == [1, 2, 3, 4]
+    assert sorted(each["_id"] for each in filled.people().find({"town": "canary-Basel"})) == [1, 3, 4]
+    assert filled.store.verify()
+
+
+def test_a_collection_that_the_store_lost_is_missing_and_not_unknown(filled: Place) -> None:
+    filled.sql("DELETE FROM collections")
+    filled.restart()
+    for fields in (None, FIELDS):
+        with pytest.raises(Tampered, match="missing"):
+            filled.store.collection("canary-people", fields)
+
+
+def test_a_file_whose_schema_is_no_text_is_refused_in_our_words(filled: Place) -> None:
+    filled.people()
+    filled.snapshot("copy.db")
+    data = (filled.folder / "copy.db").read_bytes()
+    for old in (b"CREATE TABLE", b"WITHOUT ROWID"):
+        (filled.folder / "bad.db").write_bytes(data.replace(old, b"\xd7" * len(old)))
+        with pytest.raises(cl.EngineError):
+            cl.vault.Vault(f"sqlite:///{filled.folder}/bad.db", filled.keys)

@@ -122,7 +122,7 @@ def _quietly(act: Callable[[], T]) -> T:
     """What an act returns. The error is raised after SQLite's own was let go, so that not even its context holds a value."""
     try:
         return act()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second comes from a message about a damaged schema
         busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
     why = "another process has been writing to it for too long" if busy else "its file is damaged, full, closed or unreachable"
     raise EngineError("The database of the vault did not answer", why=why, instead="the same again once the file can be written")

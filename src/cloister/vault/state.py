@@ -186,9 +186,14 @@ class State:
             self._put_words(collection, skipped)
             self.database.run("UPDATE collections SET pending = NULL WHERE name = ?", [collection])
 
-    def start_again(self, data_set: str, collections: Mapping[str, tuple[Head, Mapping[bytes, Leaf]]]) -> None:
+    def start_again(
+        self, data_set: str, collections: Mapping[str, tuple[Head, Mapping[bytes, Leaf]]], epochs: Mapping[int, bytes]
+    ) -> None:
         """In place of all that is known of a data set, people's keys excepted: what its store has."""
         with self.database.transaction("IMMEDIATE"):
+            self.database.run_many(
+                "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, NULL)", [(data_set, *epoch) for epoch in epochs.items()]
+            )
             for name in {*self.collections(data_set), *collections}:
                 for table, column in (
                     ("collections", "name"),

@@ -54,31 +54,11 @@ class Vault:
         self._store = SQLiteStore(store)
         self._keys = DataSetKeys(keys, data_set)
         self._open: dict[str, Collection] = {}
-        if self._keys.state.restoring(self._keys.id):
+        try:
+            self._begin(join)
+        except BaseException:
             self._store.close()
-            raise Conflict("The vault was not opened", why="a restoration has not ended", instead="Vault.restore(store, keys)")
-        if not self._keys.epoch:
-            if self._store.epochs(self._keys.id):
-                self._store.close()
-                raise Conflict(
-                    "The vault was not opened",
-                    why="it was written before, and the client's state has lost it",
-                    instead="Vault.restore(store, keys)",
-                )
-            if not join and not self._store.is_empty():
-                self._store.close()
-                raise WrongKey(
-                    "The vault was not opened",
-                    why="the store has data of other keys or data sets, and none of these",
-                    instead="the keys that it was written with, or join=True to begin a data set beside the others",
-                )
-            self._begin_epoch(1)
-        elif self._keys.state.copied(self._keys.id):  # the server may have seen positions that this copy takes for unused
-            self._begin_epoch(self._next_epoch())
-            self._keys.state.copied(self._keys.id, now=False)
-        elif self._missing_epochs():
-            with self._store.writing():
-                self._store_epochs()
+            raise
 
     @classmethod
     def restore(cls, store: str, keys: Keys, *, data_set: str = "default") -> Vault:
@@ -100,7 +80,11 @@ class Vault:
         """
         made = cls.__new__(cls)
         made._store, made._keys, made._open = SQLiteStore(store), DataSetKeys(keys, data_set), {}
-        made._restore()
+        try:
+            made._restore()
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def collection(self, name: str, fields: Mapping[str, Field] | None = None, *, person: str | None = None) -> Collection:
@@ -114,18 +98,17 @@ class Vault:
         _check_declaration(name, fields, person)
         table = self._keys.name("collection", name)
         stored = self._declaration(table)
-        if stored is None and fields is None:
-            raise InvalidParameter(
-                "The collection is not known", why="it was never declared", instead='collection(name, {"age": Range(0, 120)})'
-            )
         wanted = None if fields is None else {field: each.told() for field, each in fields.items()}
         if stored is None:
-            assert fields is not None
             if self._keys.state.head(table) is not None:
                 raise Tampered(
                     "The collection is missing", why="the store no longer has it", instead="the store's last good backup"
                 )
-            self._create(table, encode([name, list((wanted or {}).items()), person]))
+            if wanted is None:
+                raise InvalidParameter(
+                    "The collection is not known", why="it was never declared", instead='collection(name, {"age": Range(0, 120)})'
+                )
+            self._create(table, encode([name, list(wanted.items()), person]))
             stored = self._declaration(table)  # another process may have been first, with other fields
             assert stored is not None
         if wanted is not None and ({field: each.told() for field, each in stored[1].items()}, stored[2]) != (wanted, person):
@@ -214,6 +197,30 @@ class Vault:
 
     # Inside
 
+    def _begin(self, join: bool) -> None:
+        if self._keys.state.restoring(self._keys.id):
+            raise Conflict("The vault was not opened", why="a restoration has not ended", instead="Vault.restore(store, keys)")
+        if not self._keys.epoch:
+            if self._store.epochs(self._keys.id):
+                raise Conflict(
+                    "The vault was not opened",
+                    why="it was written before, and the client's state has lost it",
+                    instead="Vault.restore(store, keys)",
+                )
+            if not join and not self._store.is_empty():
+                raise WrongKey(
+                    "The vault was not opened",
+                    why="the store has data of other keys or data sets, and none of these",
+                    instead="the keys that it was written with, or join=True to begin a data set beside the others",
+                )
+            self._begin_epoch(1)
+        elif self._keys.state.copied(self._keys.id):  # the server may have seen positions that this copy takes for unused
+            self._begin_epoch(self._next_epoch())
+            self._keys.state.copied(self._keys.id, now=False)
+        elif self._missing_epochs():
+            with self._store.writing():
+                self._store_epochs()
+
     def _create(self, table: str, text: bytes) -> None:
         sealed = RandomizedCipher(self._keys.fixed_key("declaration", table)).encrypt(padded(text), table.encode())
         mark = self._keys.mac("mark", table, (0).to_bytes(8, "big") + EMPTY)
@@ -251,9 +258,12 @@ class Vault:
             self._store_epochs()
 
     def _store_epochs(self) -> None:
-        """The store has each wrapped key, so that what is written under it can be restored; also after a crash."""
+        """The store has each wrapped key, so that what is written under it can be restored; also after a crash. Another key of
+        this owner under the same number stays: it is that of a client with another state, and its records are lost without it."""
+        stored = self._store.epochs(self._keys.id)
         for number, wrapped in self._missing_epochs().items():
-            self._store.add_epoch(self._keys.id, number, wrapped)
+            if number not in stored or not self._keys.is_epoch(number, stored[number]):
+                self._store.add_epoch(self._keys.id, number, wrapped)
 
     def _missing_epochs(self) -> dict[int, bytes]:
         """The wrapped keys that the store lacks. One too many may be that of an older copy, and stays until a rotation."""
@@ -277,9 +287,12 @@ class Vault:
         known: dict[str, Any] = {}
         with self._store.reading():
             wrapped = self._store.epochs(data_set)
-            for number, key in wrapped.items():
-                state.add_epoch(data_set, number, key)
-                self._keys.epoch_ring(number)
+            if not all(self._keys.is_epoch(number, key) for number, key in wrapped.items()):
+                raise WrongKey(
+                    "The vault was not restored",
+                    why="the key of an epoch was not wrapped by this owner",
+                    instead="another backup",
+                )
             for table in self._store.collections(data_set):
                 stored = self._declaration(table)
                 assert stored is not None
@@ -296,7 +309,7 @@ class Vault:
                 "The vault was not restored", why="the store has nothing of this owner and data set", instead="Vault(store, keys)"
             )
         state.restoring(data_set, now=True)
-        state.start_again(data_set, known)
+        state.start_again(data_set, known, wrapped)
         self._begin_epoch(self._next_epoch())
         self.rotate()
         state.copied(data_set, now=False)
