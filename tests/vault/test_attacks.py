@@ -236,3 +236,16 @@ def test_a_file_whose_schema_is_no_text_is_refused_in_our_words(filled: Place) -
         (filled.folder / "bad.db").write_bytes(data.replace(old, b"\xd7" * len(old)))
         with pytest.raises(cl.EngineError):
             cl.vault.Vault(f"sqlite:///{filled.folder}/bad.db", filled.keys)
+
+
+def test_a_rotation_deletes_the_key_of_the_index_everywhere(filled: Place) -> None:
+    """So an old copy of the index opens to nobody: no file has the key any more."""
+    keys = filled.people().reader.keys
+    (wrapped,) = keys.state.index_keys(keys.id).values()
+
+    def holders() -> list[Path]:
+        return [path for path in filled.folder.rglob("*") if path.is_file() and wrapped in path.read_bytes()]
+
+    assert {path.parent for path in holders()} == {filled.keys_file.parent}
+    assert filled.store.rotate()
+    assert holders() == []
