@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from cloister import synth as synth
+    from cloister import vault as vault
     from cloister.client import RemoteSession as RemoteSession
     from cloister.client import connect as connect
     from cloister.errors import AccessDenied as AccessDenied
@@ -106,9 +107,10 @@ __all__ = [
     "__version__",
     "connect",
     "synth",
+    "vault",
 ]
 
-_ROOMS = frozenset({"synth"})
+_ROOMS = frozenset({"synth", "vault"})
 
 
 def __getattr__(name: str) -> Any:

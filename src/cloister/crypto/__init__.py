@@ -3,6 +3,7 @@
     keyring.py         a master key: keys derived for purposes, wrapped keys, signatures; the file that a key lies in
     encrypted_file.py  a stream of bytes as an encrypted file
     deterministic.py   encryption of lines and cells without a nonce
+    gcm_siv.py         encryption of values under a random nonce, which may repeat
     prf.py             draws that follow from a secret
     canonical.py       one text for each value, for digests, chains and signatures
     tls.py             the two ends of a connection whose certificates are checked
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from cloister.crypto.encrypted_file import EncryptedWriter as EncryptedWriter
     from cloister.crypto.encrypted_file import decrypted as decrypted
     from cloister.crypto.encrypted_file import salt_of as salt_of
+    from cloister.crypto.gcm_siv import RandomizedCipher as RandomizedCipher
     from cloister.crypto.identities import AgreementKey as AgreementKey
     from cloister.crypto.identities import SigningKey as SigningKey
     from cloister.crypto.identities import fingerprint as fingerprint
@@ -52,6 +54,7 @@ _lazily = Lazily(
         ".canonical": "canonical_json",
         ".deterministic": "DeterministicCipher",
         ".encrypted_file": "CHUNK DecryptedReader EncryptedWriter decrypted salt_of",
+        ".gcm_siv": "RandomizedCipher",
         ".identities": "AgreementKey SigningKey fingerprint is_signed",
         ".keyring": "Keyring WrongKey make_key_file new_key",
         ".prf": "PseudoRandomFunction",

@@ -1,0 +1,62 @@
+"""The sealed store: a document database whose server never sees a value.
+
+    vault.py         a vault: collections, rotation, forgetting, verification, restoration
+    collection.py    documents: insert, find, update, delete, aggregate
+    fields.py        what a field is declared for, and the words under which a value is filed
+    filters.py       filters, and how records are found while showing the least
+    aggregates.py    pipelines, computed by the client
+    explanation.py   what a query leaks, said before it runs
+    changes.py       one change, whole or not at all; reading that notices what the server altered
+    records.py       a document as the store keeps it
+    index.py         a keyed index, forward private
+    ranges.py        ranges as nodes of a tree
+    merkle.py        one root for all records
+    keys.py          owner, data set, epoch, field, person
+    state.py         what the client keeps
+    store.py         what the server keeps
+    values.py        values as bytes, padded
+    database.py      SQLite files
+
+The client is trusted, with its keys and its state. The server is not: it may read and change everything that it has. Not hidden
+from it: how many records there are, the padded length of values, when and how often a record is written, and what `explain()`
+says of each query. Sums are added up by the client on what it decrypted; nothing is added up on ciphertexts.
+
+May not live here: ciphers (`crypto` has them) and privacy of answers (whoever has the keys reads everything).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
+
+if TYPE_CHECKING:
+    from cloister.vault.collection import Collection as Collection
+    from cloister.vault.errors import Conflict as Conflict
+    from cloister.vault.errors import DuplicateKey as DuplicateKey
+    from cloister.vault.errors import Tampered as Tampered
+    from cloister.vault.explanation import Explanation as Explanation
+    from cloister.vault.fields import Equal as Equal
+    from cloister.vault.fields import Field as Field
+    from cloister.vault.fields import Random as Random
+    from cloister.vault.fields import Range as Range
+    from cloister.vault.fields import Sum as Sum
+    from cloister.vault.keys import Keys as Keys
+    from cloister.vault.vault import Vault as Vault
+    from cloister.vault.vault import Verification as Verification
+
+_lazily = Lazily(
+    __name__,
+    {
+        ".collection": "Collection",
+        ".errors": "Conflict DuplicateKey Tampered",
+        ".explanation": "Explanation",
+        ".fields": "Equal Field Random Range Sum",
+        ".keys": "Keys",
+        ".vault": "Vault Verification",
+    },
+)
+
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

@@ -1,0 +1,200 @@
+"""Pipelines of aggregation: `$match`, then `$group`, `$sort`, `$skip` and `$limit`, computed by the client on what it decrypted.
+
+The server adds nothing up: it returns the records of the match, and the client checks and decrypts each. So a sum leaks what a
+`find` with the same filter leaks, and a server can't falsify it. Sums are exact: integers of any size as such, floats by exact
+fractions that are rounded once, so no order of records changes a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from operator import itemgetter
+from typing import Any
+
+from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.vault.fields import Field
+from cloister.vault.filters import Filter, declaration, read
+from cloister.vault.values import DEEPEST, comparable, is_number
+
+Documents = list[dict[str, Any]]
+Stage = Callable[[Documents], Documents]
+ACCUMULATORS = ("$sum", "$avg", "$min", "$max", "$count")
+
+
+def read_pipeline(pipeline: Any, fields: Mapping[str, Field]) -> tuple[Filter, list[Stage]]:
+    """The filter that chooses records, and what is computed from them."""
+    if not isinstance(pipeline, list) or not all(isinstance(stage, dict) and len(stage) == 1 for stage in pipeline):
+        raise InvalidParameter(
+            "The pipeline is invalid", why="it is not a list of stages", instead='[{"$group": {"_id": None, "n": {"$sum": 1}}}]'
+        )
+    given = Filter()
+    stages: list[Stage] = []
+    grouped: set[str] | None = None
+    for number, stage in enumerate(pipeline):
+        ((kind, argument),) = stage.items()
+        if kind == "$match" and number == 0:
+            given = read(argument, fields)
+        elif kind == "$group" and grouped is None:
+            made, grouped = _group(argument, fields)
+            stages.append(made)
+        elif kind == "$sort" and isinstance(argument, dict):
+            stages.append(sorting(list(argument.items()), fields, grouped))
+        elif kind in ("$limit", "$skip"):
+            count = whole(kind, argument)
+            stages.append(itemgetter(slice(count) if kind == "$limit" else slice(count, None)))
+        else:
+            raise UnsupportedQuery(
+                "The pipeline is not supported",
+                why="it has a stage that is not known here, or not at this place",
+                instead="$match first, then $group once, and $sort, $skip and $limit",
+            )
+    return given, stages
+
+
+def sorting(keys: Any, fields: Mapping[str, Field], grouped: Iterable[str] | None = None) -> Stage:
+    """Sort by several keys, the first one first; missing values come first, as in MongoDB."""
+    if not isinstance(keys, list) or not all(
+        isinstance(each, tuple | list) and len(each) == 2 and each[1] in (1, -1) for each in keys
+    ):
+        raise InvalidParameter("The order is invalid", why="it is not a list of names with 1 or -1", instead='[("age", 1)]')
+    for name, _ in keys:
+        if grouped is not None and name not in grouped:
+            raise UnsupportedQuery(
+                "The order is not supported", why="the groups do not have this name", instead="a name of the $group stage"
+            )
+        if grouped is None and (name == "_id" or declaration(name, fields).domain is None):
+            raise UnsupportedQuery(
+                "The order is not supported",
+                why="a key of it was not declared to be compared by order",
+                instead="Range(low, high) in its declaration",
+            )
+
+    def made(rows: Documents) -> Documents:
+        rows = list(rows)
+        for name, direction in reversed(keys):
+            rows.sort(key=lambda row, name=name: _rank(row.get(name)), reverse=direction == -1)  # type: ignore[misc]
+        return rows
+
+    return made
+
+
+def whole(what: str, count: Any) -> int:
+    """A number of documents."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise InvalidParameter(f"{what} is invalid", why="it is not a whole number from 0", instead=f"{what} with 10")
+    return count
+
+
+def _group(argument: Any, fields: Mapping[str, Field]) -> tuple[Stage, set[str]]:
+    if not isinstance(argument, dict) or "_id" not in argument:
+        raise InvalidParameter("$group is invalid", why="it has no _id", instead='{"_id": "$town", "age": {"$avg": "$age"}}')
+    key = _key(argument["_id"], fields)
+    columns = {name: _accumulator(given, fields) for name, given in argument.items() if name != "_id"}
+
+    def made(rows: Documents) -> Documents:
+        groups: dict[bytes, tuple[Any, Documents]] = {}
+        for row in rows:
+            found = key(row)
+            groups.setdefault(comparable(found), (found, []))[1].append(row)
+        return [
+            {"_id": found, **{name: compute(members) for name, compute in columns.items()}}
+            for _, (found, members) in sorted(groups.items())
+        ]
+
+    return made, {"_id", *columns}
+
+
+def _key(given: Any, fields: Mapping[str, Field], depth: int = 0) -> Callable[[dict[str, Any]], Any]:
+    if depth > DEEPEST:
+        raise InvalidParameter("$group is invalid", why=f"its _id has more than {DEEPEST} levels", instead="a flatter _id")
+    if given is None:
+        return lambda row: None
+    if isinstance(given, dict):
+        parts = {name: _key(part, fields, depth + 1) for name, part in given.items()}
+        return lambda row: {name: part(row) for name, part in parts.items()}
+    name = _name(given)
+    field = declaration(name, fields)
+    if not (field.equal or field.domain):
+        raise UnsupportedQuery(
+            f"Groups of {name!r} are not supported",
+            why="the field was not declared to be compared",
+            instead="Equal() in its declaration",
+        )
+    return lambda row: row.get(name)
+
+
+def _accumulator(given: Any, fields: Mapping[str, Field]) -> Callable[[Documents], Any]:
+    if not isinstance(given, dict) or len(given) != 1 or next(iter(given)) not in ACCUMULATORS:
+        raise UnsupportedQuery(
+            "$group is not supported",
+            why=f"a column of it is not one of {', '.join(ACCUMULATORS)}",
+            instead='{"total": {"$sum": "$pay"}}',
+        )
+    ((kind, argument),) = given.items()
+    if kind == "$count":
+        return len
+    if kind == "$sum" and is_number(argument):
+        return lambda rows: argument * len(rows)
+    name = _name(argument)
+    field = declaration(name, fields)
+    wanted, instead = (
+        (field.total, "Sum()") if kind in ("$sum", "$avg") else (field.total or field.domain is not None, "Range(low, high)")
+    )
+    if not wanted:
+        raise UnsupportedQuery(
+            f"{kind} of {name!r} is not supported",
+            why="the field was not declared for it",
+            instead=f"{instead} in its declaration",
+        )
+    compute = _COMPUTED[kind]
+    return lambda rows: compute([row[name] for row in rows if is_number(row.get(name))])
+
+
+def _name(given: Any) -> str:
+    if not isinstance(given, str) or not given.startswith("$"):
+        raise InvalidParameter("$group is invalid", why="a field is written with $ before its name", instead='"$age"')
+    return given[1:]
+
+
+def total(values: list[int | float]) -> int | float:
+    """The sum, rounded once where a float is among the values.
+
+    >>> total([2**80, 1]) - 2**80, total([0.1] * 10)
+    (1, 1.0)
+    """
+    exact = _exact(values)
+    return exact if isinstance(exact, int) else _rounded(exact)
+
+
+def mean(values: list[int | float]) -> float | None:
+    """The mean, rounded once; None where there is no value."""
+    return _rounded(Fraction(_exact(values)) / len(values)) if values else None
+
+
+def _least(values: list[int | float]) -> int | float | None:
+    return min(values, default=None)
+
+
+def _largest(values: list[int | float]) -> int | float | None:
+    return max(values, default=None)
+
+
+_COMPUTED: dict[str, Callable[[list[int | float]], Any]] = {"$sum": total, "$avg": mean, "$min": _least, "$max": _largest}
+
+
+def _exact(values: list[int | float]) -> int | Fraction:
+    floats = [value for value in values if isinstance(value, float)]
+    integers = sum(value for value in values if isinstance(value, int))
+    return integers + sum(map(Fraction, floats), Fraction()) if floats else integers
+
+
+def _rounded(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    return (1, value) if is_number(value) else (0 if value is None else 2, "" if value is None else comparable(value).decode())

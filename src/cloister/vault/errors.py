@@ -1,0 +1,25 @@
+"""What the sealed store refuses with. No message holds a value, or a name from a document."""
+
+from __future__ import annotations
+
+from cloister.errors import CloisterError
+
+__all__ = ["Conflict", "DuplicateKey", "Tampered"]
+
+
+class Tampered(CloisterError):
+    """What the store returned is not what this client wrote last."""
+
+    stored = "VaultTampered"
+
+
+class Conflict(CloisterError):
+    """Someone else wrote in between, or the client's state and the store do not belong together."""
+
+    stored = "VaultConflict"
+
+
+class DuplicateKey(CloisterError):
+    """A document with this `_id` is there already."""
+
+    stored = "VaultDuplicateKey"

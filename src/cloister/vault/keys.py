@@ -1,0 +1,246 @@
+"""Keys: owner → data set → purpose → field, with an epoch that rotates and a key for each person that can be forgotten.
+
+    owner's key          32 random bytes, in a file; everything else is derived from it or wrapped under it
+      data set           derived; names, handles, HMACs of records, the store's counter: these stay when keys are rotated
+      epoch of it        random, wrapped, in the store and in the client's state: values, by collection and field
+        index            random, wrapped, in the client's state alone: the index of an epoch, by collection and field
+        person           random, wrapped, in the client's state alone: enters into the key of each value of that person
+
+Claim: keys of one owner, data set, collection, field, purpose or epoch tell nothing of another's. Sketch: each is HMAC-SHA-256 of
+its own canonical text under a key above it, or is random; the texts differ, and HMAC-SHA-256 is a pseudo-random function.
+
+Claim (forgetting): once the key of a person is deleted, and its backups, nobody can read a value of theirs, not even from an old
+copy of the store with the owner's key. Sketch: a value's key is a PRF of the field's key and the person's, which is random, was
+never in the store, and follows from nothing that is left. An index is many guesses of words away from its values, so its key was
+never in the store either: whoever has an old copy and the owner's key finds no word. Whoever has the state as well finds words
+until the next rotation deletes that key.
+"""
+
+from __future__ import annotations
+
+import hmac
+from functools import lru_cache
+from pathlib import Path
+
+from cloister.crypto import Keyring, RandomizedCipher, WrongKey, canonical_json, make_key_file, new_key
+from cloister.errors import InvalidParameter
+from cloister.noise import default_random
+from cloister.vault.index import HANDLE, WordKey
+from cloister.vault.state import State
+from cloister.vault.values import comparable
+
+__all__ = ["DataSetKeys", "Keys"]
+
+DOMAIN = "cloister vault 1"
+_CIPHERS = 4096
+"""How many people's ciphers stay in memory."""
+
+
+class Keys:
+    """The client's side of a vault: the owner's key, and the state beside it. It shows itself nowhere.
+
+    With a path, the key lies in that file and the state in one beside it, `<path>.state`; without, both are in memory and are
+    lost with the process.
+
+    >>> keys = Keys.generate()
+    >>> keys
+    <Keys>
+    """
+
+    def __init__(self, master: bytes, *, state: State) -> None:
+        self._ring = Keyring(master, domain=DOMAIN)
+        self._state = state
+        self._master = master
+
+    @classmethod
+    def generate(cls, path: str | Path | None = None) -> Keys:
+        """New keys; a file that is there already is not overwritten.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> keys = Keys.generate(f"{folder.name}/owner.keys")
+        >>> Keys.load(f"{folder.name}/owner.keys")
+        <Keys>
+        """
+        if path is None:
+            return cls(new_key(), state=State())
+        if Path(path).exists():
+            raise InvalidParameter("The keys were not made", why="the file is there already", instead="Keys.load(path)")
+        make_key_file(Path(path), new_key().hex() + "\n")
+        return cls.load(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Keys:
+        """The keys in a file, with the state beside it."""
+        try:
+            master = bytes.fromhex(Path(path).read_text(encoding="ascii").strip())
+        except (OSError, ValueError):
+            raise InvalidParameter(
+                "The keys could not be read",
+                why="the file is missing or is not a file of keys",
+                instead="the path given to Keys.generate",
+            ) from None
+        make_key_file(_state_of(Path(path)), "")  # an empty database that its owner alone can read; one that is there stays
+        return cls(master, state=State(_state_of(Path(path))))
+
+    def backup(self, path: str | Path) -> None:
+        """A copy of key and state in another place. It holds the keys of people: someone who is forgotten is forgotten once every
+        backup from before is deleted, so let backups expire.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> Keys.generate().backup(f"{folder.name}/monday.keys")
+        """
+        if Path(path).exists():
+            raise InvalidParameter("The backup was not made", why="the file is there already", instead="another path")
+        make_key_file(Path(path), self._master.hex() + "\n")
+        make_key_file(_state_of(Path(path)), "")
+        self._state.database.copy(_state_of(Path(path)))
+        copy = State(_state_of(Path(path)))
+        copy.call_copied()  # what is written after the backup used positions that the copy does not know
+        copy.database.close()
+
+    def close(self) -> None:
+        """Close the state's file."""
+        self._state.database.close()
+
+    def __repr__(self) -> str:
+        return "<Keys>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("keys are not pickled")
+
+
+def _state_of(path: Path) -> Path:
+    return path.with_name(path.name + ".state")
+
+
+class DataSetKeys:
+    """The keys of one data set of an owner."""
+
+    def __init__(self, keys: Keys, data_set: str) -> None:
+        self.state = keys._state
+        self._owner = keys._ring
+        self._fixed = Keyring(keys._ring.derive(canonical_json(["data set", data_set])), domain=DOMAIN)
+        self.id = self.name("data set")
+        self._epochs: dict[int, Keyring] = {}
+        self.cipher = lru_cache(_CIPHERS)(self._cipher)
+        self.fixed_key = lru_cache(_CIPHERS)(self._fixed_key)
+        self._index_key = lru_cache(_CIPHERS)(self._derived_index_key)
+
+    def name(self, *parts: str) -> str:
+        """What the store calls something."""
+        return self._fixed.derive(canonical_json(["name", *parts]))[:12].hex()
+
+    def handle(self, collection: str, identity: object) -> bytes:
+        """What the store calls the record with this `_id`."""
+        return hmac.digest(self.fixed_key("handle", collection), comparable(identity), "sha256")[:HANDLE]
+
+    def mac(self, purpose: str, collection: str, text: bytes) -> bytes:
+        """HMAC-SHA-256 of a record, or of the counter and root of a collection."""
+        return hmac.digest(self.fixed_key(purpose, collection), text, "sha256")
+
+    def _fixed_key(self, purpose: str, collection: str) -> bytes:
+        """A key that stays when keys are rotated."""
+        return self._fixed.derive(canonical_json([purpose, collection]))
+
+    # Epochs
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is written under."""
+        return max(self.state.epochs(self.id), default=0)
+
+    def new_epoch(self, number: int) -> bytes:
+        """A key for another epoch, wrapped."""
+        return self._owner.wrap(new_key(), self._about(number))
+
+    def new_index_key(self, number: int) -> bytes:
+        """A key for the index of another epoch, wrapped."""
+        return self._owner.wrap(new_key(), self._about_index(number))
+
+    def is_epoch(self, number: int, wrapped: bytes) -> bool:
+        """Whether this is the wrapped key of an epoch."""
+        try:
+            return bool(self._owner.unwrap(wrapped, self._about(number)))
+        except WrongKey:
+            return False
+
+    def epoch_ring(self, number: int) -> Keyring:
+        """The key of an epoch."""
+        if number not in self._epochs:
+            wrapped = self.state.epochs(self.id).get(number)
+            if wrapped is None:
+                raise WrongKey(
+                    "A stored value could not be read",
+                    why="the key of its epoch is not here",
+                    instead="Vault.restore(store, keys)",
+                )
+            self._epochs[number] = Keyring(self._owner.unwrap(wrapped, self._about(number)), domain=DOMAIN)
+        return self._epochs[number]
+
+    def forget_epochs(self, before: int) -> None:
+        """Nothing under these keys is left."""
+        for number in [number for number in self._epochs if number < before]:
+            del self._epochs[number]
+        self.cipher.cache_clear()
+        self._index_key.cache_clear()
+
+    def _about(self, number: int) -> str:
+        return canonical_json(["epoch", self.id, number])
+
+    def _about_index(self, number: int) -> str:
+        return canonical_json(["index", self.id, number])
+
+    # Fields
+
+    def _cipher(self, epoch: int, collection: str, field: str, pseudonym: bytes | None) -> RandomizedCipher:
+        """The cipher of a field, for a person."""
+        key = self.epoch_ring(epoch).derive(canonical_json(["value", collection, field]))
+        if pseudonym is not None:
+            wrapped = self.state.key_of(pseudonym)
+            if wrapped is None:
+                raise WrongKey(
+                    "A stored value could not be read",
+                    why="it is about a person who was forgotten",
+                    instead="nothing: it is not readable",
+                )
+            key = hmac.digest(key, self._owner.unwrap(wrapped, self._about_person(pseudonym)), "sha256")
+        return RandomizedCipher(key)
+
+    def word(self, epoch: int, collection: str, field: str, word: bytes) -> WordKey:
+        """The key of a word in the index of a field."""
+        return WordKey(hmac.digest(self._index_key(epoch, collection, field), word, "sha256"))
+
+    def _derived_index_key(self, epoch: int, collection: str, field: str) -> bytes:
+        wrapped = self.state.index_keys(self.id).get(epoch)
+        if wrapped is None:
+            raise WrongKey(
+                "The index could not be read", why="the key of its epoch is not here", instead="Vault.restore(store, keys)"
+            )
+        ring = Keyring(self._owner.unwrap(wrapped, self._about_index(epoch)), domain=DOMAIN)
+        return ring.derive(canonical_json(["index", collection, field]))
+
+    # People
+
+    def pseudonym(self, person: object, *, make: bool) -> bytes | None:
+        """The random name of a person, made with a key of their own where there is none yet."""
+        known = self.state.person(self.id, self._person(person))
+        if known is None and make:
+            pseudonym = default_random().bytes(HANDLE)
+            self.state.add_person(
+                self.id, self._person(person), pseudonym, self._owner.wrap(new_key(), self._about_person(pseudonym))
+            )
+            known = self.state.person(self.id, self._person(person))
+        return known and known[0]
+
+    def forget(self, person: object) -> None:
+        """Delete the key of a person."""
+        self.state.forget_person(self.id, self._person(person))
+        self.cipher.cache_clear()
+
+    def _person(self, person: object) -> bytes:
+        return hmac.digest(self._fixed.derive(canonical_json(["person"])), comparable(person), "sha256")[:HANDLE]
+
+    def _about_person(self, pseudonym: bytes) -> str:
+        return canonical_json(["person", pseudonym.hex()])

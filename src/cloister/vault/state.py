@@ -1,0 +1,291 @@
+"""What the client keeps: of each record its HMAC, the tree above, how many entries each word has, and the keys of people.
+
+It is the trusted side. Nothing in it is a value: words are named by a keyed hash, and keys are wrapped under the owner's key.
+
+A change is made in three steps, so that a crash between any two loses nothing. (1) The change is written here as *pending*. (2)
+The store commits its rows together with the counter and the root. (3) The pending change is applied here. After a crash the
+store's counter tells which steps were done: if it is the pending one, the change is applied, otherwise it is discarded, and the
+positions of its index entries are skipped for ever, since the store may have seen them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cloister.vault.database import Database
+from cloister.vault.errors import Conflict
+from cloister.vault.index import HANDLE, Word
+from cloister.vault.merkle import EMPTY, bucket_of, updated
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS epochs (
+    data_set TEXT, epoch INTEGER, wrapped BLOB, index_key BLOB, PRIMARY KEY (data_set, epoch));
+CREATE TABLE IF NOT EXISTS restoring (data_set TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS copied (data_set TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, pending TEXT);
+CREATE TABLE IF NOT EXISTS leaves (
+    collection TEXT, handle BLOB, epoch INTEGER, mac BLOB, PRIMARY KEY (collection, handle)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS nodes (
+    collection TEXT, parent TEXT, prefix TEXT, hash BLOB, PRIMARY KEY (collection, parent, prefix)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS words (
+    collection TEXT, word BLOB, epoch INTEGER, count INTEGER, skipped TEXT, PRIMARY KEY (collection, word)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS people (data_set TEXT, person BLOB, pseudonym BLOB, wrapped BLOB, PRIMARY KEY (data_set, person));
+CREATE UNIQUE INDEX IF NOT EXISTS people_by_pseudonym ON people (pseudonym);
+"""
+
+
+class Leaf(NamedTuple):
+    """What is known of a record."""
+
+    epoch: int
+    mac: bytes
+
+
+class Head(NamedTuple):
+    """How far a collection is."""
+
+    counter: int
+    root: bytes
+    pending: str | None = None
+
+
+class Pending(NamedTuple):
+    """A change that the store may have made or not."""
+
+    counter: int
+    root: bytes
+    leaves: Mapping[bytes, Leaf | None]
+    words: Mapping[bytes, Word]
+    ended: int | None
+    """The epoch whose index is gone with this change."""
+
+    def text(self) -> str:
+        """The change as it is stored."""
+        leaves = {handle.hex(): leaf and [leaf.epoch, leaf.mac.hex()] for handle, leaf in self.leaves.items()}
+        words = {name.hex(): word for name, word in self.words.items()}
+        return json.dumps([self.counter, self.root.hex(), leaves, words, self.ended])
+
+    @classmethod
+    def of(cls, text: str) -> Pending:
+        """The change that was stored."""
+        counter, root, leaves, words, ended = json.loads(text)
+        return cls(
+            counter,
+            bytes.fromhex(root),
+            {bytes.fromhex(handle): leaf and Leaf(leaf[0], bytes.fromhex(leaf[1])) for handle, leaf in leaves.items()},
+            {bytes.fromhex(name): _word(*word) for name, word in words.items()},
+            ended,
+        )
+
+
+class State:
+    """The client's state, in a file or in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.database = Database(path, _SCHEMA)
+
+    def head(self, collection: str) -> Head | None:
+        """How far a collection is; None if it is not known here."""
+        row = self.database.row("SELECT counter, root, pending FROM collections WHERE name = ?", [collection])
+        return row and Head(*row)
+
+    def collections(self, data_set: str) -> list[str]:
+        """The collections of a data set."""
+        return [
+            name for (name,) in self.database.rows("SELECT name FROM collections WHERE data_set = ? ORDER BY name", [data_set])
+        ]
+
+    def adopt(self, collection: str, data_set: str) -> None:
+        """A collection without a record."""
+        self.database.run("INSERT OR IGNORE INTO collections VALUES (?, ?, 0, ?, NULL)", [collection, data_set, EMPTY])
+
+    def leaf(self, collection: str, handle: bytes) -> Leaf | None:
+        """What is known of a record; None where there is none."""
+        row = self.database.row("SELECT epoch, mac FROM leaves WHERE collection = ? AND handle = ?", [collection, handle])
+        return row and Leaf(*row)
+
+    def leaves(self, collection: str) -> dict[bytes, Leaf]:
+        """All records."""
+        rows = self.database.rows("SELECT handle, epoch, mac FROM leaves WHERE collection = ?", [collection])
+        return {handle: Leaf(epoch, mac) for handle, epoch, mac in rows}
+
+    def outdated(self, collection: str, epoch: int, limit: int) -> list[bytes]:
+        """Records of an earlier epoch."""
+        rows = self.database.rows(
+            "SELECT handle FROM leaves WHERE collection = ? AND epoch < ? LIMIT ?", [collection, epoch, limit]
+        )
+        return [handle for (handle,) in rows]
+
+    def size(self, collection: str) -> int:
+        """How many records there are."""
+        return int(self.database.row("SELECT count(*) FROM leaves WHERE collection = ?", [collection])[0])
+
+    def word(self, collection: str, name: bytes) -> Word | None:
+        """What is known of a word."""
+        row = self.database.row("SELECT epoch, count, skipped FROM words WHERE collection = ? AND word = ?", [collection, name])
+        return row and _word(row[0], row[1], json.loads(row[2]))
+
+    def entries(self, collection: str) -> int:
+        """How many entries the index has."""
+        rows = self.database.rows("SELECT epoch, count, skipped FROM words WHERE collection = ?", [collection])
+        return sum(count - sum(end - first for first, end in json.loads(skipped)) for _, count, skipped in rows)
+
+    def root_with(self, collection: str, leaves: Mapping[bytes, Leaf | None]) -> tuple[bytes, dict[str, bytes]]:
+        """The root with these leaves in place of what is known, and all hashes that change."""
+        buckets = {prefix: self._bucket(collection, prefix) for prefix in {bucket_of(handle) for handle in leaves}}
+        for handle, leaf in leaves.items():
+            bucket = buckets[bucket_of(handle)]
+            if leaf is None:
+                bucket.pop(handle, None)
+            else:
+                bucket[handle] = leaf.mac
+        changed = updated(buckets, lambda parent: self._children(collection, parent))
+        return changed[""], changed
+
+    def propose(self, collection: str, expected: int, pending: Pending) -> None:
+        """Step 1: the change that the store is about to make."""
+        done = self.database.run(
+            "UPDATE collections SET pending = ? WHERE name = ? AND counter = ? AND pending IS NULL",
+            [pending.text(), collection, expected],
+        )
+        if done != 1:
+            raise Conflict("The change was not made", why="another writer changed the collection", instead="the same once more")
+
+    def apply(self, collection: str, pending: Pending, nodes: Mapping[str, bytes] | None = None) -> None:
+        """Step 3: the store made the change. Twice is as good as once. `nodes` are the hashes that change, if known."""
+        with self.database.unsynchronised(), self.database.transaction("IMMEDIATE"):  # once undone, the change is pending again
+            head = self.head(collection)
+            if head is None or head.counter >= pending.counter:
+                return
+            if nodes is None:
+                nodes = self.root_with(collection, pending.leaves)[1] if pending.leaves else {}
+            gone = [(collection, handle) for handle, leaf in pending.leaves.items() if leaf is None]
+            kept = [(collection, handle, *leaf) for handle, leaf in pending.leaves.items() if leaf is not None]
+            self.database.run_many("DELETE FROM leaves WHERE collection = ? AND handle = ?", gone)
+            self.database.run_many("INSERT OR REPLACE INTO leaves VALUES (?, ?, ?, ?)", kept)
+            self._put_nodes(collection, nodes)
+            if pending.ended is not None:
+                self.database.run("DELETE FROM words WHERE collection = ? AND epoch <= ?", [collection, pending.ended])
+            self._put_words(collection, pending.words)
+            self.database.run(
+                "UPDATE collections SET counter = ?, root = ?, pending = NULL WHERE name = ?",
+                [pending.counter, pending.root, collection],
+            )
+
+    def discard(self, collection: str, pending: Pending) -> None:
+        """The store did not make the change: its positions are never used."""
+        with self.database.transaction("IMMEDIATE"):
+            skipped = {}
+            for name, word in pending.words.items():
+                before = self.word(collection, name) or Word(word.epoch)
+                if word.used > before.used:
+                    skipped[name] = before.skipping(before.used, word.used).used_to(word.used)
+            self._put_words(collection, skipped)
+            self.database.run("UPDATE collections SET pending = NULL WHERE name = ?", [collection])
+
+    def start_again(
+        self, data_set: str, collections: Mapping[str, tuple[Head, Mapping[bytes, Leaf]]], epochs: Mapping[int, bytes]
+    ) -> None:
+        """In place of all that is known of a data set, people's keys excepted: what its store has."""
+        with self.database.transaction("IMMEDIATE"):
+            self.database.run_many(
+                "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, NULL)", [(data_set, *epoch) for epoch in epochs.items()]
+            )
+            for name in {*self.collections(data_set), *collections}:
+                for table, column in (
+                    ("collections", "name"),
+                    ("leaves", "collection"),
+                    ("nodes", "collection"),
+                    ("words", "collection"),
+                ):
+                    self.database.run(f"DELETE FROM {table} WHERE {column} = ?", [name])  # noqa: S608 - names from the line above
+            for name, (head, leaves) in collections.items():
+                self.database.run("INSERT INTO collections VALUES (?, ?, ?, ?, NULL)", [name, data_set, head.counter, head.root])
+                _, nodes = self.root_with(name, leaves) if leaves else (b"", {})
+                self.database.run_many(
+                    "INSERT INTO leaves VALUES (?, ?, ?, ?)", [(name, handle, *leaf) for handle, leaf in leaves.items()]
+                )
+                self._put_nodes(name, nodes)
+
+    def restoring(self, data_set: str, now: bool | None = None) -> bool:
+        """Whether a restoration has begun and not ended; `now` says so from now on."""
+        if now is not None:
+            change = "INSERT OR IGNORE INTO restoring VALUES (?)" if now else "DELETE FROM restoring WHERE data_set = ?"
+            self.database.run(change, [data_set])
+        return self.database.row("SELECT 1 FROM restoring WHERE data_set = ?", [data_set]) is not None
+
+    def epochs(self, data_set: str) -> dict[int, bytes]:
+        """The wrapped keys of the epochs."""
+        return dict(self.database.rows("SELECT epoch, wrapped FROM epochs WHERE data_set = ? ORDER BY epoch", [data_set]))
+
+    def index_keys(self, data_set: str) -> dict[int, bytes]:
+        """The wrapped keys of the index, of each epoch that has one here: those of a lost state are nowhere else."""
+        return dict(
+            self.database.rows(
+                "SELECT epoch, index_key FROM epochs WHERE data_set = ? AND index_key IS NOT NULL ORDER BY epoch", [data_set]
+            )
+        )
+
+    def add_epoch(self, data_set: str, epoch: int, wrapped: bytes, index_key: bytes | None = None) -> None:
+        """Keys for one more epoch, of values and of the index."""
+        self.database.run("INSERT OR IGNORE INTO epochs VALUES (?, ?, ?, ?)", [data_set, epoch, wrapped, index_key])
+
+    def call_copied(self) -> None:
+        """Say of every data set that this is a copy of its state."""
+        self.database.run("INSERT OR IGNORE INTO copied SELECT DISTINCT data_set FROM epochs")
+
+    def copied(self, data_set: str, now: bool | None = None) -> bool:
+        """Whether this is a copy under which nothing was written yet; `now=False` ends that."""
+        if now is False:
+            self.database.run("DELETE FROM copied WHERE data_set = ?", [data_set])
+        return self.database.row("SELECT 1 FROM copied WHERE data_set = ?", [data_set]) is not None
+
+    def end_epochs(self, data_set: str, before: int) -> None:
+        """Forget the keys of the epochs before one."""
+        self.database.run("DELETE FROM epochs WHERE data_set = ? AND epoch < ?", [data_set, before])
+
+    def person(self, data_set: str, person: bytes) -> tuple[bytes, bytes] | None:
+        """Pseudonym and wrapped key of a person."""
+        row = self.database.row("SELECT pseudonym, wrapped FROM people WHERE data_set = ? AND person = ?", [data_set, person])
+        return row and (row[0], row[1])
+
+    def key_of(self, pseudonym: bytes) -> bytes | None:
+        """The wrapped key of a pseudonym; None if the person was forgotten."""
+        row = self.database.row("SELECT wrapped FROM people WHERE pseudonym = ?", [pseudonym])
+        return row and bytes(row[0])
+
+    def add_person(self, data_set: str, person: bytes, pseudonym: bytes, wrapped: bytes) -> None:
+        """A key of a person; one that is there already stays."""
+        self.database.run("INSERT OR IGNORE INTO people VALUES (?, ?, ?, ?)", [data_set, person, pseudonym, wrapped])
+
+    def forget_person(self, data_set: str, person: bytes) -> None:
+        """Forget the key of a person."""
+        self.database.run("DELETE FROM people WHERE data_set = ? AND person = ?", [data_set, person])
+
+    def _bucket(self, collection: str, prefix: str) -> dict[bytes, bytes]:
+        low = bytes.fromhex(prefix + "0")
+        high = bytes([low[0], low[1] | 15]) + b"\xff" * HANDLE
+        rows = self.database.rows(
+            "SELECT handle, mac FROM leaves WHERE collection = ? AND handle BETWEEN ? AND ?", [collection, low, high]
+        )
+        return dict(rows)
+
+    def _children(self, collection: str, parent: str) -> dict[str, bytes]:
+        return dict(
+            self.database.rows("SELECT prefix, hash FROM nodes WHERE collection = ? AND parent = ?", [collection, parent])
+        )
+
+    def _put_nodes(self, collection: str, nodes: Mapping[str, bytes]) -> None:
+        rows = [(collection, prefix[:-1], prefix, found) for prefix, found in nodes.items() if prefix]
+        self.database.run_many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", rows)
+
+    def _put_words(self, collection: str, words: Mapping[bytes, Word]) -> None:
+        rows: list[Any] = [(collection, name, word.epoch, word.used, json.dumps(word.skipped)) for name, word in words.items()]
+        self.database.run_many("INSERT OR REPLACE INTO words VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def _word(epoch: int, count: int, skipped: list[list[int]]) -> Word:
+    return Word(epoch, count, tuple((first, end) for first, end in skipped))
