@@ -78,7 +78,7 @@ class Guest:
     Parameters
     ----------
     code, entry
-        The text, and the function of it that is called. Pure Python, with the modules of `sandbox/inside/app.py`.
+        The text, and the function of it that is called. Pure Python, with the modules of `sandbox/app.py`.
     inputs
         The columns that it reads. Way "blocks" calls `entry(rows)`, a list of values for each column of one block; way "ask"
         calls `entry(about)` with the declared columns, and gives it `ask(sql, spend)`.
@@ -89,6 +89,11 @@ class Guest:
         averaged or its median taken.
     seconds, memory
         For one run, and in MiB. An answer comes after `blocks` × `seconds`, whatever happened.
+
+    >>> from cloister import Guest, Vector
+    >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
+    >>> Guest(code=code, entry="oldest", inputs=["age"], output=Vector([(0, 120)])).describe()["inputs"]
+    ['age']
     """
 
     code: str

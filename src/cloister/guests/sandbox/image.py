@@ -1,4 +1,4 @@
-"""The image that guests run in: built from `inside/` by componentize-py, with every door of the system replaced by a trap.
+"""The image that guests run in: `app.py` and `guest.wit`, built by componentize-py with every call of the system replaced by a trap.
 
 It is made once for each version of its parts, in a folder that nobody but this user may write to: what is compiled is native code
 of ours, so whoever can change it needs no guest. Its digest is checked each time before it is loaded.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cloister.errors import EngineError, MissingDependency
 
-_INSIDE = Path(__file__).parent / "inside"
+_SOURCES = tuple(Path(__file__).with_name(name) for name in ("app.py", "guest.wit"))
 _PARTS = ("wasmtime", "componentize-py")
 
 
@@ -64,9 +64,8 @@ def _version() -> str:
             "The sandbox was not opened", why=f"{missing.name} is not installed", instead="pip install 'cloister[guests]'"
         ) from None
     whole = hashlib.sha256("\n".join([*parts, sys.platform, os.uname().machine]).encode())
-    for each in sorted(_INSIDE.iterdir()):
-        if each.is_file():
-            whole.update(each.name.encode() + each.read_bytes())
+    for each in _SOURCES:
+        whole.update(each.name.encode() + each.read_bytes())
     return whole.hexdigest()[:16]
 
 
@@ -78,11 +77,12 @@ def _build(found: Path) -> None:
     from cloister.guests.sandbox.worker import config
 
     with tempfile.TemporaryDirectory(dir=found.parent) as work:
-        shutil.copytree(_INSIDE, Path(work) / "in", ignore=shutil.ignore_patterns("__pycache__"))
+        for each in _SOURCES:
+            shutil.copy(each, work)
         program = "from componentize_py import script; raise SystemExit(script())"
         about = ["-d", "guest.wit", "-w", "guest", "-q", "componentize", "--stub-wasi", "app", "-o", "guest.wasm"]
         made = subprocess.run(  # noqa: S603 (our own program and arguments)
-            [sys.executable, "-c", program, *about], cwd=Path(work) / "in", capture_output=True, text=True, check=False
+            [sys.executable, "-c", program, *about], cwd=work, capture_output=True, text=True, check=False
         )
         if made.returncode:
             raise EngineError(
@@ -90,7 +90,7 @@ def _build(found: Path) -> None:
                 why=f"componentize-py said: {made.stderr.strip()[-300:]}",
                 instead="cloister guest build",
             )
-        compiled = Component.from_file(Engine(config()), str(Path(work) / "in" / "guest.wasm")).serialize()
+        compiled = Component.from_file(Engine(config()), str(Path(work) / "guest.wasm")).serialize()
         (Path(work) / "image").write_bytes(compiled)
         (Path(work) / "digest").write_text(_digest(Path(work) / "image"))
         os.replace(Path(work) / "image", found)
