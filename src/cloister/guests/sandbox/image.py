@@ -1,4 +1,4 @@
-"""The image that guests run in: `app.py` and `guest.wit`, built by componentize-py with every call of the system replaced by a trap.
+"""The image that guests run in: `app.py` and `guest.wit`, built by componentize-py, every call of the system replaced by a trap.
 
 It is made once for each version of its parts, in a folder that nobody but this user may write to: what is compiled is native code
 of ours, so whoever can change it needs no guest. Its digest is checked each time before it is loaded.
