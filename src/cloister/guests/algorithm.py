@@ -251,5 +251,5 @@ def _columns(inputs: Any, way: str) -> tuple[str, ...]:
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidParameter(
-            f"{name}={value!r} is invalid", why=f"it is {' or '.join(map(repr, choices))}", instead=f"{name}={choices[0]!r}"
+            f"{name}={value!r} is invalid", why="there is no such choice", instead=" or ".join(map(repr, choices))
         )
