@@ -38,7 +38,7 @@ class Answers:
             return json.dumps({"refused": 'a question is text with a spend: ask("SELECT …", "0.1")'})
         try:
             if len(self.asked) >= _MOST_QUESTIONS:
-                raise InvalidParameter("The question was refused", why=f"a guest asks at most {_MOST_QUESTIONS}", instead="fewer")
+                raise InvalidParameter("The question is invalid", why=f"a guest asks at most {_MOST_QUESTIONS}", instead="fewer")
             self.asked.append(sql)
             return json.dumps(_told(self._answer(sql, spend)), default=str)
         except CloisterError as refused:
@@ -48,7 +48,7 @@ class Answers:
         parsed = parse(sql, {self._table: self._share.declared(self._table)})
         if parsed.above is not None:
             raise InvalidParameter(
-                "The question was refused",
+                "The question is invalid",
                 why="a guest works out by itself what follows from answers",
                 instead="the inner question",
             )

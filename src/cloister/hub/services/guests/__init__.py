@@ -32,7 +32,11 @@ def _api() -> APIRouter:
     from cloister.hub.work.ordering import order_api
 
     return order_api(
-        RUNNING, Order, "/algorithm-runs", summaries=("Run an algorithm", "Estimate the cost of a run"), errors=expected
+        RUNNING,
+        Order,
+        "/algorithm-runs",
+        summaries=("Release the result of an algorithm", "Estimate the cost of a run"),
+        errors=expected,
     )
 
 

@@ -107,7 +107,7 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
     words = Words(
         name="The result",
         invalid=N_("The run is invalid"),
-        denied=N_("The run was denied"),
+        denied=N_("The request was denied"),
         withheld=N_("The result was not released"),
     )
 
