@@ -75,6 +75,11 @@ def let(provider: Visitor, name: str, who: Visitor, **rules: Any) -> str:
 
 @pytest.fixture
 def play(house: House) -> Play:
+    """In a house of its own."""
+    return play_in(house)
+
+
+def play_in(house: House) -> Play:
     """The owner's grant names A1 alone; the provider lets U3 run both."""
     owner = house.person("owner", email="olga@example.org", name="Olga")
     u3 = house.person("analyst", email="u3@example.org", name="U3")

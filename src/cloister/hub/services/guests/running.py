@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable
 
 ACTION, NAME = "algorithm.run", "guests"
+_UNKNOWN = "–"
+"""The margin of a median: it follows from how the blocks lie."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,8 @@ class Order:
 def _lines(view: View) -> list[list[Any]]:
     """Each number, and the margin of its noise."""
     told = json.loads(view.row.body)
-    return [[name, value, told["margins"].get(name)] for name, value in told["values"].items()]
+    margins = {name: f"± {margin:.4g}" for name, margin in told["margins"].items()}
+    return [[name, f"{value:.6g}", margins.get(name, _UNKNOWN)] for name, value in told["values"].items()]
 
 
 def _shown(view: View) -> dict[str, Any]:
