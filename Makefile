@@ -88,3 +88,4 @@ clean:  ## away with everything that can be made again, .venv included
 
 setup:
 	@$(PYTHON) scripts/environment.py all
+	@$(BIN)/cloister guest build > /dev/null

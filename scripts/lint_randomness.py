@@ -67,6 +67,8 @@ PARENTS = frozenset(name.rpartition(".")[0] for name in FORBIDDEN)
 
 FORBIDDEN_DEVICES = frozenset({"/dev/random", "/dev/urandom", "/dev/hwrng"})
 ALLOWED_ROOM = "noise"
+ALLOWED_FILES = frozenset({"guests/sandbox/app.py"})
+"""What a guest can import inside the sandbox, where numbers repeat and protect nobody; the host imports none of it."""
 ALLOWED_METHODS: dict[str, frozenset[str]] = {}
 """By path below the root: method names that one file may use, because it makes keys and not noise. Each entry needs a comment."""
 
@@ -87,7 +89,7 @@ def findings(root: Path) -> list[Finding]:
     found: list[Finding] = []
     for path in sorted(root.rglob("*.py")):
         inside = path.relative_to(root)
-        if inside.parts[0] != ALLOWED_ROOM:
+        if inside.parts[0] != ALLOWED_ROOM and inside.as_posix() not in ALLOWED_FILES:
             allowed = ALLOWED_METHODS.get(inside.as_posix(), frozenset())
             found += [Finding(path, line, what) for line, what in findings_in(path.read_text(encoding="utf-8"), allowed)]
     return found

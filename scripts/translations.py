@@ -61,6 +61,10 @@ BELOW = (
         f"tables/**/{each}.py"
         for each in ("postgres", "postgres_lineage", "spark", "spark_calls", "spark_connect", "spark_connection")
     ),
+    "guests/algorithm.py",
+    "guests/blocks.py",
+    "guests/code.py",
+    "guests/outputs.py",
     "synth/states.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""

@@ -15,7 +15,7 @@ FLOORS = {
     "calculus": ("1 · the calculus", "mathematics: no table, no clock"),
 }
 HUB = {"hub": "accounts · catalogue · surveys · audit trail", "client": "the hub from Python"}
-CRAFTS = ("query", "learn", "local", "anonymize", "mining", "synth", "compress", "traces", "together", "vault", "attacks")
+CRAFTS = "query learn local anonymize mining synth compress traces together vault guests attacks".split()
 GROUND = {
     "crypto": "keys, and what is|encrypted by them",
     "tables": "what is declared,|and three engines",
@@ -119,7 +119,7 @@ def _crafts(ink: Ink) -> str:
             f'<path d="M{x - half:g} {sill} V{spring:g} A{half:g} {half:g} 0 0 1 {x + half:g} {spring:g} V{sill} Z" '
             f'fill="{ink.window}" stroke="{ink.line}" stroke-width="1.5"{dashes}/>'
         )
-        drawn.append(_text(x, bottom - 44, room, ink.text, 10))
+        drawn.append(_text(x, bottom - 44, room, ink.text, 9))
     return "\n".join(drawn)
 
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from cloister.errors import UnknownColumn as UnknownColumn
     from cloister.errors import UnknownTable as UnknownTable
     from cloister.errors import UnsupportedQuery as UnsupportedQuery
+    from cloister.guests import Guest as Guest
+    from cloister.guests import Vector as Vector
+    from cloister.guests import guest as guest
     from cloister.ledger import Ledger as Ledger
     from cloister.privacy import ZCDP as ZCDP
     from cloister.privacy import ApproxDP as ApproxDP
@@ -62,6 +65,7 @@ _NAMES = Lazily(
         ".client": "RemoteSession connect",
         ".errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
             MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
+        ".guests": "Guest Vector guest",
         ".ledger": "Ledger",
         ".privacy": "ApproxDP PureDP ZCDP",
         ".query": "Session",
@@ -85,6 +89,7 @@ __all__ = [
     "Controls",
     "Date",
     "EngineError",
+    "Guest",
     "Identifier",
     "Integer",
     "InvalidDeclaration",
@@ -104,8 +109,10 @@ __all__ = [
     "UnknownColumn",
     "UnknownTable",
     "UnsupportedQuery",
+    "Vector",
     "__version__",
     "connect",
+    "guest",
     "synth",
     "vault",
 ]

@@ -28,6 +28,7 @@ _HOMES = {
     "query": "questions",
     "risk": "risk",
     "survey": "survey",
+    "guest": "guest",
     "synth": "synth",
     "worker": "worker",
 }

@@ -47,7 +47,8 @@ VALUES = frozenset(
         r"\w+",
         """
         pages zone
-        address alias day each longest_text memory most_columns most_steps most_tried to twice word year
+        address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
+        to twice word year
         declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below
         best beta broken budget c cap ceiling cells certain chance classes column columns condition confidence cost count
         counts deepest deepest_doubling delta dialect dialects digits dimensions distance domain domains ending epsilon

@@ -24,6 +24,7 @@ from cloister.privacy.rational import exact_nonnegative
 _LONGEST = 65_536
 _MOST = 1_000
 _TEXT = 10 * LONGEST_NAME
+_PROGRAM = 60_000
 _DAY = timedelta(days=1)
 _FIRST, _LAST = datetime(2, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """Between them, give or take a day, every time zone has a date for a moment."""
@@ -104,6 +105,17 @@ def text(value: object, place: str) -> str:
     if not isinstance(value, str) or not (is_kept() or (len(value) <= _TEXT and is_printable(value))):
         raise wrong(place, f"it is not a text of at most {_TEXT} characters on one line", '"…"')
     return value.strip()
+
+
+def program(value: object, place: str) -> str:
+    """The lines of a program, as they are.
+
+    >>> program("def f(rows):\\n    return [1]", "code").count("\\n")
+    1
+    """
+    if not isinstance(value, str) or len(value) > _PROGRAM or "\0" in value:
+        raise wrong(place, f"it is not a text of at most {_PROGRAM} characters", '"def f(rows): …"')
+    return value.replace("\r\n", "\n")
 
 
 def flag(value: object, place: str) -> bool:

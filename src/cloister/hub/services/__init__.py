@@ -22,6 +22,7 @@ _NAMES = (
     "learning",
     "anonymizing",
     "synthesising",
+    "guests",
     "surveys",
     "admin",
     "jobs",  # last: work begins when everything else is open

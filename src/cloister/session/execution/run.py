@@ -30,7 +30,8 @@ Rows = Mapping[str, npt.NDArray[Any]]
 class RowMethod(Protocol):
     """What `Door.run` takes: the columns that it reads, what it is (public), its guarantee for a spend, and its release.
 
-    A class may declare `stored`, a pair of texts: the name of its digests, which stays when module or class are renamed.
+    A class may declare `stored`, a pair of texts: the name of its digests, which stays when module or class are renamed; and
+    `by_unit = True`, to be handed "unit" too: numbers that say which rows are one person's.
     """
 
     @property
@@ -92,6 +93,12 @@ def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     for column in method.columns:
         if column not in entry.declaration.columns:
             raise unknown_column(column, entry.name, list(entry.declaration.columns))
+    if getattr(method, "by_unit", False) and "unit" in method.columns:
+        raise InvalidParameter(
+            "The column 'unit' is invalid",
+            why="by this name the method is told whose a row is",
+            instead="another name for the column",
+        )
     cost = method.guarantee(spend, entry.declaration)
     if not cost <= spend:
         raise InvalidParameter(

@@ -52,7 +52,7 @@ def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan,
         reservation = asker.reserve({plan.population: plan.cost}, what, purpose)
 
         def released() -> bytes:
-            rows = prepared.rows(list(method.columns), where=condition)
+            rows = prepared.rows(list(method.columns), where=condition, unit=getattr(method, "by_unit", False))
             reading.close()  # others may ask while the method works
             return run_blob(method.release(rows, declaration, plan.cost, random), marked=random.marked)
 

@@ -54,13 +54,13 @@ def checked_name(text: str) -> str:
     return text
 
 
-def settings_of(text: str) -> dict[str, Any]:
-    """The settings of an algorithm, from JSON.
+def settings_of(text: str, *, code: str = "") -> dict[str, Any]:
+    """The settings of an algorithm, from JSON, and its code, where it has some.
 
     >>> settings_of('{"rounds": 10, "rate": 0.1}')
     {'rounds': 10, 'rate': '0.1'}
     """
-    return exact_settings(load(text) if text.strip() else {})
+    return exact_settings({**(load(text) if text.strip() else {}), **({"code": code} if code.strip() else {})})
 
 
 def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,9 @@ def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         key = strict.identifier(name, "settings")
         place = f"settings.{key}"
-        if isinstance(value, Mapping):
+        if key == "code":
+            found[key] = strict.program(value, place)
+        elif isinstance(value, Mapping):
             found[key] = {strict.identifier(inner, place): _exact(each, f"{place}.{inner}") for inner, each in value.items()}
         else:
             found[key] = _exact(value, place)

@@ -60,7 +60,7 @@ def routes(router: APIRouter) -> None:
                     title=form.text("title"),
                     about=form.text("about"),
                     service=form.text("service", most=40),
-                    settings=settings_of(form.text("settings", most=65_536)),
+                    settings=settings_of(form.text("settings", most=65_536), code=form.get("code", "")),
                 )
 
         said = request_gettext(request)("The algorithm was registered. No one can run it until you grant that.")

@@ -125,6 +125,7 @@ _EVENTS = {
 KINDS = {
     "alert": N_("alert"),
     "algorithm": N_("algorithm"),
+    "algorithm-result": N_("result of an algorithm"),
     "anonymized-table": N_("anonymised table"),
     "comparison": N_("comparison with the rows"),
     "connection": N_("connection"),

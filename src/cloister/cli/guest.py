@@ -1,0 +1,173 @@
+"""`cloister guest`: run somebody's algorithm near rows that it may not see, or try one's own on made-up rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cloister.cli.bounds import BOUNDS, declared_table
+from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.tables import names_in
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.guests import Guest
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_BOUNDS_HELP = "By blocks: the range of each number that it returns, such as 0:120,-1:1."
+
+
+@click.group()
+def guest() -> None:
+    """Guests: an algorithm runs near rows that its author may not see.
+
+    \b
+    cloister guest try middle.py census --inputs age --output 0:120 --blocks 50
+    cloister guest run middle.py census --inputs age --output 0:120 --blocks 50 --epsilon 1
+    cloister guest build
+    """
+
+
+@guest.command("build")
+def build() -> None:
+    """Build the image that guests run in, which the first run would do by itself.
+
+    \b
+    cloister guest build
+    """
+    from cloister.guests.sandbox.image import image
+
+    with waiting("building"):
+        found = image()
+    click.echo(f"the sandbox is ready: {found.name}, {found.stat().st_size / 2**20:.0f} MiB")
+
+
+def _options(command: click.decorators.FC) -> click.decorators.FC:
+    for option in reversed(
+        [
+            click.argument("code", type=_FILE),
+            click.argument("data"),
+            click.option("--entry", help="The function that is called (default: the last one of the file)."),
+            click.option("--way", type=click.Choice(["blocks", "ask"]), default="blocks", show_default=True, help="How it runs."),
+            click.option("--inputs", help="By blocks: the columns that it reads, separated by commas."),
+            click.option("--output", help=_BOUNDS_HELP),
+            click.option("--blocks", type=int, help="Into how many parts people fall (default: by the declared size)."),
+            click.option("--seconds", type=float, default=0.05, show_default=True, help="The time of one run."),
+            click.option("--bounds", help=BOUNDS),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@guest.command("try")
+@_options
+def attempt(
+    code: Path,
+    data: str,
+    entry: str | None,
+    way: str,
+    inputs: str | None,
+    output: str | None,
+    blocks: int | None,
+    seconds: float,
+    bounds: str | None,
+) -> None:
+    """Run a guest on made-up rows that follow the declarations of DATA: it costs nothing, and says where the code fails.
+
+    \b
+    cloister guest try middle.py census --inputs age --output 0:120 --blocks 50
+    """
+    from cloister.privacy import PureDP
+    from cloister.query import Session
+
+    made = _guest(code, entry, way, inputs, output, blocks, seconds)
+    name, table = declared_table(data, bounds)
+    with waiting("trying"), Session({name: table}, budget=PureDP(1)) as session:
+        found = made.rehearse(session, name)
+    failed = [each for each in found if not each.done]
+    click.echo(f"{made.name} on made-up rows: {len(found) - len(failed)} of {len(found)} runs returned a value")
+    for each in found[:3]:
+        click.echo(f"  {json.dumps(each.value)}" if each.done else "  " + each.why.replace("\n", "\n  "))
+        if each.printed:
+            click.echo("  printed: " + each.printed.rstrip().replace("\n", "\n           "))
+    if failed:
+        raise SystemExit(1)
+
+
+@guest.command("run")
+@_options
+@click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def run(
+    code: Path,
+    data: str,
+    entry: str | None,
+    way: str,
+    inputs: str | None,
+    output: str | None,
+    blocks: int | None,
+    seconds: float,
+    bounds: str | None,
+    epsilon: str,
+    ledger: str | None,
+    as_json: bool,
+) -> None:
+    """Run a guest near the rows of DATA, a CSV or Parquet file or the name of a sample table: a private result leaves.
+
+    \b
+    cloister guest run middle.py census --inputs age --output 0:120 --blocks 50 --epsilon 1 --ledger budget.db
+    """
+    from cloister.privacy import PureDP
+    from cloister.query import Session
+
+    made = _guest(code, entry, way, inputs, output, blocks, seconds)
+    name, table = declared_table(data, bounds)
+    with waiting("running"), open_ledger(ledger) as book:
+        budget = None if (table.population or name) in book.populations() else PureDP(epsilon)
+        with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
+            found = made.run(session, name, PureDP(epsilon), purpose=f"cloister guest run {code.name}")
+    if as_json:
+        told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
+        click.echo(json.dumps({**told, "cost": str(found.cost), "why": found.why}, ensure_ascii=False))
+    else:
+        click.echo(str(found))
+
+
+def _guest(
+    code: Path, entry: str | None, way: str, inputs: str | None, output: str | None, blocks: int | None, seconds: float
+) -> Guest:
+    import ast
+
+    from cloister.guests import Guest, Vector
+
+    text = code.read_text(encoding="utf-8")
+    if entry is None:
+        try:
+            entry = next((each.name for each in reversed(ast.parse(text).body) if isinstance(each, ast.FunctionDef)), "")
+        except (SyntaxError, ValueError):
+            entry = ""  # `Guest` says what is wrong with it
+    return Guest(
+        code=text,
+        entry=entry,
+        inputs=names_in(inputs) if inputs else (),
+        output=None if output is None else Vector([_range(each) for each in output.split(",")]),
+        way=way,  # type: ignore[arg-type]
+        blocks=blocks,
+        seconds=seconds,
+        name=code.stem,
+    )
+
+
+def _range(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise InvalidParameter(
+            f"--output {text} is invalid", why="a range is two numbers", instead="--output 0:120,-1:1"
+        ) from None
+    return low, high

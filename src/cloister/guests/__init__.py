@@ -1,0 +1,30 @@
+"""Guests: anybody's algorithm near rows that its author may not see, and nothing but a private result leaves.
+
+    algorithm.py what an author writes: code, inputs, a declared output, and which of two ways it runs
+    code.py      the text of a guest, checked before it runs
+    outputs.py   the numbers that a guest may return, within declared bounds
+    blocks.py    way "blocks": the code runs on disjoint parts of the people, and what it says of them is averaged with noise
+    asking.py    way "ask": the code gets no rows, but answers at the door, within a share of the budget
+    sandbox/     where the code runs: CPython in WebAssembly, without files, network, clock or chance
+
+Lives here: whatever keeps foreign code from rows and rows from the outside. May not live here: a mechanism's noise (`noise`),
+a charge (`session`), or who may run what (`hub`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
+
+if TYPE_CHECKING:
+    from cloister.guests.algorithm import Guest as Guest
+    from cloister.guests.algorithm import Result as Result
+    from cloister.guests.algorithm import guest as guest
+    from cloister.guests.outputs import Vector as Vector
+
+_lazily = Lazily(__name__, {".algorithm": "Guest Result guest", ".outputs": "Vector"})
+
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

@@ -1,0 +1,255 @@
+"""What an author writes: a function, the columns that it reads, what it may return, and the way in which it runs.
+
+>>> import cloister as cl
+>>> @cl.guest(inputs=["age"], output=cl.Vector([(0, 120)], names=["age"]), way="blocks", blocks=20, seconds=0.02)
+... def middle(rows):
+...     ages = sorted(rows["age"])
+...     return [ages[len(ages) // 2]]
+>>> people = cl.PrivateTable({"age": [30, 40, 50] * 200}, columns={"age": cl.Integer(17, 90)})
+>>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+...     found = middle.run(session, "people", spend=1)
+>>> sorted(found.values), str(found.cost)
+(['age'], 'ε = 1')
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from cloister.errors import InvalidParameter, UnknownTable
+from cloister.guests.asking import asking
+from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of
+from cloister.guests.code import check_code, digest_of, text_of
+from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.noise import Random
+from cloister.privacy import Guarantee
+from cloister.session import Door, RunPlan
+from cloister.session.execution.rehearsal import rehearsal_tables
+from cloister.session.questions.spend import Spending
+from cloister.tables import PrivateTable
+
+Way: TypeAlias = Literal["blocks", "ask"]
+_SECONDS, _MOST_SECONDS, _MEMORY = 0.05, 60.0, 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What left of a run, with its cost and the margin of its noise (95 %); how blocks differ among each other is not in it.
+
+    >>> from cloister.privacy import PureDP
+    >>> print(Result(guest="oldest", way="blocks", values={"age": 71.2}, margins={"age": 3.1}, cost=PureDP(1), digest="…"))
+    oldest by blocks, ε = 1
+      age  71.2 ± 3.1
+    """
+
+    guest: str
+    way: Way
+    values: Any
+    margins: Mapping[str, float]
+    cost: Guarantee
+    digest: str
+    marked: bool = False
+    asked: tuple[str, ...] = ()
+    """Way "ask": the questions, in their order."""
+    why: str = ""
+    """Way "ask": why the code returned nothing, if it did not."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.guest} by {self.way}, {self.cost}"]
+        if isinstance(self.values, Mapping):
+            far = {name: f" ± {margin:.6g}" for name, margin in self.margins.items()}
+            lines += [
+                f"  {name}  {value:.6g}{far.get(name, '')}" for name, value in self.values.items() if isinstance(value, float)
+            ]
+        if self.why:
+            lines.append(f"  it returned nothing: {self.why}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """An algorithm and all that is declared of it.
+
+    Parameters
+    ----------
+    code, entry
+        The text, and the function of it that is called. Pure Python, with the modules of `sandbox/app.py`.
+    inputs
+        The columns that it reads. Way "blocks" calls `entry(rows)`, a list of values for each column of one block; way "ask"
+        calls `entry(about)` with the declared columns, and gives it `ask(sql, spend)`.
+    output
+        What it returns: so many numbers within bounds. Way "ask" may return whatever JSON holds, and needs none.
+    blocks, statistic
+        Into how many parts people fall (n^0.4 by the declared size if it is left out), and whether what is said of them is
+        averaged or its median taken.
+    seconds, memory
+        For one run, and in MiB. An answer comes after `blocks` × `seconds`, whatever happened.
+
+    >>> from cloister import Guest, Vector
+    >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
+    >>> Guest(code=code, entry="oldest", inputs=["age"], output=Vector([(0, 120)])).describe()["inputs"]
+    ['age']
+    """
+
+    code: str
+    entry: str
+    inputs: Sequence[str] = ()
+    output: Vector | None = None
+    way: Way = "blocks"
+    blocks: int | None = None
+    statistic: Statistic = "mean"
+    seconds: float = _SECONDS
+    memory: int = _MEMORY
+    name: str = ""
+    function: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_code(self.code, self.entry)
+        object.__setattr__(self, "inputs", _columns(self.inputs, self.way))
+        object.__setattr__(self, "name", self.name or self.entry)
+        _check_choice("way", self.way, ("blocks", "ask"))
+        _check_choice("statistic", self.statistic, ("mean", "median"))
+        if self.output is None and self.way == "blocks":
+            raise InvalidParameter(
+                "output= is missing",
+                why="what blocks return is averaged within declared bounds",
+                instead="output=cl.Vector([(0, 120)])",
+            )
+        for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:
+                raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from 0.001 to {most:g}", instead=f"{name}=1")
+        if self.blocks is not None:
+            number_of(self.blocks, None)
+
+    @property
+    def digest(self) -> str:
+        """A name of the code and of all that is declared of it."""
+        return digest_of(self.code, [self.entry, json.dumps(self.describe(), sort_keys=True)])
+
+    def describe(self) -> dict[str, Any]:
+        """The declaration as plain data."""
+        output = None if self.output is None else self.output.describe()
+        about = {"name": self.name, "entry": self.entry, "inputs": list(self.inputs), "output": output, "way": self.way}
+        return {**about, "blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The function itself, as at home."""
+        if self.function is None:
+            raise InvalidParameter(f"{self.name} is invalid", why="it was made of a text", instead=f"{self.name}.run(session, …)")
+        return self.function(*arguments)
+
+    def explain(self, session: Door, table: str, spend: Spending) -> tuple[RunPlan, dict[str, float]]:
+        """What a run by blocks would cost, and the margins of its noise: spends nothing and reads no row."""
+        method = self.method(_declared(session, table))
+        plan = session.explain_run(method, table, spend)
+        return plan, method.margins(plan.cost)
+
+    def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "") -> Result:
+        """The private result, for the spend.
+
+        Guarantee: the spend, whatever the code does. By blocks it is charged whole (`blocks.py` has the proof); by "ask" it is a
+        share, of which the questions are charged one by one (`asking.py`).
+        """
+        made = partial(Result, guest=self.name, way=self.way, digest=self.digest)
+        wanted = purpose or f"guest {self.name}"
+        declaration = _declared(session, table)
+        if self.way == "ask":
+            asked, cost = asking(session, table, spend, wanted, self._asked)
+            ran, questions = asked
+            return made(values=ran.value, margins={}, cost=cost, asked=questions, why=ran.why)
+        method = self.method(declaration)
+        outcome = session.run(method, table, spend, purpose=wanted)
+        margins = method.margins(outcome.cost)
+        return made(values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
+
+    def rehearse(self, session: Door, table: str) -> list[Ran]:
+        """Runs on made-up rows that follow the declarations, with what each printed and where it failed: for its author, free.
+
+        By blocks a run for each block; by "ask" one, whose answers come from such rows.
+        """
+        made = rehearsal_tables({table: _declared(session, table)})[table]
+        assert isinstance(made, PrivateTable)
+        with type(session)({table: made}, budget=session.population_of(table)[1]) as trial:
+            if self.way == "ask":
+                return [asking(trial, table, trial.remaining_by[trial.population_of(table)[0]], "", self._asked)[0][0]]
+            method, random = self.method(made), Random.deterministic(1)
+            rows = trial.prepared(table).rows(list(method.columns), unit=True)
+            with self._sandbox() as sandbox:
+                return [sandbox.run([block]) for block in blocks_of(rows, made, method.inputs, method.blocks, random)]
+
+    def method(self, declaration: PrivateTable) -> Blocks:
+        """The guest by blocks, for the door."""
+        assert self.output is not None
+        return Blocks(
+            code=self.code,
+            entry=self.entry,
+            digest=self.digest,
+            inputs=tuple(self.inputs),
+            output=self.output,
+            blocks=number_of(self.blocks, declaration.size),
+            seconds=self.seconds,
+            memory=self.memory << 20,
+            statistic=self.statistic,
+        )
+
+    def _asked(self, answers: Any, about: dict[str, Any]) -> tuple[Ran, tuple[str, ...]]:
+        with self._sandbox() as sandbox:
+            ran = sandbox.run([about], ask=answers)
+        return ran, tuple(answers.asked)
+
+    def _sandbox(self) -> Sandbox:
+        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
+
+
+def guest(
+    *,
+    inputs: Sequence[str] = (),
+    output: Vector | None = None,
+    way: Way = "blocks",
+    uses: Sequence[Callable[..., Any]] = (),
+    **how: Any,
+) -> Callable[[Callable[..., Any]], Guest]:
+    """Makes a function a guest (`Guest` has the parameters). Its text is taken, and that of the helpers in `uses`; what else is
+    in its module stays at home.
+
+    >>> @guest(way="ask")
+    ... def total(about):
+    ...     return ask(f"SELECT COUNT(*) AS n FROM {about['table']}", "0.5")["columns"]["n"][0]
+    >>> total.entry, total.way
+    ('total', 'ask')
+    """
+
+    def made(function: Callable[..., Any]) -> Guest:
+        code = "\n\n".join(text_of(each) for each in (*uses, function))
+        return Guest(code=code, entry=function.__name__, inputs=inputs, output=output, way=way, function=function, **how)
+
+    return made
+
+
+def _declared(session: Door, table: str) -> PrivateTable:
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable):
+        raise UnknownTable(
+            f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its rows as they are"
+        )
+    return declaration
+
+
+def _columns(inputs: Any, way: str) -> tuple[str, ...]:
+    if isinstance(inputs, str) or not all(isinstance(each, str) for each in inputs) or len(set(inputs)) < len(tuple(inputs)):
+        raise InvalidParameter("inputs= is invalid", why="it is a list of columns, none twice", instead='inputs=["age"]')
+    if way == "blocks" and not inputs:
+        raise InvalidParameter("inputs= is missing", why="a guest by blocks reads at least one column", instead='inputs=["age"]')
+    return tuple(inputs)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidParameter(
+            f"{name}={value!r} is invalid", why="there is no such choice", instead=" or ".join(map(repr, choices))
+        )

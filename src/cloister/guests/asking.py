@@ -1,0 +1,74 @@
+"""Way "ask": the guest gets no rows. It asks the door in SQL while its share of the budget lasts, and returns what it likes.
+
+Guarantee: the share. All that the code ever sees are answers at the door, which add up to at most the share (`session/share.py`);
+what it makes of them is post-processing. So the code needs no trust, and its own randomness, number of questions and order
+of them may follow from answers (sequential composition, adaptively chosen: Rogers et al. 2016; the ledger's bound counts).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.privacy import Guarantee, zero_of
+from cloister.query.parse import parse
+from cloister.query.session import laid_out
+from cloister.session import Door, Measurer, Release
+from cloister.session.questions.spend import Spending, less
+
+Result = TypeVar("Result")
+_MOST_QUESTIONS = 1000
+
+
+class Answers:
+    """What a guest may ask of one table, within a share: `ask(sql, spend)` gives columns and margins, or says why not."""
+
+    def __init__(self, share: Measurer, table: str, purpose: str) -> None:
+        self._share, self._table, self._purpose = share, table, purpose
+        self.asked: list[str] = []
+
+    def __call__(self, question: str) -> str:
+        """One question as the sandbox hands it over, and its answer as text."""
+        try:
+            told = json.loads(question)
+            sql, spend = str(told["sql"]), str(told["spend"])
+        except (ValueError, KeyError, TypeError):
+            return json.dumps({"refused": 'a question is text with a spend: ask("SELECT …", "0.1")'})
+        try:
+            if len(self.asked) >= _MOST_QUESTIONS:
+                raise InvalidParameter("The question is invalid", why=f"a guest asks at most {_MOST_QUESTIONS}", instead="fewer")
+            self.asked.append(sql)
+            return json.dumps(_told(self._answer(sql, spend)), default=str)
+        except CloisterError as refused:
+            return json.dumps({"refused": str(refused)})
+
+    def _answer(self, sql: str, spend: str) -> Release:
+        parsed = parse(sql, {self._table: self._share.declared(self._table)})
+        if parsed.above is not None:
+            raise InvalidParameter(
+                "The question is invalid",
+                why="a guest works out by itself what follows from answers",
+                instead="the inner question",
+            )
+        if len(parsed.questions) == 1:
+            return laid_out([self._share.measure(parsed.questions[0], spend, purpose=self._purpose)], parsed)
+        return laid_out(self._share.measure_all(list(parsed.questions), spend, purpose=self._purpose), parsed)
+
+
+def asking(
+    session: Door, table: str, spend: Spending, purpose: str, work: Callable[[Answers, dict[str, Any]], Result]
+) -> tuple[Result, Guarantee]:
+    """Does the work with a share of the session's budget; also what it spent of the table's population."""
+    population, _ = session.population_of(table)
+    declared = session.declared(table)
+    with session.within_share(spend) as share:
+        before = share.remaining_by[population]
+        about = {"table": table, "columns": {name: each.describe() for name, each in (declared.columns or {}).items()}}
+        found = work(Answers(share, table, purpose), {**about, "spend": str(before)})
+        return found, less(before, share.remaining_by[population]) or zero_of(before)
+
+
+def _told(release: Release) -> dict[str, Any]:
+    return {"columns": release.to_pydict(), "margins": release.margin().to_pydict(), "cost": str(release.cost)}

@@ -1,0 +1,199 @@
+"""Sample and aggregate: a guest runs on disjoint blocks of people; of what it says of them the mean or the median leaves, with
+noise (Nissim, Raskhodnikova & Smith 2007; GUPT: Mohan, Thakurta, Shi, Song & Culler 2012).
+
+Guarantee: that of the charge, whatever the code does. Neighbours: one person with all of their rows. Theorem: with B blocks,
+each person falls into one of them by a draw of their own, which depends on nobody else; couple the draws of two neighbouring
+tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made of
+themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a failure is
+one value like another. So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
+of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For a median the utilities of all levels move by at
+most 2, and each of the d choices is permute-and-flip with its part of the spend. When the answer comes tells nothing either: it
+comes when all blocks would have used up their time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter
+from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.noise import PermuteAndFlip, Random
+from cloister.noise.allowance import Allowance, Currency, Share
+from cloister.noise.laplace import DiscreteLaplace
+from cloister.privacy import ApproxDP, Guarantee
+from cloister.tables import Domain, PrivateTable
+
+Statistic: TypeAlias = Literal["mean", "median"]
+_FEWEST, _MOST = 5, 10_000
+_LEVELS = 1024
+"""Of a median: how many candidates there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """A guest over so many blocks of people, as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.guests.blocks", "Blocks")
+    by_unit: ClassVar[bool] = True
+
+    code: str
+    entry: str
+    digest: str
+    inputs: tuple[str, ...]
+    output: Vector
+    blocks: int
+    seconds: float
+    memory: int
+    statistic: Statistic = "mean"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return self.inputs
+
+    def describe(self) -> dict[str, Any]:
+        """The code by its digest, and what is declared of it."""
+        about = {"guest": self.digest, "entry": self.entry, "output": self.output.describe(), "statistic": self.statistic}
+        return {**about, "blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 1}
+
+    def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
+        """All that was given, in the currency of its noise."""
+        if declaration.through is not None:
+            raise InvalidParameter(
+                "The table is invalid",
+                why="its rows belong to people by way of another table, so no block holds all of a person",
+                instead="a table whose unit= names people",
+            )
+        self.allowance(spend)
+        return spend
+
+    def allowance(self, spend: Guarantee) -> Allowance:
+        """What its noise may spend: a δ buys Gaussian noise of a mean, and larger parts for the choices of many medians."""
+        if self.statistic == "mean" or not isinstance(spend, ApproxDP) or not spend.delta:
+            return Allowance(spend)
+        most: Currency = max(("rho", "epsilon"), key=lambda kind: self._part(Allowance(spend, currency=kind).rest("")).epsilon)
+        return Allowance(spend, currency=most)
+
+    def _part(self, share: Share) -> Share:
+        """Of one of the numbers."""
+        return share.part(Fraction(1, len(self.output)))
+
+    def margins(self, spend: Guarantee, confidence: float = 0.95) -> dict[str, float]:
+        """How far the noise moves each mean, at most, with so much confidence: known before anything is run. A median's noise
+        moves ranks: how far that is in values depends on the blocks."""
+        if self.statistic == "median":
+            return {}
+        share = self.allowance(spend).rest(self.statistic)
+        l1, l2_squared = self._reach()
+        scale = share.scale(l1=l1, l2_squared=l2_squared)
+        if share.currency == "epsilon":
+            far = float(DiscreteLaplace(scale=scale, sensitivity=1).margin(confidence))
+        else:
+            far = NormalDist().inv_cdf((1 + confidence) / 2) * float(scale) + 0.5
+        return {name: width * far / (self.blocks * self.output.steps) for name, width in self.output.widths().items()}
+
+    def release(
+        self, rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, guarantee: Guarantee, random: Random
+    ) -> Mapping[str, Any]:
+        """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
+        began, slot = time.monotonic(), self.blocks * self.seconds
+        codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
+        with Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory) as sandbox:
+            for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
+                codes[place] = self.output.codes(ran.value if ran.done else None)
+        share = self.allowance(guarantee).rest(self.statistic)
+        if self.statistic == "mean":
+            l1, l2_squared = self._reach()
+            found = share.add(codes.sum(axis=0), l1=l1, l2_squared=l2_squared, random=random) / self.blocks
+        else:
+            part = self._part(share)
+            found = np.array([_median(column, self.output.steps, part.epsilon, random) for column in codes.T])
+        used = time.monotonic() - began
+        time.sleep(-used % slot)  # where the machine was slow: a whole number of times
+        return self.output.values(found)
+
+    def runs(self, sandbox: Sandbox, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
+        """One run a block."""
+        for block in blocks:
+            yield sandbox.run([block])
+
+    def _reach(self) -> tuple[Fraction, Fraction]:
+        """Δ₁ and Δ₂² of the sum."""
+        steps = Fraction(self.output.steps)
+        return len(self.output) * steps, len(self.output) * steps**2
+
+
+def _median(codes: npt.NDArray[np.int64], steps: int, epsilon: Fraction, random: Random) -> int:
+    """A level near the middle of the blocks, each of which counts as on the nearest level: how many blocks lie below a level, or
+    above, moves by one with one block, so its utility by two."""
+    size = steps // _LEVELS
+    levels, ordered = np.arange(_LEVELS + 1), np.sort((codes + size // 2) // size)
+    below = np.searchsorted(ordered, levels, side="left")
+    above = len(ordered) - np.searchsorted(ordered, levels, side="right")
+    utilities = -np.maximum(np.maximum(2 * below - len(ordered), 2 * above - len(ordered)), 0)
+    return size * int(PermuteAndFlip(epsilon=epsilon, sensitivity=2).release(utilities, random=random))
+
+
+def blocks_of(
+    rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, inputs: tuple[str, ...], blocks: int, random: Random
+) -> Iterator[dict[str, list[Any]]]:
+    """The rows of each block as columns of plain values. Each person falls into one block by a draw of their own; the rows of a
+    block come in an order that depends on nothing but them. Where a person may have several, a column says whose they are."""
+    units = np.asarray(rows["unit"], dtype=np.int64)
+    domains = [declaration.column(name) for name in inputs]
+    values = [_readable(domain, rows[name]) for name, domain in zip(inputs, domains, strict=True)]
+    persons: list[list[tuple[Any, ...]]] = [[] for _ in range(int(units.max(initial=-1)) + 1)]
+    for unit, row in zip(units.tolist(), zip(*values, strict=True), strict=True):
+        persons[unit].append(row)
+    held: list[list[list[tuple[Any, ...]]]] = [[] for _ in range(blocks)]
+    for place, person in zip(random.below(blocks, len(persons)).tolist(), persons, strict=True):
+        held[place].append(sorted(person, key=_row_key))
+    whose = declaration.unit if declaration.unit not in inputs else None
+    for block in held:
+        block.sort(key=lambda person: [_row_key(row) for row in person])
+        found: dict[str, list[Any]] = {
+            name: [row[place] for person in block for row in person] for place, name in enumerate(inputs)
+        }
+        if whose is not None:
+            found[whose] = [number for number, person in enumerate(block) for _ in person]
+        yield found
+
+
+def _readable(domain: Domain, codes: npt.NDArray[Any]) -> list[Any]:
+    """Values as JSON holds them: dates as texts, None for NULL."""
+    if codes.dtype.kind not in "iu":
+        return [None if each is None else str(each) for each in codes.tolist()]
+    known: dict[int, Any] = {}
+    for code in np.unique(codes).tolist():
+        value = None if code == domain.null_code else domain.decode(code)
+        known[code] = value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return [known[code] for code in codes.tolist()]
+
+
+def _row_key(row: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
+    return tuple((value is not None, value if value is not None else 0) for value in row)
+
+
+def number_of(blocks: int | None, size: int | None) -> int:
+    """How many blocks: as asked, or n^0.4 of the public number of rows, as GUPT has it."""
+    if blocks is None and size is None:
+        raise InvalidParameter(
+            "blocks= is missing",
+            why="the table declares no size=, from which their number would follow",
+            instead="blocks=100: more blocks, less noise; fewer blocks, more rows in each",
+        )
+    found = blocks if blocks is not None else min(max(round(float(size or 0) ** 0.4), 20), _MOST)
+    if isinstance(found, bool) or not isinstance(found, int) or not _FEWEST <= found <= _MOST:
+        raise InvalidParameter(
+            f"blocks={found!r} is invalid", why=f"it is a whole number from {_FEWEST} to {_MOST}", instead="blocks=100"
+        )
+    return found

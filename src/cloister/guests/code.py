@@ -1,0 +1,77 @@
+"""The text of a guest: taken from a function or a file, and checked before it runs anywhere."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cloister.errors import InvalidParameter
+
+_LONGEST = 1 << 20
+
+
+def text_of(function: Callable[..., Any]) -> str:
+    """The lines of a function, without its decorators: its helpers are functions of their own, named in `uses=`.
+
+    >>> print(text_of(textwrap.shorten).splitlines()[0])
+    def shorten(text, width, **kwargs):
+    """
+    name = getattr(function, "__name__", "?")
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+        tree = ast.parse(source)
+    except (OSError, TypeError, SyntaxError):
+        tree = ast.Module(body=[], type_ignores=[])
+    found = tree.body[0] if tree.body else None
+    if not isinstance(found, ast.FunctionDef) or found.name != name:
+        raise InvalidParameter(
+            f"{name} is invalid",
+            why="a guest is a function that was written down with `def`, and its text was not found",
+            instead='cl.Guest(code="def oldest(rows): …", entry="oldest", …)',
+        )
+    return "\n".join(source.splitlines()[found.lineno - 1 : found.end_lineno]) + "\n"
+
+
+def check_code(code: Any, entry: str) -> None:
+    """Refuses a text that cannot be a guest: with the line at which it goes wrong, in the author's words.
+
+    >>> check_code("def f(rows):\\n    return (1", "f")
+    Traceback (most recent call last):
+    cloister.errors.InvalidParameter: The code is invalid: line 2: '(' was never closed. Instead: code that Python can read
+    """
+    if not isinstance(code, str) or len(code) > _LONGEST or "\0" in code:
+        raise InvalidParameter(
+            "The code is invalid",
+            why=f"it is text of at most {_LONGEST:,} characters, without NUL",
+            instead='code="def f(rows): …"',
+        )
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        problem = f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError):
+        problem = "it is nested too deeply"
+    else:
+        problem = ""
+    if problem:
+        raise InvalidParameter("The code is invalid", why=problem, instead="code that Python can read")
+    names = [each.name for each in tree.body if isinstance(each, ast.FunctionDef)]
+    if entry not in names:
+        raise InvalidParameter(
+            f"entry={entry!r} is invalid",
+            why=f"the code has no function of that name: it has {', '.join(map(repr, names)) or 'none'}",
+            instead=f"entry={names[-1]!r}" if names else f"def {entry if str(entry).isidentifier() else 'f'}(rows): …",
+        )
+
+
+def digest_of(code: str, parts: Sequence[str]) -> str:
+    """A name of a text together with what is declared of it."""
+    whole = hashlib.sha256()
+    for each in (code, *parts):
+        raw = each.encode()
+        whole.update(len(raw).to_bytes(8, "big") + raw)
+    return whole.hexdigest()

@@ -1,0 +1,113 @@
+"""The host's side of the sandbox: a worker, and runs of one guest in it, each from the same beginning."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cloister.errors import EngineError
+from cloister.guests.sandbox.image import image
+from cloister.guests.sandbox.worker import receive, send
+
+FUEL_A_SECOND = 5_000_000_000
+"""Instructions that one second of a guest's time stands for: half of what a quick machine does, so that slots are kept."""
+_PATIENCE = 20.0
+_MOST_OUT = 1 << 20
+_TRAPPED = "it ran out of time or memory, or touched what is not there: files, network, clock, chance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What one run gave. `why` and `printed` are for an author who tries on made-up rows, and for nobody else."""
+
+    value: Any = None
+    done: bool = False
+    why: str = _TRAPPED
+    printed: str = ""
+
+
+class Sandbox:
+    """A worker with one guest's text; each run is a new interpreter, with nothing of the run before.
+
+    >>> with Sandbox("def f(x):\\n    return x + 1", "f") as sandbox:
+    ...     sandbox.run([1]).value, sandbox.run(["one"]).done
+    (2, False)
+    """
+
+    def __init__(self, code: str, entry: str, *, seconds: float = 1.0, memory: int = 256 << 20) -> None:
+        self._about = {"code": code, "entry": entry, "fuel": int(seconds * FUEL_A_SECOND), "memory": memory}
+        self._patience = _PATIENCE + 20 * seconds
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
+        """One run. A worker that dies or hangs is ended, and counts as a run that failed: the next run has a new one."""
+        worker = self._started()
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        patience = threading.Timer(self._patience, worker.kill)
+        patience.start()
+        try:
+            send(worker.stdin, {**self._about, "argument": json.dumps(arguments), "ask": ask is not None})
+            while True:
+                answer = receive(worker.stdout)
+                if answer is None:
+                    raise BrokenPipeError
+                if "asked" not in answer:
+                    return _ran(answer["told"])
+                assert ask is not None
+                patience.cancel()
+                reply = ask(answer["asked"])
+                patience = threading.Timer(self._patience, worker.kill)
+                patience.start()
+                send(worker.stdin, {"answer": reply})
+        except (OSError, ValueError, RecursionError):
+            self.close()
+            return Ran()
+        finally:
+            patience.cancel()
+
+    def close(self) -> None:
+        """End the worker."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+            worker.communicate()
+
+    def __enter__(self) -> Self:
+        self._started()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._worker is None:
+            program = Path(__file__).with_name("worker.py")
+            self._worker = subprocess.Popen(  # noqa: S603 (our own program and arguments)
+                [sys.executable, "-I", str(program), str(image())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                close_fds=True,
+                start_new_session=True,
+            )
+            assert self._worker.stdout is not None
+            if receive(self._worker.stdout) is None:
+                self.close()
+                raise EngineError("The sandbox was not opened", why="its process ended at once", instead="cloister guest build")
+        return self._worker
+
+
+def _ran(told: str) -> Ran:
+    found = json.loads(told) if told else {}
+    if "value" not in found or len(found["value"]) > _MOST_OUT:
+        return Ran(why=str(found.get("failed", _TRAPPED)), printed=str(found.get("printed", "")))
+    return Ran(value=json.loads(found["value"]), done=True, why="", printed=str(found.get("printed", "")))

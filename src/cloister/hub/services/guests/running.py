@@ -1,0 +1,167 @@
+"""A run of a guest as work of the frame (`hub/work/orders.py`): which algorithm on which data set, its cost, and what is kept.
+
+The charge is that of the order, whatever the code does; the proof is in `cloister.guests.blocks`. The job lasts as long as all
+blocks may last, so that its end says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidParameter
+from cloister.guests import Guest
+from cloister.hub.description import example
+from cloister.hub.labels import check_purpose
+from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.services.access import named_algorithm
+from cloister.hub.services.guests.settings import guest_of
+from cloister.hub.web.languages import N_
+from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
+from cloister.hub.work.one_table import ReadyTable, ready_table
+from cloister.hub.work.ordering import asked
+from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.privacy import Guarantee, exact_positive
+from cloister.stored import Stored
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.work.attempts import AttemptSession
+    from cloister.query import Session
+    from cloister.tables import PrivateTable
+
+ACTION, NAME = "algorithm.run", "guests"
+_UNKNOWN = "–"
+"""The margin of a median: it follows from how the blocks lie."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run of an algorithm near a data set."""
+
+    __pydantic_config__ = example(table="people", algorithm="middle", spend="0.5", purpose="research") | {"extra": "forbid"}
+
+    algorithm: str = asked(N_("Algorithm"), N_("its name; the provider and the owner both grant it"))
+    table: str
+    spend: str
+    purpose: str = ""
+    project: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.algorithm:
+            raise InvalidParameter("The algorithm is invalid", why="none is named", instead="the name of an algorithm")
+        check_purpose(self.purpose)
+        _ = exact_positive(self.spend, "spend")
+
+
+def _lines(view: View) -> list[list[Any]]:
+    """Each number, and the margin of its noise."""
+    told = json.loads(view.row.body)
+    margins = {name: f"± {margin:.4g}" for name, margin in told["margins"].items()}
+    return [[name, f"{value:.6g}", margins.get(name, _UNKNOWN)] for name, value in told["values"].items()]
+
+
+def _shown(view: View) -> dict[str, Any]:
+    _ = view.language.gettext
+    details = view.row.details
+    pairs = [
+        (_("Algorithm"), details["algorithm"]),
+        (_("Data set"), details["table"]),
+        (_("Columns"), ", ".join(details["inputs"])),
+        (_("Blocks of people"), details["blocks"]),
+        (_("Digest of the code"), details["digest"][:16]),
+    ]
+    return {"pairs": pairs, "columns": [_("Number"), _("Value"), _("Margin")], "lines": _lines(view)}
+
+
+GUEST_RESULT = ReleaseKind(
+    name="guest",
+    path="/algorithm-results",
+    trail="algorithm-result",
+    title=N_("Results of algorithms"),
+    missing=N_("There is no such result"),
+    shown=_shown,
+    told=lambda view: view.row.body,
+    files={
+        "json": FileKind(
+            media_type="application/json", make=lambda view: File(name=f"result-{view.row.id}.json", body=view.row.body)
+        )
+    },
+)
+
+
+class _Running(OrderedWork[Order, ReadyTable[Order]]):
+    """Orders of runs."""
+
+    job, title, action, release = "guests.run", N_("Run of an algorithm"), ACTION, GUEST_RESULT
+    stored = Stored(Order, "GuestRun", "algorithm", "table", "spend", "purpose", "project", "title")
+    stages = {  # noqa: RUF012
+        "preparing the tables": 0.1,
+        "reserving the cost": 0.2,
+        N_("running the algorithm"): 0.3,
+        N_("keeping the result"): 0.9,
+    }
+    words = Words(
+        name="The result",
+        invalid=N_("The run is invalid"),
+        denied=N_("The request was denied"),
+        withheld=N_("The result was not released"),
+    )
+
+    def about(self, order: Order) -> dict[str, Any]:
+        return {"table": order.table[:200]}
+
+    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyTable[Order]:
+        """With the algorithm as it is now: a run is of the code that was registered, which never changes under its id."""
+        row = named_algorithm(hub, db, caller, order.algorithm, NAME)
+        guest = guest_of(row.name, row.settings)
+        order = replace(order, algorithm=row.id)
+
+        def charge(session: Session, _: PrivateTable, budget: Guarantee) -> Guarantee:
+            return guest.explain(session, order.table, order.spend)[0].cost
+
+        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=row.id)
+        how |= {"table": order.table, "columns": tuple(guest.inputs), "terms": terms, "words": self.words}
+        return ready_table(hub, db, caller, order, **how, spend=order.spend, charge=charge)
+
+    def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
+        guest = _guest(hub, found)
+        method = guest.method(found.table)
+        outcome = session().run(method, found.order.table, found.order.spend, purpose=found.order.purpose)
+        told = {"values": dict(outcome.values), "margins": method.margins(outcome.cost), "cost": str(outcome.cost)}
+        return Product(
+            body=json.dumps(told, ensure_ascii=False).encode(),
+            cost={found.which.population: outcome.cost},
+            details={
+                "algorithm": guest.name,
+                "table": found.order.table,
+                "inputs": list(guest.inputs),
+                "blocks": method.blocks,
+                "digest": guest.digest,
+            },
+        )
+
+
+def _guest(hub: Hub, found: AuthorisedOrder[Order]) -> Guest:
+    from cloister.hub.records.access import Algorithm
+
+    with hub.database.reading() as db:
+        row = db.get_one(Algorithm, found.order.algorithm)
+        return guest_of(row.name, row.settings)
+
+
+def expected(hub: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
+    """The margins of the noise of each mean at 95 %, from the declarations alone."""
+    guest = _guest(hub, found)
+    margins = guest.method(found.table).margins(found.cost)
+    return [{"name": name, "margin": margin} for name, margin in margins.items()]
+
+
+RUNNING = _Running()
+RUN = job_of(RUNNING)

@@ -1,0 +1,81 @@
+"""What the settings of an algorithm mean where its code runs near rows: the code, what it reads, what it may return.
+
+`{"code": "def middle(rows): …", "inputs": ["age"], "low": ["0"], "high": ["120"], "names": ["age"], "blocks": 100}`. The last
+function of the code is called, unless `entry` names another.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.guests import Guest, Vector
+from cloister.hub.policy.strict import only
+from cloister.hub.web.languages import N_
+
+_KNOWN = ("code", "entry", "inputs", "names", "low", "high", "blocks", "statistic", "seconds", "memory")
+_EXAMPLE = '{"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}'
+_MOST_SECONDS = 600
+"""All blocks together: so long a job lasts, whatever the code does."""
+
+
+def guest_of(name: str, settings: Mapping[str, Any]) -> Guest:
+    """The guest that settings declare.
+
+    >>> code = "def middle(rows):\\n    return [sorted(rows['age'])[0]]"
+    >>> guest_of("middle", {"code": code, "inputs": ["age"], "low": ["0"], "high": ["120"], "blocks": 50}).output.bounds
+    ((0.0, 120.0),)
+    """
+    low, high = (_numbers(settings.get(each, [])) for each in ("low", "high"))
+    if len(low) != len(high):
+        raise InvalidDeclaration("settings is invalid", why="low and high are lists of the same length", instead=_EXAMPLE)
+    how: dict[str, Any] = {each: settings[each] for each in ("blocks", "statistic", "memory") if each in settings}
+    if "seconds" in settings:
+        [how["seconds"]] = _numbers([settings["seconds"]])
+    code = settings.get("code", "")
+    return Guest(
+        code=code,
+        entry=str(settings.get("entry") or _last(code)),
+        inputs=settings.get("inputs", []),
+        output=Vector(list(zip(low, high, strict=True)), names=settings.get("names")),
+        name=name,
+        **how,
+    )
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings under which no guest could run.
+
+    >>> check_settings({"low": ["0"]})
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: settings is invalid: low and high are lists of the same length.
+      Instead: {"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}
+    """
+    only(settings, "settings", _KNOWN)
+    try:
+        made = guest_of("guest", settings)
+    except InvalidDeclaration:
+        raise
+    except CloisterError as error:
+        why = N_("{what}: {why}").format(what=error.what, why=error.why)
+        raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
+    if made.blocks is None or made.blocks * made.seconds > _MOST_SECONDS:
+        raise InvalidDeclaration(
+            "settings is invalid", why=f"blocks times seconds is at most {_MOST_SECONDS} s, and blocks is given", instead=_EXAMPLE
+        )
+
+
+def _numbers(given: Any) -> list[float]:
+    try:
+        return [float(each) for each in given]
+    except (TypeError, ValueError):
+        raise InvalidDeclaration("settings is invalid", why="low and high are lists of numbers", instead=_EXAMPLE) from None
+
+
+def _last(code: Any) -> str:
+    try:
+        return next((each.name for each in reversed(ast.parse(code).body) if isinstance(each, ast.FunctionDef)), "")
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return ""  # `Guest` says what is wrong with it

@@ -1,0 +1,296 @@
+"""Sample and aggregate: whatever the code does, one person moves one block, and only noisy numbers leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.errors import (
+    BudgetExceeded,
+    CloisterError,
+    EngineError,
+    InvalidParameter,
+    MissingBound,
+    UnknownColumn,
+    UnknownTable,
+)
+from cloister.guests.blocks import Blocks, blocks_of
+from cloister.noise import Random
+from cloister.privacy import ApproxDP, Guarantee, PureDP
+
+LARGE = PureDP(10**9)
+
+
+def guest_of(body: str, **how: Any) -> cl.Guest:
+    """A guest of one function of `rows`."""
+    about: dict[str, Any] = {"inputs": ["age"], "output": cl.Vector([(0, 100)]), "blocks": 10, "seconds": 0.02}
+    return cl.Guest(code=f"def f(rows):\n    {body}\n", entry="f", **{**about, **how})
+
+
+def run(guest: cl.Guest, table: cl.PrivateTable, spend: Guarantee = LARGE) -> Any:
+    """A run with a budget that it uses up."""
+    with cl.Session({"people": table}, budget=spend, random=Random.deterministic(3)) as session:
+        return guest.run(session, "people", spend)
+
+
+def ages(values: list[Any], **how: Any) -> cl.PrivateTable:
+    """A table of ages."""
+    return cl.PrivateTable({"age": values}, {"age": cl.Integer(0, 100)}, **how)
+
+
+class Chosen(Random):
+    """Puts person k into block k modulo the number of blocks, so that two tables can be compared."""
+
+    def __init__(self) -> None:
+        self._true = Random.deterministic(0)
+
+    def below(self, bound: int, n: int) -> Any:
+        return np.arange(n) % bound
+
+
+def held(table: cl.PrivateTable, inputs: tuple[str, ...], blocks: int, random: Any) -> list[Mapping[str, list[Any]]]:
+    """What each block is given."""
+    with cl.Session({"people": table}, budget=PureDP(1)) as session:
+        rows = session.prepared("people").rows(list(inputs), unit=True)
+    return list(blocks_of(rows, table, inputs, blocks, random))
+
+
+def test_values_come_as_they_are_declared(people: cl.PrivateTable) -> None:
+    [found] = held(people, ("age", "plan 🌙", "note", "day"), 1, Chosen())
+    assert set(found["age"]) == {20, 40, None, 60, 100, 0}
+    assert set(found["plan 🌙"]) == {"a", "b", None}
+    assert set(found["day"]) == {"2024-01-01", "2024-12-31", "2024-06-01", None}
+    assert {"'", '"', "\\", "", None} <= set(found["note"])
+    assert {len(each) for each in found.values()} == {600}
+
+
+def test_the_order_of_a_block_follows_from_its_rows_alone() -> None:
+    """Whoever else is in the table, and however the engine gave its rows: a guest must not tell by their order."""
+    values = [int(each) for each in Random.deterministic(5).below(101, 300)]
+    [one] = held(ages(values), ("age",), 1, Chosen())
+    [other] = held(ages(values[::-1]), ("age",), 1, Chosen())
+    assert one == other
+
+
+def test_a_person_is_in_one_block_and_moves_no_other() -> None:
+    rows = {"who": [f"p{k % 40:02}" for k in range(120)], "age": [k % 101 for k in range(120)]}
+    columns = {"age": cl.Integer(0, 100)}
+    table = cl.PrivateTable(rows, columns, unit="who", max_rows=3)
+    kept = [place for place in range(120) if rows["who"][place] != "p39"]
+    without = cl.PrivateTable({name: [each[k] for k in kept] for name, each in rows.items()}, columns, unit="who", max_rows=3)
+    one, other = (held(each, ("age",), 8, Seeded()) for each in (table, without))
+    assert sum(len(each["age"]) for each in one) == 120
+    differing = [place for place in range(8) if one[place] != other[place]]
+    assert len(differing) == 1
+    assert all(each["who"] == sorted(each["who"]) for each in one)
+
+
+class Seeded(Chosen):
+    """A draw for each person by place, the same whether somebody comes after or not."""
+
+    def below(self, bound: int, n: int) -> Any:
+        return np.asarray(Random.deterministic(7).below(bound, 1000))[:n]
+
+
+def test_blocks_are_drawn_and_not_counted_off() -> None:
+    """By turns, whoever comes first would move everybody behind; by draws the sizes vary as a binomial's do."""
+    sizes = [len(each["age"]) for each in held(ages([1] * 4000), ("age",), 10, Random.deterministic(2))]
+    assert sum(sizes) == 4000
+    assert len(set(sizes)) > 4
+    assert max(abs(each - 400) for each in sizes) < 150  # 7.9 standard deviations of 19
+
+
+def test_without_noise_it_is_the_mean_of_the_blocks() -> None:
+    found = run(guest_of("return [sum(rows['age']) / len(rows['age'])]"), ages([10, 30, 50] * 100))
+    assert abs(found.values["0"] - 30) < 4
+    assert found.cost == LARGE
+    assert found.margins["0"] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("return 1 / 0", 50.0),
+        ("return 'seven'", 50.0),
+        ("return [1, 2]", 50.0),
+        ("return [None]", 50.0),
+        ("return [True]", 50.0),
+        ("return [float('nan')]", 50.0),
+        ("return [float('inf')]", 100.0),
+        ("return [-float('inf')]", 0.0),
+        ("return [10**400]", 100.0),
+        ("return {'a': 1}", 50.0),
+        ("while True: pass", 50.0),
+        ("raise ValueError(rows)", 50.0),
+    ],
+)
+def test_a_block_that_fails_counts_as_the_middle_and_one_outside_as_the_bound(body: str, value: float) -> None:
+    assert abs(run(guest_of(body, seconds=0.005), ages([10, 30] * 50)).values["0"] - value) < 0.01
+
+
+@pytest.mark.parametrize("values", [[], [7]])
+def test_empty_tables_and_one_row(values: list[int]) -> None:
+    found = run(guest_of("return [sum(rows['age'])]"), ages(values))
+    assert abs(found.values["0"] - sum(values) / 10) < 0.01
+
+
+def test_the_sum_moves_by_one_range_at_most_whatever_one_block_says() -> None:
+    output = cl.Vector([(0, 1), (-5, 5)])
+    codes = [output.codes(each) for each in ([0, -5], [1, 5], [9, -9], None, [0.5, 0], "x", [float("nan"), 3])]
+    apart = [np.abs(one - other) for one in codes for other in codes]
+    assert max(int(each.max()) for each in apart) == output.steps
+    assert max(int(each.sum()) for each in apart) == 2 * output.steps
+
+
+def test_noise_follows_the_declared_law() -> None:
+    """600 releases of a constant: the standard deviation is that of ε over ranges and blocks (false alarm below 1e-9)."""
+    method = method_of(guest_of("return [50]", blocks=10))
+    share = method.allowance(PureDP(1)).rest("mean")
+    l1, l2_squared = method._reach()
+    noise = share.add(np.full(20_000, 327_680), l1=l1, l2_squared=l2_squared, random=Random.deterministic(4)) - 327_680
+    assert abs(noise.std() / (2**0.5 * method.output.steps) - 1) < 0.06
+    within = method.margins(PureDP(1))["0"] * 10 * method.output.steps / 100
+    assert abs((np.abs(noise) <= within).mean() - 0.95) < 0.01
+
+
+def method_of(guest: cl.Guest) -> Blocks:
+    """As the door is handed it."""
+    return guest.method(ages([1]))
+
+
+def test_more_numbers_and_less_budget_mean_more_noise() -> None:
+    one, two = (method_of(guest_of("return 0", output=cl.Vector([(0, 100)] * n))) for n in (1, 2))
+    assert two.margins(PureDP(1))["0"] == pytest.approx(2 * one.margins(PureDP(1))["0"], rel=1e-3)
+    assert one.margins(PureDP("0.5"))["0"] == pytest.approx(2 * one.margins(PureDP(1))["0"], rel=1e-3)
+    gaussian = [method.margins(ApproxDP(1, "1e-6"))["0"] for method in (one, two)]
+    assert gaussian[1] == pytest.approx(2**0.5 * gaussian[0], rel=1e-3)
+    assert one.margins(cl.ZCDP("0.1"))["0"] > 0
+
+
+def test_the_median_withstands_blocks_that_lie() -> None:
+    body = "return [90 if len(rows['age']) % 5 == 0 else 20]"
+    values = [int(each) for each in Random.deterministic(9).below(101, 500)]
+    guest = guest_of(body, statistic="median", blocks=40)
+    assert abs(run(guest, ages(values), PureDP(2)).values["0"] - 20) < 10
+    assert abs(run(guest, ages(values), ApproxDP(3, "1e-6")).values["0"] - 20) < 10
+    assert run(guest, ages(values), PureDP(2)).margins == {}
+
+
+def test_each_run_is_charged_whole_and_refused_beyond_the_budget() -> None:
+    guest = guest_of("return [1]")
+    with cl.Session({"people": ages([1] * 50)}, budget=PureDP(1)) as session:
+        plan, margins = guest.explain(session, "people", "0.6")
+        assert (str(plan.cost), set(margins)) == ("ε = 0.6", {"0"})
+        assert str(session.spent) == "ε = 0"
+        guest.run(session, "people", "0.6")
+        with pytest.raises(BudgetExceeded):
+            guest.run(session, "people", "0.6")
+        assert str(session.spent) == "ε = 0.6"
+
+
+def test_what_a_session_may_not_see_its_guests_do_not_see() -> None:
+    columns = {"age": cl.Integer(0, 100), "sex": cl.Category(["F", "M"])}
+    table = cl.PrivateTable({"age": [10, 90] * 200, "sex": ["F", "M"] * 200}, columns)
+    guest = guest_of("return [max(rows['age'])]")
+    with cl.Session({"people": table}, budget=LARGE) as session:
+        ana = session.on_behalf("ana", rows={"people": "sex = 'F'"}, columns={"people": ["age"]})
+        assert abs(guest.run(ana, "people", PureDP(10**8)).values["0"] - 10) < 0.01
+        with pytest.raises(UnknownColumn):
+            guest_of("return [1]", inputs=["sex"]).run(ana, "people", 1)
+
+
+def test_nothing_of_a_row_is_in_what_leaves() -> None:
+    guest = guest_of("raise ValueError(str(rows))")
+    with cl.Session({"people": ages([77] * 50)}, budget=LARGE) as session:
+        found = guest.run(session, "people", 10)
+        assert "77" not in str(session.ledger.trail() if hasattr(session.ledger, "trail") else "")
+    assert set(found.values) == {"0"}
+    assert found.why == ""
+
+
+def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("cloister.guests.blocks.time.sleep", waited.append)
+    run(guest_of("return [1]", blocks=10, seconds=0.5), ages([1] * 20))
+    assert 0 < waited[0] < 5
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "says"),
+    [
+        ({"output": None}, InvalidParameter, "output="),
+        ({"inputs": []}, InvalidParameter, "at least one column"),
+        ({"inputs": "age"}, InvalidParameter, "list of columns"),
+        ({"inputs": ["age", "age"]}, InvalidParameter, "none twice"),
+        ({"blocks": 2}, InvalidParameter, "from 5"),
+        ({"blocks": 10**6}, InvalidParameter, "to 10000"),
+        ({"blocks": True}, InvalidParameter, "whole number"),
+        ({"seconds": 0}, InvalidParameter, "seconds"),
+        ({"seconds": float("nan")}, InvalidParameter, "seconds"),
+        ({"memory": 10**6}, InvalidParameter, "memory"),
+        ({"way": "free"}, InvalidParameter, "'blocks' or 'ask'"),
+        ({"statistic": "mode"}, InvalidParameter, "'mean' or 'median'"),
+        ({"inputs": ["pay"]}, UnknownColumn, "pay"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_its_own_words(how: dict[str, Any], error: type[CloisterError], says: str) -> None:
+    with pytest.raises(error, match=says):
+        run(guest_of("return [1]", **how), ages([1]))
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("def f(rows:\n  return", "line 1"),
+        ("x = 1", "no function of that name"),
+        ("def g(rows): pass", "'g'"),
+        ("def f(r): pass\0", "NUL"),
+    ],
+)
+def test_code_that_cannot_run_is_refused_with_its_line(code: str, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        cl.Guest(code=code, entry="f", inputs=["age"], output=cl.Vector([(0, 1)]))
+
+
+@pytest.mark.parametrize("bounds", [[(1, 0)], [(0, float("inf"))], [(0,)], [("a", "b")], [(0, 0)], [(False, True)]])
+def test_ranges_that_are_none_are_refused(bounds: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        cl.Vector(bounds)
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(MissingBound):
+        cl.Vector([])
+    with pytest.raises(InvalidParameter, match="no name twice"):
+        cl.Vector([(0, 1), (0, 1)], names=["a", "a"])
+    guest = guest_of("return [1]", blocks=None)
+    with pytest.raises(InvalidParameter, match="size="):
+        run(guest, ages([1]))
+    assert guest.method(ages([1], size=50_000)).blocks == 76
+    unit = cl.PrivateTable({"unit": [1]}, {"unit": cl.Integer(0, 1)})
+    with pytest.raises(InvalidParameter, match="'unit' is invalid"):
+        run(guest_of("return [1]", inputs=["unit"]), unit)
+    with cl.Session({"towns": cl.PublicTable({"age": [1]})}, budget=PureDP(1)) as session, pytest.raises(UnknownTable):
+        guest_of("return [1]").run(session, "towns", 1)
+
+
+def test_a_guest_that_the_sandbox_cannot_run_stays_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOISTER_GUESTS", "/proc/nowhere")
+    with cl.Session({"people": ages([1] * 9)}, budget=PureDP(1)) as session, pytest.raises((EngineError, OSError)):
+        guest_of("return [1]").run(session, "people", 1)
+
+
+def test_at_home_it_is_tried_on_made_up_rows_for_free() -> None:
+    guest = guest_of("print(len(rows['age'])); return [rows['age'][0] / (rows['age'][1] - rows['age'][1])]")
+    with cl.Session({"people": ages([77] * 500, size=500)}, budget=PureDP(1)) as session:
+        found = guest.rehearse(session, "people")
+        assert str(session.spent) == "ε = 0"
+    assert len(found) == 10
+    assert not found[0].done
+    assert "line 2" in found[0].why
+    assert "ZeroDivisionError" in found[0].why
+    assert found[0].printed.strip().isdigit()
