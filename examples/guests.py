@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import cloister as cl
+from cloister.guests import ask
 from cloister.noise import Random
 
 MONTHS = (12, 24, 36)
@@ -56,7 +57,6 @@ def topics(rows: dict[str, list[Any]]) -> list[float]:
 @cl.guest(way="ask")
 def youngest_tenth(about: dict[str, Any]) -> list[int]:
     """Between which ages the youngest tenth ends, in six questions that follow from one another."""
-    ask = globals()["ask"]
     count = "SELECT COUNT(*) AS n FROM registry"
     total = ask(count, "0.1")["columns"]["n"][0]
     low, high = 18, 90

@@ -15,7 +15,10 @@ FLOORS = {
     "calculus": ("1 · the calculus", "mathematics: no table, no clock"),
 }
 HUB = {"hub": "accounts · catalogue · surveys · audit trail", "client": "the hub from Python"}
-CRAFTS = "query learn local anonymize mining synth compress traces together vault guests attacks".split()
+CRAFTS = (
+    *("query", "learn", "local", "anonymize", "mining", "synth"),
+    *("compress", "traces", "together", "vault", "guests", "attacks"),
+)
 GROUND = {
     "crypto": "keys, and what is|encrypted by them",
     "tables": "what is declared,|and three engines",

@@ -50,6 +50,7 @@ ALLOWED = {
     ("tables/expression/expressions.py", "vars"): "the literal that a class declares",
     ("tables/expression/scalar.py", "fields"): "in their order, without their names",
     ("tables/expression/scalar.py", "vars"): "the literal that a class declares",
+    ("vault/fields.py", "vars"): "what one declaration says, given to another in memory",
     ("tables/sourcing/source_factory.py", "__module__"): "of a source, to tell pandas from others",
 }
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from cloister.guests.algorithm import Guest as Guest
     from cloister.guests.algorithm import Result as Result
     from cloister.guests.algorithm import guest as guest
+    from cloister.guests.asking import ask as ask
     from cloister.guests.outputs import Vector as Vector
 
-_lazily = Lazily(__name__, {".algorithm": "Guest Result guest", ".outputs": "Vector"})
+_lazily = Lazily(__name__, {".algorithm": "Guest Result guest", ".asking": "ask", ".outputs": "Vector"})
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -217,6 +217,7 @@ def guest(
     """Makes a function a guest (`Guest` has the parameters). Its text is taken, and that of the helpers in `uses`; what else is
     in its module stays at home.
 
+    >>> from cloister.guests import ask
     >>> @guest(way="ask")
     ... def total(about):
     ...     return ask(f"SELECT COUNT(*) AS n FROM {about['table']}", "0.5")["columns"]["n"][0]

@@ -22,6 +22,14 @@ Result = TypeVar("Result")
 _MOST_QUESTIONS = 1000
 
 
+def ask(sql: str, spend: Any) -> dict[str, Any]:
+    """What a guest of way "ask" asks the door: columns, margins and cost of the answer; a refusal is a `ValueError`.
+
+    It is there inside the sandbox alone; here it stands for whoever writes a guest, and for their editor.
+    """
+    raise InvalidParameter("ask is invalid", why="nobody answers outside of the sandbox", instead="guest.run(session, …)")
+
+
 class Answers:
     """What a guest may ask of one table, within a share: `ask(sql, spend)` gives columns and margins, or says why not."""
 
