@@ -84,6 +84,11 @@ class Journal:
             Path(draft).replace(self._path(name))
         self._flush_folder()
 
+    def names(self) -> list[str]:
+        """Of what texts there are, in their order; a space in a name is given as a hyphen."""
+        kept = (path.name for path in self._folder.iterdir() if path.is_file())
+        return sorted(name for name in kept if name != _LOCK and not name.endswith(_DRAFT))
+
     def drop(self, name: str) -> None:
         """Forgets a text."""
         if self._path(name).exists():
@@ -156,6 +161,10 @@ class MemoryJournal(Journal):
         if once and name in self._texts:
             raise FileExistsError(name)
         self._texts[name] = bytes(text)
+
+    def names(self) -> list[str]:
+        """Of what texts there are, in their order."""
+        return sorted(self._texts)
 
     def drop(self, name: str) -> None:
         """Forgets a text."""

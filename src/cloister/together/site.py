@@ -111,24 +111,33 @@ class Site:
 
     def join(self, signed: SignedRoster) -> None:
         """Take part under a roster that all signed; a later one of the same hub has to follow on it. The journal has the newest:
-        after a restart none is joined that another took the place of, with a site that was revoked."""
-        hub, number = signed.roster.hub, signed.roster.epoch
+        after a restart, too, the next has to follow on it, and none is joined that it took the place of."""
+        hub = signed.roster.hub
         kept = self.journal.of(_ROSTERS)
         with kept.locked():
-            before = self._rosters.get(hub)
+            newest, digest, before = _joined(kept.get(hub.hex()))
+            before = before or self._rosters.get(hub)
             if before is None or signed.roster == before.roster:
                 signed.check()
-            else:
+            elif signed.roster.epoch > newest:
                 signed.check_after(before)
-            newest, digest = (kept.get(hub.hex()) or b"0 ").decode().split(" ")
-            if number < int(newest) or (number == int(newest) and digest != signed.roster.digest):
+            number = signed.roster.epoch
+            if number < newest or (number == newest and digest != signed.roster.digest):
                 raise InvalidDeclaration(
                     f"A roster of number {number} is refused",
                     why=f"the site {self.name!r} joined number {newest} of this hub before",
                     instead="the roster that it joined last, or the one after it",
                 )
-            kept.put(hub.hex(), f"{number} {signed.roster.digest}".encode())
+            kept.put(hub.hex(), f"{number} {signed.roster.digest}\n{canonical_json(signed.plain())}".encode())
             self._rosters[hub] = signed
+
+    def joined(self) -> list[SignedRoster]:
+        """The newest roster of each hub that the journal has: take part again after a restart."""
+        kept = self.journal.of(_ROSTERS)
+        found = [signed for name in kept.names() if (signed := _joined(kept.get(name))[2]) is not None]
+        for signed in found:
+            self.join(signed)
+        return found
 
     def check(self, roster: Roster) -> None:
         """Refuses a roster that this site did not join, or that another took the place of."""
@@ -266,6 +275,13 @@ def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, Nois
     for each in request.integers:
         law: Any = each.law
         yield each, round_.roster.noise(law, coordinates=round_.numbers)
+
+
+def _joined(text: bytes | None) -> tuple[int, str, SignedRoster | None]:
+    """The newest roster as a journal has it: its number, digest, and itself where the journal keeps it."""
+    head, _, body = (text or b"0 ").decode().partition("\n")
+    number, digest = head.split(" ")
+    return int(number), digest, SignedRoster.from_plain(json.loads(body)) if body else None
 
 
 def _failed(site: str) -> EngineError:
