@@ -48,6 +48,10 @@ class Journal:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return type(self)(folder)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a journal of that round."""
+        return (self._folder / name).is_dir()
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Alone with this journal: other threads and processes wait. The system lets go of the lock of a process that ends."""
@@ -137,6 +141,10 @@ class MemoryJournal(Journal):
             if len(self._newest) > _NEWEST:
                 self._forget()
             return self._rounds[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a journal of that round."""
+        return name in self._rounds
 
     def _forget(self) -> None:
         """The oldest round that was answered to its end; one that goes on only where very many do."""
