@@ -309,6 +309,16 @@ def test_an_owner_is_asked_and_a_yes_holds_for_one_charge() -> None:
     assert len(agents[0].site.ledger.charges("a")) == 2
 
 
+def test_sites_have_any_names_and_one_may_have_no_rows() -> None:
+    names = ["../north/1", "Süd ?#%", "西"]
+    keys = {name: SigningKey(hashlib.sha256(name.encode()).digest()) for name in names}
+    roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=HUB_KEY.public, missing=0)
+    coordinator = Coordinator(HUB_KEY, SignedRoster.by(keys, roster), deadline=240.0, wait=0.3)
+    agents = [SiteAgent(site_of(name, key=key, rows=10 * place)) for place, (name, key) in enumerate(keys.items())]
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
+        assert all(abs(n - 30) <= 5 for n in session.sql(COUNT, spend=50).to_pydict()["n"])
+
+
 def test_computed_columns_are_refused_by_name_before_anybody_is_asked() -> None:
     coordinator = coordinator_of("abc")
     with coordinator.serving() as hub, running([SiteAgent(site_of(name)) for name in "abc"], hub), asked(coordinator) as session:

@@ -69,7 +69,7 @@ def site_of(name: str, *, rows: int = 20, columns: Any = COLUMNS, **other: Any) 
     from cloister.together import MemoryJournal
 
     held = {"age": [30 + row % 20 for row in range(2 * rows)], "sex": ["F", "M"] * rows}
-    given = {"budget": MUCH, "key": key_of(name), "journal": MemoryJournal(), **other}
+    given = {"budget": MUCH, "key": other.get("key") or key_of(name), "journal": MemoryJournal(), **other}
     return Site(name, cl.PrivateTable(held, columns=columns), **given)
 
 

@@ -19,7 +19,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter
@@ -163,13 +163,13 @@ class SiteAgent:
         if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
             raise InvalidParameter(f"--hub {hub!r} is invalid", why="a site calls its hub over TLS", instead="https://…")
         stopped, answers, body = stop or threading.Event(), "", b""
-        failures, last = 0, ""
+        failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.site.name, safe='')}"
         verify = client_context(authority) if address.scheme == "https" else False
         with httpx.Client(verify=verify, timeout=httpx.Timeout(10.0, read=WAIT + 15), trust_env=False) as client:
             while not stopped.is_set():
                 problem = ""
                 try:
-                    status, found = self._called(client, f"{hub.rstrip('/')}/together/{self.site.name}", answers, body)
+                    status, found = self._called(client, url, answers, body)
                 except httpx.HTTPError as error:
                     problem = f"The hub was not reached: {_why(error)}"
                 else:

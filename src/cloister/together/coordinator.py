@@ -191,7 +191,7 @@ class Coordinator:
             raise MissingDependency(
                 "The coordinator was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
             ) from None
-        return Starlette(routes=[Route("/together/{name}", self._polled, methods=["POST"])])
+        return Starlette(routes=[Route("/together/{name:path}", self._polled, methods=["POST"])])
 
     @contextlib.contextmanager
     def serving(
