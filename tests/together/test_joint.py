@@ -21,8 +21,9 @@ from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedR
 from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
 from cloister.together.joint import AtSites
 from cloister.together.journal import READING
+from cloister.together.plan import Plan
 from cloister.together.rounds import SiteRound
-from cloister.together.site import SitePart, plan_of
+from cloister.together.site import SitePart
 from tests.session.test_parts import (
     COLUMNS,
     NONE,
@@ -506,13 +507,17 @@ def test_a_site_takes_part_under_a_roster_that_it_joined_and_in_a_plan_of_the_re
     )
     signed = one.source.roster
     roster = signed.roster
-    part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("1"))
+    part.take_part(
+        Round(signed=signed, plan=Plan(request=asked.under("1").canonical(), token="here").text, numbers=1), asked.under("1")
+    )
     with pytest.raises(cl.InvalidDeclaration, match="the plan is about another request"):
-        part.take_part(Round(signed=signed, plan=plan_of(asked.under("1"), "here"), numbers=1), asked.under("2"))
+        part.take_part(
+            Round(signed=signed, plan=Plan(request=asked.under("1").canonical(), token="here").text, numbers=1), asked.under("2")
+        )
     later = Roster(sites=roster.sites, hub=roster.hub, missing=roster.missing, epoch=2)
     agreed = SignedRoster(later, {site.name: site.sign(later) for site in sites})
     with pytest.raises(cl.InvalidDeclaration, match="did not join this roster"):
-        part.take_part(Round(signed=agreed, plan=plan_of(asked, "here"), numbers=1), asked)
+        part.take_part(Round(signed=agreed, plan=Plan(request=asked.canonical(), token="here").text, numbers=1), asked)
 
 
 def test_an_old_round_is_not_begun_again() -> None:

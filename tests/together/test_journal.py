@@ -204,6 +204,46 @@ def test_after_a_restart_no_roster_is_joined_that_another_took_the_place_of(tmp_
     site.check(second.roster)
 
 
+def test_after_a_restart_the_next_roster_has_to_follow_on_the_last(tmp_path: Path) -> None:
+    """The journal keeps the roster itself: a key that changed without its old key is refused after a restart, too."""
+    keys, fresh = {name: SigningKey(name.encode() * 32) for name in "abcd"}, SigningKey(b"new" + bytes(29))
+    table = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
+    public = {name: key.public for name, key in keys.items()}
+    first = SignedRoster.by(keys, Roster(sites=public, hub=HUB_KEY.public, missing=1))
+    second = Roster(sites={**public, "b": fresh.public}, hub=HUB_KEY.public, missing=1, epoch=2)
+    by = {name: key.sign(second.text) for name, key in {**keys, "b": fresh}.items()}
+
+    def started() -> Site:
+        return Site("a", table, budget=cl.PureDP(1), key=keys["a"], journal=Journal(tmp_path))
+
+    started().join(first)
+    with pytest.raises(cl.InvalidDeclaration, match="old key did not sign"):
+        started().join(SignedRoster(second, by))
+    rotated = SignedRoster(second, by, {"b": keys["b"].sign(second.text)})
+    started().join(rotated)
+    again = started()
+    assert again.joined() == [rotated]
+    again.check(second)
+
+
+def test_a_journal_that_has_a_digest_alone_is_read(tmp_path: Path) -> None:
+    keys = {name: SigningKey(name.encode() * 32) for name in "abc"}
+    table = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
+    first, second = (
+        SignedRoster.by(
+            keys, Roster(sites={name: key.public for name, key in keys.items()}, hub=HUB_KEY.public, missing=0, epoch=epoch)
+        )
+        for epoch in (1, 2)
+    )
+    Journal(tmp_path).of("rosters").put(HUB_KEY.public.hex(), f"2 {second.roster.digest}".encode())
+    site = Site("a", table, budget=cl.PureDP(1), key=keys["a"], journal=Journal(tmp_path))
+    assert site.joined() == []
+    with pytest.raises(cl.InvalidDeclaration, match="joined number 2 of this hub before"):
+        site.join(first)
+    site.join(second)
+    assert site.joined() == [second]
+
+
 def test_a_site_that_outlasts_its_process_has_a_journal(tmp_path: Path) -> None:
     table = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
     with Ledger(tmp_path / "site.db") as ledger:

@@ -27,6 +27,7 @@ _HOMES = {
     "mine": "mine",
     "query": "questions",
     "risk": "risk",
+    "site": "site",
     "survey": "survey",
     "guest": "guest",
     "synth": "synth",

@@ -9,7 +9,11 @@
     accounting.py  what a request can cost a person, worked out by a site itself
     reading.py   a request read from its text
     site.py      one owner's table, with the owner's ledger and policy
+    plan.py      what a round is about, as the one text that the hub signs
     joint.py     a table at several sites, asked like any other
+    coordinator.py  the hub's end of the wire: a mailbox for each site
+    agent.py     a site as a process of its own, which dials out to its hub
+    owner.py     what a site's owner decides and sees: rules, plans in words, the site's log
     paillier.py  encrypted arithmetic: sums that whoever adds cannot read
     circuits/    two-party circuits: what two parties compute and neither could alone
 
@@ -24,6 +28,8 @@ from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.together.accounting import cost_of as cost_of
+    from cloister.together.agent import SiteAgent as SiteAgent
+    from cloister.together.coordinator import Coordinator as Coordinator
     from cloister.together.joint import JointTable as JointTable
     from cloister.together.joint import SitesMissing as SitesMissing
     from cloister.together.journal import Journal as Journal
@@ -47,6 +53,8 @@ _lazily = Lazily(
     __name__,
     {
         ".accounting": "cost_of",
+        ".agent": "SiteAgent",
+        ".coordinator": "Coordinator",
         ".joint": "JointTable SitesMissing",
         ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",

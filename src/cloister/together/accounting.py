@@ -22,7 +22,7 @@ For the blocks that sessions measure the bound is what the hub charges: the part
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -160,10 +160,31 @@ def _of_columns(
         raise UnsupportedQuery(
             f"A number made of {len(columns)} columns is refused", why=f"at most {_MOST_COLUMNS} are", instead="fewer columns"
         )
+    _check_terms(columns, vectors, aggregates)
     patterns = [set(some) for size in range(len(columns) + 1) for some in combinations(columns, size)]
     found = [_of_pattern([name for name in columns if name in some], vectors, aggregates, declared) for some in patterns]
     epsilon, doubled = max(each.epsilon for each in found), max(each.doubled_rho for each in found)
     return Loss(rows * epsilon, rows**2 * doubled)
+
+
+def _check_terms(columns: list[str], vectors: list[Integers], aggregates: Mapping[str, Aggregate]) -> None:
+    """Before a polynomial is made: how many terms the powers of its factors allow, times the coefficients of each."""
+    made, held, highest = 0, 0, Counter[str]()
+    for each in vectors:
+        assert isinstance(each.map, Combination)
+        own = Counter[str]()
+        for name, _ in each.map.parts:
+            powers = Counter(column for column, _ in aggregates[name].factors)
+            made += prod(power + 1 for power in powers.values())
+            own |= powers
+        held += prod(power + 1 for power in own.values())
+        highest |= own
+    if made > _MOST_TERMS or held * prod(power + 1 for power in highest.values()) > _MOST_TERMS:
+        raise UnsupportedQuery(
+            f"A request of {len(vectors)} numbers of {len(columns)} columns is refused",
+            why="their products have too many terms to bound what a row moves",
+            instead="numbers of fewer columns, or of lower powers",
+        )
 
 
 def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping[str, Aggregate], declared: Declared) -> Loss:
@@ -171,12 +192,6 @@ def _of_pattern(present: list[str], vectors: list[Integers], aggregates: Mapping
     box = [_box(declared.columns[name]) for name in present]
     polynomials = [_polynomial(each, aggregates, present, box) for each in vectors]
     degrees = [max((powers[axis] for each in polynomials for powers in each), default=0) for axis in range(len(present))]
-    if prod(degree + 1 for degree in degrees) * sum(map(len, polynomials)) > _MOST_TERMS:
-        raise UnsupportedQuery(
-            f"A request of {len(vectors)} numbers of {len(present)} columns is refused",
-            why="their products have too many terms to bound what a row moves",
-            instead="numbers of fewer columns, or of lower powers",
-        )
     places = list(product(*(range(degree + 1) for degree in degrees)))
     ways = [_ways(degree, high - low) for degree, (low, high) in zip(degrees, box, strict=True)]
     whole = prod(_common(degree) for degree in degrees)

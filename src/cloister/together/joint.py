@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
-from cloister.noise.laws import LAWS
 from cloister.tables import (
     Abilities,
     Answering,
     Domain,
-    Groups,
     Prepared,
     PrivateTable,
     PublicTable,
@@ -38,17 +36,16 @@ from cloister.tables import (
 )
 from cloister.tables.engines.engine import Compiled, PreparationReport
 from cloister.tables.engines.engine import Site as Place
-from cloister.tables.engines.noised import Combination, Integers, LevelSums, Noised, NoisedRequest, exact_integers
+from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
+from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
 from cloister.together.messages import RoundRefused
+from cloister.together.plan import Plan, round_about, shapes_of, shares_of
 from cloister.together.roster import Roster
-from cloister.together.rounds import HubRound, Round, run_round
-from cloister.together.site import Site, SitePart, plan_of, shares_of, signed_by
+from cloister.together.rounds import Ask, HubRound, Round, run_round
+from cloister.together.site import Site, SitePart, signed_by
 
 _KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
-_MOST_ROWS = 40
-"""Rows of all sites, as a power of two: what sums have room for."""
-_LAWS = tuple(each.kind for each in LAWS)
 
 
 class SitesMissing(UserWarning):
@@ -76,6 +73,8 @@ class JointTable(PrivateTable):
     missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third, and at least one.
         An owner who reads the answers knows the noise of its own site, and counts as one that colludes. With 0 the guarantee is
         towards people who are no owner.
+    purpose, who: for what and for whom is asked. Owners see it with each plan, and decide by it; they believe it as far as they
+        believe the hub.
 
     >>> from cloister import PureDP, Session
     >>> from cloister.tables import Integer
@@ -93,7 +92,7 @@ class JointTable(PrivateTable):
 
     def __init__(
         self,
-        sites: Sequence[Site],
+        sites: Sequence[Site | RemoteSite],
         columns: Mapping[str, Domain],
         unit: str | None = None,
         max_rows: int | None = None,
@@ -102,9 +101,11 @@ class JointTable(PrivateTable):
         *,
         overlap: str | int,
         missing: int | None = None,
+        purpose: str = "",
+        who: str = "",
         random: Random | None = None,
     ) -> None:
-        source = JointSource(sites, columns, unit, overlap=overlap, missing=missing, random=random)
+        source = JointSource(sites, columns, unit, overlap=overlap, missing=missing, purpose=purpose, who=who, random=random)
         super().__init__(source, columns, unit=unit, max_rows=max_rows, population=population, size=size)
 
 
@@ -115,27 +116,50 @@ class JointSource(Source):
 
     def __init__(
         self,
-        sites: Sequence[Site],
+        sites: Sequence[Site | RemoteSite],
         columns: Mapping[str, Domain],
         unit: str | None,
         *,
         overlap: str | int,
         missing: int | None = None,
+        purpose: str = "",
+        who: str = "",
         random: Random | None = None,
     ) -> None:
+        self.purpose, self.who = purpose, who
         self.sites = {site.name: site for site in sites}
         self.overlap = _overlap_of(overlap, len(self.sites))
         self.schema = {name: _KINDS.get(domain.kind, "text") for name, domain in columns.items()}
         if unit is not None:
             self.schema.setdefault(unit, "text")
+        self.rounds: deque[RoundReport] = deque(maxlen=1000)
+        """The latest rounds."""
+        self.coordinator = _coordinator_of(sites)
+        if self.coordinator is not None:
+            self.key, self.roster = self.coordinator.key, self.coordinator.signed
+            if missing not in (None, self.roster.roster.missing):
+                raise InvalidDeclaration(
+                    f"missing={missing!r} is invalid",
+                    why="the roster that all sites signed says it already",
+                    instead=f"missing={self.roster.roster.missing}",
+                )
+            return
         self.key = SigningKey.generate(random)
         t = max(1, (len(self.sites) - 1) // 3) if missing is None else missing  # an owner who reads an answer counts
         roster = Roster(sites={name: site.public for name, site in self.sites.items()}, hub=self.key.public, missing=t)
         if len(self.sites) < len(sites):
             raise InvalidDeclaration("The sites are invalid", why="two have one name", instead="a name of its own for each site")
-        self.roster = signed_by(self.sites, roster)
-        self.rounds: deque[RoundReport] = deque(maxlen=1000)
-        """The latest rounds."""
+        self.roster = signed_by(self._here, roster)
+
+    @property
+    def _here(self) -> dict[str, Site]:
+        return {name: site for name, site in self.sites.items() if isinstance(site, Site)}
+
+    def parts(self, table: PrivateTable) -> Parts:
+        """The sites' rows, ready to be asked."""
+        if self.coordinator is not None:
+            return RemoteParts(self.coordinator, table)
+        return LocalParts([site.part(table) for site in self._here.values()])
 
     def note(self, request: NoisedRequest, survivors: Sequence[str]) -> None:
         """Keeps who was in a round, and warns where that is not everybody."""
@@ -172,7 +196,7 @@ class JointEngine:
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The sites, ready to be asked. Which rows of a unit count each site settles for itself."""
-        parts = [site.part(table) for site in self.source.sites.values()]
+        parts = self.source.parts(table)
         return JointPrepared(table, parts, self.source, workspace)
 
 
@@ -185,7 +209,7 @@ def _nowhere(*_: Any, **__: Any) -> NoReturn:
 class AtSites(Answering):
     """What several sites answer together."""
 
-    parts: Sequence[SitePart]
+    parts: Parts
     source: JointSource
     token: str
 
@@ -202,13 +226,81 @@ class AtSites(Answering):
         round_ = self._round(request)
         for _, shares in shares_of(round_, request):
             _ = shares.share  # a share that is too narrow is refused here
-        return tuple([part.compiled(request) for part in self.parts])
+        return self.parts.compiled(request, self._plan(request))
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
         """The sum of the sites' integers with the noise that they made together, and its law."""
         round_ = self._round(request)
-        asked = {part.site.name: part.take_part(round_, request) for part in self.parts}
         refusals: dict[str, CloisterError] = {}
+        hub = HubRound(self.source.key, round_)
+        try:
+            total = run_round(hub, self.parts.asked(round_, request, compiled, refusals))
+        except RoundRefused:
+            for error in refusals.values():
+                raise error from None
+            raise
+        self.source.note(request, hub.survivors)
+        values, laws, start = {}, {}, 0
+        for (each, shares), shape in zip(shares_of(round_, request), shapes_of(request), strict=True):
+            size = int(np.prod(shape))
+            values[each.name] = _narrowed(total[start : start + size]).reshape(shape)
+            laws[each.name] = shares.total(len(hub.survivors))
+            start += size
+        return Noised(values, laws, without=tuple(name for name in self.source.sites if name not in hub.survivors))
+
+    def _plan(self, request: NoisedRequest) -> Plan:
+        return Plan(request=request.canonical(), token=self.token, purpose=self.source.purpose, who=self.source.who)
+
+    def _round(self, request: NoisedRequest) -> Round:
+        """The round about a request: its plan is the request's one text, and where it is asked."""
+        return round_about(request, self._plan(request), self.source.roster)
+
+    def cancel(self, thread: int | None = None) -> None:
+        """At each site."""
+        self.parts.cancel(thread)
+
+    def _reading(self, work: Any) -> Any:
+        return work()
+
+
+Answers: TypeAlias = Mapping[str, Callable[[bytes], bytes | None]] | Ask
+
+
+class Parts(Protocol):
+    """The sites of a joint table, wherever they are."""
+
+    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
+        """What each site made ready for a request; raises what one of them refuses."""
+        ...
+
+    def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
+        """How each site is asked in a round. Why one drops out is noted among the refusals."""
+        ...
+
+    def related(self, relation: Relation, name: str) -> Parts:
+        """A relation over the rows of each."""
+        ...
+
+    def cancel(self, thread: int | None = None) -> None:
+        """Lets go of what is being read."""
+
+    def close(self) -> None:
+        """Lets go of the rows."""
+
+
+class LocalParts:
+    """Sites that are objects of this process."""
+
+    def __init__(self, parts: Sequence[SitePart]) -> None:
+        self.parts = parts
+
+    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
+        """Each site's plans."""
+        return tuple([part.compiled(request, plan) for part in self.parts])
+
+    def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
+        """One after another."""
+        asked = {part.site.name: part.take_part(round_, request) for part in self.parts}
 
         def answer(name: str, message: bytes) -> bytes | None:
             if name in refusals:
@@ -219,37 +311,21 @@ class AtSites(Answering):
                 refusals[name] = error
                 return None
 
-        hub = HubRound(self.source.key, round_)
-        try:
-            total = run_round(hub, {name: partial(answer, name) for name in asked})
-        except RoundRefused:
-            for error in refusals.values():
-                raise error from None
-            raise
-        self.source.note(request, hub.survivors)
-        values, laws, start = {}, {}, 0
-        for (each, shares), shape in zip(shares_of(round_, request), _shapes(request), strict=True):
-            size = int(np.prod(shape))
-            values[each.name] = _narrowed(total[start : start + size]).reshape(shape)
-            laws[each.name] = shares.total(len(hub.survivors))
-            start += size
-        return Noised(values, laws, without=tuple(name for name in asked if name not in hub.survivors))
+        return {name: partial(answer, name) for name in asked}
 
-    def _round(self, request: NoisedRequest) -> Round:
-        """The round about a request: its plan is the request's one text, and where it is asked."""
-        plan = plan_of(request, self.token)
-        numbers = sum(int(np.prod(shape)) for shape in _shapes(request))
-        signed = self.source.roster
-        words = _words(request, len(signed.roster.sites))
-        return Round(signed=signed, plan=plan, numbers=numbers, words=words, number=request.number)
+    def related(self, relation: Relation, name: str) -> LocalParts:
+        """The relation at each."""
+        return LocalParts([part.related(relation, name) for part in self.parts])
 
     def cancel(self, thread: int | None = None) -> None:
-        """At each site."""
+        """At each."""
         for part in self.parts:
             part.rows.cancel(thread)
 
-    def _reading(self, work: Any) -> Any:
-        return work()
+    def close(self) -> None:
+        """At each."""
+        for part in self.parts:
+            part.rows.close()  # type: ignore[attr-defined]
 
 
 class JointPrepared(AtSites, Prepared):
@@ -257,7 +333,7 @@ class JointPrepared(AtSites, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, parts: Sequence[SitePart], source: JointSource, workspace: Workspace) -> None:
+    def __init__(self, table: PrivateTable, parts: Parts, source: JointSource, workspace: Workspace) -> None:
         Prepared.__init__(self, table, materialised=True, workspace=workspace)
         self.parts, self.source = parts, source
         self.token = default_random().bytes(16).hex()  # no two sessions ask one round, whatever their charges are called
@@ -276,8 +352,7 @@ class JointPrepared(AtSites, Prepared):
         return JointRelated(self, relation, name)
 
     def _close(self) -> None:
-        for part in self.parts:
-            part.rows.close()  # type: ignore[attr-defined]
+        self.parts.close()
 
     def _bring(self, other: Prepared) -> Place | None:
         return None
@@ -300,39 +375,22 @@ class JointRelated(AtSites):
     def __init__(self, home: JointPrepared, relation: Relation, name: str) -> None:
         self.declared, self.workspace = relation, home.workspace
         self.source, self.token = home.source, home.token
-        self.parts = [part.related(relation, name) for part in home.parts]
+        self.parts = home.parts.related(relation, name)
 
 
-def _shapes(request: NoisedRequest) -> list[tuple[int, ...]]:
-    """The shape of each of the request's integers, from what its maps make of no rows."""
-    empty: list[Groups] = []
-    for aggregation in request.asked:
-        length = 0 if aggregation.keys else 1
-        keys = tuple(np.zeros(length, dtype=np.int64) for _ in aggregation.keys)
-        empty.append(Groups(keys, {each.name: np.zeros(length, dtype=np.int64) for each in aggregation.aggregates}))
-    return [np.shape(each) for each in exact_integers(request, empty).values()]
-
-
-def _words(request: NoisedRequest, sites: int) -> int:
-    """How many words of 64 bits have room for every sum, with its noise and sign: at most 2^40 rows in all, and the noise of all
-    sites beyond 2^10 scales once in 2^1000 numbers."""
-    most = 0
-    for each in request.integers:
-        law: Any = each.law
-        if not isinstance(law, _LAWS):
-            continue
-        one = (int(law.scale) + 1 << 10) * sites
-        most = max(most, (_width(each, request) << _MOST_ROWS) + one)
-    return -(-(most.bit_length() + 1) // 64)
-
-
-def _width(integers: Integers, request: NoisedRequest) -> int:
-    """How far one row moves one number."""
-    if isinstance(integers.map, Combination):
-        return integers.map.width
-    if isinstance(integers.map, LevelSums):
-        return max(map(abs, request.hierarchies[integers.map.hierarchy].weights))
-    return integers.map.strategy.l1
+def _coordinator_of(sites: Sequence[Site | RemoteSite]) -> Coordinator | None:
+    """Of sites that are elsewhere; all of a roster, or none."""
+    elsewhere = [site for site in sites if isinstance(site, RemoteSite)]
+    if not elsewhere:
+        return None
+    coordinator = elsewhere[0].coordinator
+    if elsewhere != list(sites) or [(each.name, each.coordinator) for each in elsewhere] != [
+        (name, coordinator) for name in coordinator.presence
+    ]:
+        raise InvalidDeclaration(
+            "The sites are invalid", why="they are not those of one roster, in its order", instead="sites=coordinator.sites"
+        )
+    return coordinator
 
 
 def _narrowed(numbers: Any) -> Any:

@@ -48,6 +48,10 @@ class Journal:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return type(self)(folder)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a journal of that round."""
+        return (self._folder / name).is_dir()
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Alone with this journal: other threads and processes wait. The system lets go of the lock of a process that ends."""
@@ -83,6 +87,11 @@ class Journal:
         else:
             Path(draft).replace(self._path(name))
         self._flush_folder()
+
+    def names(self) -> list[str]:
+        """Of what texts there are, in their order; a space in a name is given as a hyphen."""
+        kept = (path.name for path in self._folder.iterdir() if path.is_file())
+        return sorted(name for name in kept if name != _LOCK and not name.endswith(_DRAFT))
 
     def drop(self, name: str) -> None:
         """Forgets a text."""
@@ -133,6 +142,10 @@ class MemoryJournal(Journal):
                 self._forget()
             return self._rounds[name]
 
+    def has(self, name: str) -> bool:
+        """Whether there is a journal of that round."""
+        return name in self._rounds
+
     def _forget(self) -> None:
         """The oldest round that was answered to its end; one that goes on only where very many do."""
         ended = [name for name in self._newest if _LAST in self._rounds[name]._texts]
@@ -156,6 +169,10 @@ class MemoryJournal(Journal):
         if once and name in self._texts:
             raise FileExistsError(name)
         self._texts[name] = bytes(text)
+
+    def names(self) -> list[str]:
+        """Of what texts there are, in their order."""
+        return sorted(self._texts)
 
     def drop(self, name: str) -> None:
         """Forgets a text."""

@@ -54,9 +54,8 @@ def pack(kind: str, round_id: str, sender: str, key: SigningKey, body: bytes = b
     return text + key.sign(text)
 
 
-def unpack(data: bytes, kind: str | None, round_id: str, keys: Mapping[str, bytes]) -> Message:
-    """What a message says, if it is of this kind (None: of any) and round, and signed by one of these parties; else
-    `RoundRefused`."""
+def opened(data: bytes) -> Message:
+    """What a message says, whoever wrote it: its signature is still to be checked. `RoundRefused` where it has no form."""
     start = len(MAGIC) + 4
     length = int.from_bytes(data[len(MAGIC) : start], "big")
     if not data.startswith(MAGIC) or length > _LONGEST_HEADER or len(data) < start + length + SIGNATURE_BYTES:
@@ -65,12 +64,17 @@ def unpack(data: bytes, kind: str | None, round_id: str, keys: Mapping[str, byte
         header = json.loads(data[start : start + length])
         if canonical_json(header).encode() != data[start : start + length]:
             raise ValueError  # one text for one header: no key twice, no number that is none
-        found = Message(
-            str(header["kind"]), str(header["round"]), str(header["from"]), dict(header["fields"]), data[start + length : -64]
-        )
+        kind, round_id, sender = (str(header[part]) for part in ("kind", "round", "from"))
+        return Message(kind, round_id, sender, dict(header["fields"]), data[start + length : -SIGNATURE_BYTES])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _refused("its header can't be read") from None
-    if found.round != round_id:
+
+
+def unpack(data: bytes, kind: str | None, round_id: str | None, keys: Mapping[str, bytes]) -> Message:
+    """What a message says, if it is of this kind and round (None: of any), and signed by one of these parties; else
+    `RoundRefused`."""
+    found = opened(data)
+    if round_id is not None and found.round != round_id:
         raise _refused("it is of another round")
     if kind is not None and found.kind != kind:
         raise _refused(f"it is of the kind {found.kind!r}, and {kind!r} is awaited")

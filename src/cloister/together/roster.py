@@ -181,6 +181,25 @@ class SignedRoster:
         """As the holders of these keys sign it: all in one process, to try it."""
         return cls(roster, {name: key.sign(roster.text) for name, key in keys.items()})
 
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        signed = {
+            part: {name: each.hex() for name, each in texts.items()}
+            for part, texts in (("signatures", self.signatures), ("rotations", self.rotations))
+        }
+        return {"roster": self.roster.plain(), **signed}
+
+    @classmethod
+    def from_plain(cls, told: Mapping[str, Any]) -> SignedRoster:
+        """Again from plain data; nothing is checked.
+
+        >>> roster = Roster(sites={name: name.encode() * 32 for name in "abc"}, hub=bytes(32), missing=0)
+        >>> SignedRoster.from_plain(SignedRoster(roster, {"a": bytes(64)}).plain()) == SignedRoster(roster, {"a": bytes(64)})
+        True
+        """
+        texts = ({name: bytes.fromhex(each) for name, each in told[part].items()} for part in ("signatures", "rotations"))
+        return cls(Roster.from_plain(told["roster"]), *texts)
+
     def check(self) -> None:
         """`InvalidDeclaration` unless every site signed."""
         for name, key in self.roster.sites.items():

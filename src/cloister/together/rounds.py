@@ -33,10 +33,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -455,8 +456,13 @@ class HubRound:
         return pack(kind, self.round.id, HUB, self._key, body, **fields)
 
 
-def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]]) -> NDArray[Any]:
-    """A round with sites that can be called: the sum. A site that gives None, or refuses, has dropped out.
+Ask: TypeAlias = Callable[[Mapping[str, bytes]], Iterable[bytes]]
+"""Brings each site its message of one step, and gives the answers of those that answer, as they come."""
+
+
+def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]] | Ask) -> NDArray[Any]:
+    """A round with sites that can be called, one after another or all at once: the sum. A site that gives None, or refuses, has
+    dropped out.
 
     >>> from cloister.crypto import SigningKey
     >>> keys = {name: SigningKey.generate() for name in "abc"}
@@ -467,17 +473,24 @@ def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]
     >>> run_round(HubRound(center, round_), {name: site.answer for name, site in sites.items()}).tolist()
     [9, -3]
     """
+    ask = sites if callable(sites) else partial(_in_turn, sites)
     going = True
     while going:
-        for name, message in hub.messages.items():
-            try:
-                found = sites[name](message)
-                if found is not None:
-                    hub.take(found)
-            except RoundRefused:
-                continue
+        for found in ask(hub.messages):
+            with suppress(RoundRefused):
+                hub.take(found)
         going = hub.advance()
     return hub.total()
+
+
+def _in_turn(sites: Mapping[str, Callable[[bytes], bytes | None]], messages: Mapping[str, bytes]) -> Iterator[bytes]:
+    for name, message in messages.items():
+        try:
+            found = sites[name](message)
+        except RoundRefused:
+            continue
+        if found is not None:
+            yield found
 
 
 def secure_sum(numbers: Mapping[str, Any], *, missing: int = 0, words: int = 1) -> NDArray[Any]:

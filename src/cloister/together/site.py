@@ -9,7 +9,7 @@ of the noise, under masks (`rounds.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,14 +19,14 @@ from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, UnknownTable
 from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
-from cloister.noise.shares import NoiseShares
 from cloister.privacy import Guarantee
 from cloister.session.state.view import rebuilt
-from cloister.tables import Answering, Base, Prepared, PrivateTable, Relation, Workspace, prepare, relate
+from cloister.tables import Answering, Base, Domain, Prepared, PrivateTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal, MemoryJournal
+from cloister.together.plan import Plan, shares_of
 from cloister.together.reading import request_from, with_own_widths
 from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
@@ -43,6 +43,12 @@ class Asked:
     table: str
     cost: Guarantee
     request: NoisedRequest
+    purpose: str = ""
+    """For what, as the hub has it; a site believes that as far as it believes the hub."""
+    who: str = ""
+    """For whom, likewise."""
+    round: str = ""
+    """The round that is about to be charged; empty while the hub asks in advance."""
 
 
 Policy = Callable[[Asked], str | None]
@@ -111,24 +117,33 @@ class Site:
 
     def join(self, signed: SignedRoster) -> None:
         """Take part under a roster that all signed; a later one of the same hub has to follow on it. The journal has the newest:
-        after a restart none is joined that another took the place of, with a site that was revoked."""
-        hub, number = signed.roster.hub, signed.roster.epoch
+        after a restart, too, the next has to follow on it, and none is joined that it took the place of."""
+        hub = signed.roster.hub
         kept = self.journal.of(_ROSTERS)
         with kept.locked():
-            before = self._rosters.get(hub)
+            newest, digest, before = _joined(kept.get(hub.hex()))
+            before = before or self._rosters.get(hub)
             if before is None or signed.roster == before.roster:
                 signed.check()
-            else:
+            elif signed.roster.epoch > newest:
                 signed.check_after(before)
-            newest, digest = (kept.get(hub.hex()) or b"0 ").decode().split(" ")
-            if number < int(newest) or (number == int(newest) and digest != signed.roster.digest):
+            number = signed.roster.epoch
+            if number < newest or (number == newest and digest != signed.roster.digest):
                 raise InvalidDeclaration(
                     f"A roster of number {number} is refused",
                     why=f"the site {self.name!r} joined number {newest} of this hub before",
                     instead="the roster that it joined last, or the one after it",
                 )
-            kept.put(hub.hex(), f"{number} {signed.roster.digest}".encode())
+            kept.put(hub.hex(), f"{number} {signed.roster.digest}\n{canonical_json(signed.plain())}".encode())
             self._rosters[hub] = signed
+
+    def joined(self) -> list[SignedRoster]:
+        """The newest roster of each hub that the journal has: take part again after a restart."""
+        kept = self.journal.of(_ROSTERS)
+        found = [signed for name in kept.names() if (signed := _joined(kept.get(name))[2]) is not None]
+        for signed in found:
+            self.join(signed)
+        return found
 
     def check(self, roster: Roster) -> None:
         """Refuses a roster that this site did not join, or that another took the place of."""
@@ -140,16 +155,21 @@ class Site:
                 instead="the roster that it joined last",
             )
 
-    def part(self, table: PrivateTable) -> SitePart:
-        """This site's rows for a joint table of that declaration, made ready; refused where the owner declared otherwise."""
+    def check_declared(self, columns: Mapping[str, Domain], unit: str | None, max_rows: int | None) -> None:
+        """Refuses a joint table that is declared otherwise than the owner declared this one."""
         own = self.table
-        for name, domain in table.columns.items():
+        for name, domain in columns.items():
             if own.columns.get(name) != domain:
                 raise _otherwise(self.name, f"column {name!r}", own.columns.get(name), domain)
         if own.through is not None:
-            raise _otherwise(self.name, "unit", f"{own.unit} through {own.through}", table.unit)
-        if own.unit != table.unit or own.max_rows != table.max_rows:
-            raise _otherwise(self.name, "unit", (own.unit, own.max_rows), (table.unit, table.max_rows))
+            raise _otherwise(self.name, "unit", f"{own.unit} through {own.through}", unit)
+        if own.unit != unit or own.max_rows != max_rows:
+            raise _otherwise(self.name, "unit", (own.unit, own.max_rows), (unit, max_rows))
+
+    def part(self, table: PrivateTable) -> SitePart:
+        """This site's rows for a joint table of that declaration, made ready; refused where the owner declared otherwise."""
+        own = self.table
+        self.check_declared(table.columns, table.unit, table.max_rows)
         kept = PrivateTable.declared(own.source, table.columns, like=own)
         secret = self.ledger.derive("order of the rows", self.name).hex()
         return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()))
@@ -174,16 +194,17 @@ class SitePart:
         base = Base(name=name, table=self.rows.declaration)
         return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}))
 
-    def compiled(self, request: NoisedRequest) -> Compiled:
+    def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
         """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""
-        self._agreed(request)
+        self._agreed(request, plan)
         return self.rows.compiled(request)
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
         """The site's part in a round about a request, whose text is in the plan that the hub signs."""
         site, held = self.site, list[Reservation]()
         site.check(round_.roster)
-        if round_.plan != plan_of(request, json.loads(round_.plan)["asked at"]):
+        plan = Plan.read(round_.plan)
+        if plan.request != request.canonical():
             raise InvalidDeclaration(
                 f"The site {site.name!r} takes no part",
                 why="the plan is about another request",
@@ -196,8 +217,10 @@ class SitePart:
         compiled = self.rows.compiled(read)
 
         def agree() -> None:
-            cost = self._agreed(read)
-            held.append(site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, rerun=False))
+            cost = self._agreed(read, plan, round_.id)
+            held.append(
+                site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
+            )
 
         def settle() -> None:
             for each in held:
@@ -214,12 +237,14 @@ class SitePart:
             random=site.random,
         )
 
-    def _agreed(self, request: NoisedRequest) -> Guarantee:
+    def _agreed(self, request: NoisedRequest, plan: Plan | None, round_id: str = "") -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
         site, last, text = self.site, self._last, request.under("").canonical()
         cost = last[1] if last is not None and last[0] == text else cost_of(request, self.declared)
         self._last = (text, cost)  # it is asked for before the charge, and again under it
-        why = None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request))
+        purpose, who = ("", "") if plan is None else (plan.purpose, plan.who)
+        asked = Asked(table=site.name, cost=cost, request=request, purpose=purpose, who=who, round=round_id)
+        why = None if site.policy is None else site.policy(asked)
         if why is not None:
             raise AccessDenied(f"The site {site.name!r} denied a request", why=why, instead="a request that its owner allows")
         remaining = site.ledger.remaining(site.population)
@@ -256,16 +281,11 @@ class SitePart:
         return np.concatenate(parts)
 
 
-def plan_of(request: NoisedRequest, token: str) -> bytes:
-    """What a round is about: a request under its charge, and a name that no two tables of a hub have in common."""
-    return canonical_json({"request": request.canonical(), "asked at": token}).encode()
-
-
-def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, NoiseShares]]:
-    """Each of the request's integers, with the shares of its noise."""
-    for each in request.integers:
-        law: Any = each.law
-        yield each, round_.roster.noise(law, coordinates=round_.numbers)
+def _joined(text: bytes | None) -> tuple[int, str, SignedRoster | None]:
+    """The newest roster as a journal has it: its number, digest, and itself where the journal keeps it."""
+    head, _, body = (text or b"0 ").decode().partition("\n")
+    number, digest = head.split(" ")
+    return int(number), digest, SignedRoster.from_plain(json.loads(body)) if body else None
 
 
 def _failed(site: str) -> EngineError:

@@ -38,6 +38,8 @@ Whole: TypeAlias = npt.NDArray[Any]
 """Whole numbers: int64, or Python's where 64 bits may not do."""
 
 _MOST_ROWS = 2**40
+_MOST_PLACES = 2**22
+"""So many groups of a key are looked up in a table, if some of them are measured; more are searched for."""
 _KINDS = tuple(each.kind for each in LAWS)
 
 
@@ -74,6 +76,11 @@ class KeyCodes:
         places: npt.NDArray[np.int64] = codes.astype(np.int64) - self.first
         if self.kept is None:
             return places
+        if self.whole > _MOST_PLACES:  # the work follows what is measured, and not what a column might hold
+            order = np.argsort(np.array(self.kept, dtype=np.int64))
+            kept = np.array(self.kept, dtype=np.int64)[order]
+            found = np.minimum(np.searchsorted(kept, places), len(kept) - 1)
+            return np.where(kept[found] == places, order[found], -1) if len(kept) else np.full_like(places, -1)
         position = np.full(self.whole, -1, dtype=np.int64)
         position[list(self.kept)] = np.arange(len(self.kept), dtype=np.int64)
         return position[places]
@@ -166,7 +173,9 @@ class RangeSums:
     def exact(self, aggregates: Mapping[str, Whole]) -> Whole:
         """The exact integers, one for each row of the strategy."""
         cells = aggregates[self.aggregate]
-        counts: Whole = np.array([cells[first:after].sum() for first, after in self.ranges], dtype=cells.dtype)
+        before = np.concatenate([np.zeros(1, dtype=cells.dtype), np.cumsum(cells, dtype=cells.dtype)])
+        spans = [slice(*each).indices(len(cells)) for each in self.ranges]
+        counts: Whole = np.array([before[max(first, after)] - before[first] for first, after, _ in spans], dtype=cells.dtype)
         if self.strategy.largest * self.overlap * _MOST_ROWS >= 2**63:  # by declaration: no row may decide whether there is room
             counts = counts.astype(object)
         return np.asarray(self.strategy.apply(counts)).reshape(-1)

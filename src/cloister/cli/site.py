@@ -1,0 +1,331 @@
+"""`cloister site`: one owner's part in a joint table, as a process that dials out to its hub; and what the owner decides."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.errors import InvalidDeclaration, InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.crypto import SigningKey
+    from cloister.together import Site
+    from cloister.together.owner import AuditLog, OwnersPolicy
+
+_DATA = click.option(
+    "--data", type=click.Path(file_okay=False, path_type=Path), default=Path("site"), help="The site's folder (default: ./site)."
+)
+_TEMPLATE = """[site]
+name = {name}
+hub = "https://hub.example.org"
+# certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
+
+[policy]
+otherwise = "ask me"                     # or "always", or "never"
+
+# [[policy.rules]]                       # the first that fits decides; one without purpose or who fits any
+# purpose = "quality report"
+# who = "ada@example.org"
+# answer = "always"
+
+[tables.people]                          # as it is declared at every site
+source = "people.csv"                    # or people.parquet, or "postgresql://…::people"
+
+[tables.people.columns]
+age = {{ kind = "integer", low = 17, high = 90 }}
+sex = {{ kind = "category", values = ["F", "M"] }}
+
+[budgets]
+people = {{ rho = "0.5" }}
+"""
+
+
+@click.group(invoke_without_command=True)
+@_DATA
+@click.option("--hub", help="The hub's address (default: that of site.toml).")
+@click.option(
+    "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
+)
+@click.pass_context
+def site(context: click.Context, data: Path, hub: str | None, certificate: Path | None) -> None:
+    """Run a site: the rows stay in this process, and it calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
+
+    \b
+    cloister site init north --name north
+    cloister site --data north --hub https://hub.example.org
+    cloister site plans --data north
+    """
+    if context.invoked_subcommand is None:
+        _run(data, hub, certificate)
+
+
+@site.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--name", required=True, help="The site's name in the roster.")
+def init(folder: Path, name: str) -> None:
+    """Make a site's folder: its key, and a site.toml to fill in. Prints the public key for the roster, and its fingerprint.
+
+    \b
+    cloister site init north --name north
+    """
+    from cloister.crypto import make_key_file, new_key
+
+    _own_files()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "site.toml").exists():
+        (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
+    make_key_file(folder / "site.key", new_key().hex())
+    _show_key(_key(folder), name)
+    click.echo(f"now fill in {folder / 'site.toml'}, and give the hub the public key")
+
+
+@site.command()
+@click.argument("roster", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_DATA
+@click.option("--yes", is_flag=True, help="Sign without asking: the fingerprints were compared before.")
+def sign(roster: Path, data: Path, yes: bool) -> None:
+    """Sign a roster, after comparing its fingerprints with the other owners (by telephone, not through the hub).
+
+    \b
+    cloister site sign roster.json --data north
+    """
+    from cloister.crypto import fingerprint
+    from cloister.together import Roster
+
+    key, name = _key(data), _settings(data).name
+    try:
+        found = Roster.from_plain(json.loads(roster.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidParameter(
+            f"The file {roster.name} is invalid", why="it is not a roster", instead="Roster.plain() as JSON"
+        ) from None
+    if found.sites.get(name) != key.public:
+        raise InvalidDeclaration(
+            "The roster was not signed", why=f"{name!r} is not in it under this key", instead="cloister site init"
+        )
+    click.echo(
+        f"roster number {found.epoch} of {len(found.sites)} sites; {found.missing} may collude with the hub or drop out", err=True
+    )
+    for other, digits in {**found.fingerprints(), "the hub": fingerprint(found.hub)}.items():
+        click.echo(f"  {digits}  {other}", err=True)
+    if not yes:
+        click.confirm("Did every owner read out the same fingerprints?", abort=True, err=True)
+    click.echo(json.dumps({name: key.sign(found.text).hex()}))
+
+
+@site.command()
+@_DATA
+@click.option("--all", "every", is_flag=True, help="Show those that are decided or used, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plans(data: Path, every: bool, as_json: bool) -> None:
+    """Show the plans that wait for the owner, in words.
+
+    \b
+    cloister site plans --data north
+    """
+    found = _policy(data, _settings(data)).plans("" if every else "waiting")
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    for each in found:
+        click.echo(f"{each['plan']}  {each['state']}")
+        if each.get("before"):
+            click.echo("  the same question was answered before; another answer is charged again")
+        for line in each["words"].splitlines():
+            click.echo(f"  {line}")
+    click.echo(f"{len(found)} plans" if found else "no plan waits")
+
+
+@site.command()
+@click.argument("plan")
+@_DATA
+def approve(plan: str, data: Path) -> None:
+    """Allow a plan, for one charge.
+
+    \b
+    cloister site approve 5f3a0c11d2e4 --data north
+    """
+    _policy(data, _settings(data)).decide(plan, "allowed")
+    click.echo(f"{plan} is allowed, for one charge")
+
+
+@site.command()
+@click.argument("plan")
+@_DATA
+def deny(plan: str, data: Path) -> None:
+    """Deny a plan, until it is allowed.
+
+    \b
+    cloister site deny 5f3a0c11d2e4 --data north
+    """
+    _policy(data, _settings(data)).decide(plan, "denied")
+    click.echo(f"{plan} is denied")
+
+
+@site.command()
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(data: Path, as_json: bool) -> None:
+    """Show the site's key, budget, what is spent, and its audit log; exit code 1 where an entry was changed.
+
+    \b
+    cloister site show --data north
+    """
+    with _opened(data) as here:
+        site, broken = here.site, here.log.broken()
+        told = {
+            "name": site.name,
+            "key": site.public.hex(),
+            "budget": str(site.ledger.budget(site.population)),
+            "spent": str(site.spent),
+            "rosters": [signed.roster.digest for signed in site.joined()],
+            "log": list(here.log.entries()),
+            "broken": broken,
+        }
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        _show_key(_key(data), site.name)
+        click.echo(f"budget {told['budget']}, of which {told['spent']} is spent")
+        for entry in here.log.entries():
+            said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
+            click.echo(f"{entry['at']}  {entry['event']}: {said}")
+    if broken is not None:
+        click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
+        sys.exit(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    name: str
+    hub: str
+    certificate: str
+    policy: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Here:
+    site: Site
+    log: AuditLog
+    settings: _Settings
+
+
+def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
+    from cloister.together.agent import SiteAgent, no_core_dumps
+
+    no_core_dumps()
+    with _opened(data) as here, _alone(data):
+        agent = SiteAgent(here.site, note=here.log.add)
+        address = hub or here.settings.hub
+        authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
+        click.echo(f"the site {here.site.name!r} calls {address}")
+        agent.run(address, authority=authority, told=lambda text: click.echo(text, err=True))
+
+
+@contextlib.contextmanager
+def _opened(data: Path) -> Iterator[_Here]:
+    """The site of a folder, with its own key, ledger, journal, policy and log."""
+    from cloister.cli.declared import load
+    from cloister.ledger import Ledger
+    from cloister.tables import PrivateTable
+    from cloister.together import Journal, Site
+    from cloister.together.owner import AuditLog
+
+    _own_files()
+    settings = _settings(data)
+    tables, budgets = load(data / "site.toml")
+    private = {name: table for name, table in tables.items() if isinstance(table, PrivateTable)}
+    if len(private) != 1 or len(tables) != 1:
+        raise _invalid("a site has one private table", "[tables.people]")
+    [(name, table)] = private.items()
+    with Ledger(data / "ledger.db") as ledger:
+        key = _key(data)
+        journal = Journal(data / "rounds")
+        known = (table.population or settings.name) in ledger.populations()
+        budget = None if known else budgets.get(name)
+        if budget is None and not known:
+            raise _invalid(f"the table {name!r} has no budget", f'[budgets]\n{name} = {{ rho = "0.5" }}')
+        policy = _policy(data, settings)
+        found = Site(settings.name, table, budget=budget, ledger=ledger, policy=policy, key=key, journal=journal)
+        yield _Here(
+            site=found, log=AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name)), settings=settings
+        )
+
+
+def _settings(data: Path) -> _Settings:
+    try:
+        told = tomllib.loads((data / "site.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidDeclaration(
+            "The file site.toml is invalid", why=str(error), instead="cloister site init FOLDER --name NAME"
+        ) from None
+    own, policy = told.get("site", {}), told.get("policy", {})
+    texts = {part: own.get(part, "") for part in ("name", "hub", "certificate")} if isinstance(own, dict) else {}
+    if not all(isinstance(each, str) for each in texts.values()) or not texts.get("name") or not isinstance(policy, dict):
+        raise _invalid("it names no site", '[site]\nname = "north"')
+    return _Settings(**texts, policy=policy)
+
+
+def _policy(data: Path, settings: _Settings) -> OwnersPolicy:
+    from cloister.together import Journal
+    from cloister.together.owner import OwnersPolicy, Rule
+
+    rules, unknown = settings.policy.get("rules", []), set(settings.policy) - {"rules", "otherwise"}
+    try:
+        if unknown:
+            raise TypeError
+        found = [Rule(**rule) for rule in rules] + [Rule(answer=settings.policy.get("otherwise", "ask me"))]
+    except TypeError:
+        raise _invalid("its policy has rules of another form", '[[policy.rules]]\npurpose = "…"\nanswer = "always"') from None
+    return OwnersPolicy(found, journal=Journal(data))
+
+
+def _key(data: Path) -> SigningKey:
+    from cloister.crypto import SigningKey
+
+    try:
+        return SigningKey(bytes.fromhex((data / "site.key").read_text(encoding="ascii").strip()))
+    except (OSError, ValueError):
+        raise InvalidParameter(
+            f"The site in {data.name} has no key", why="site.key is missing or invalid", instead="cloister site init"
+        ) from None
+
+
+@contextlib.contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """Of two processes with one folder the second is refused."""
+    with (data / "site.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidParameter(
+                "The site was not started",
+                why=f"a process runs the one in {data.name} already",
+                instead="one process for a folder",
+            ) from None
+        yield
+
+
+def _own_files() -> None:
+    """What this process writes is for its own user."""
+    os.umask(0o077)
+
+
+def _show_key(key: SigningKey, name: str) -> None:
+    from cloister.crypto import fingerprint
+
+    click.echo(f"{json.dumps({name: key.public.hex()})}\nfingerprint {fingerprint(key.public)}")
+
+
+def _invalid(why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration("The file site.toml is invalid", why=why, instead=instead)

@@ -1,0 +1,234 @@
+"""A site as a process of its own: it dials out to its hub, waits there for messages, and answers each by one.
+
+What is asked in advance (a declaration, a request) charges nothing and keeps nothing. A round's messages are those of
+`rounds.py`: each answer is on disk before it leaves, so that after a stop, at whatever step, the same message gets the same
+bytes. The plan of a round is kept with them; how many numbers it has, the site works out by itself. A refusal is a message too,
+with the words that the site's owner sees: what an error says that is not one of ours stays here.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import json
+import resource
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from cloister.crypto import client_context
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter
+from cloister.tables.declaring.plain import domain_of
+from cloister.together.checking import check_request
+from cloister.together.coordinator import WAIT, refused
+from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
+from cloister.together.plan import Plan, round_about
+from cloister.together.reading import LONGEST, request_from
+from cloister.together.roster import PROTOCOL, SignedRoster
+from cloister.together.rounds import HUB, STEPS, SiteRound
+from cloister.together.site import Site
+
+_OPEN_ROUNDS = 32
+"""Rounds whose plans are kept ready; others are made ready again from the journal."""
+_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds before the hub is called again, after one failure and after more."""
+_MOST = 2 * LONGEST
+_PLAN = "plan"
+Note = Callable[[str, dict[str, str]], None]
+
+
+class SiteAgent:
+    """Answers the messages of one hub, for a site whose rows are made ready once, when it starts.
+
+    `note` is told what was agreed to, refused and charged.
+
+    >>> import cloister as cl
+    >>> table = cl.PrivateTable({"age": [39, 51]}, columns={"age": cl.Integer(17, 90)})
+    >>> agent = SiteAgent(Site("north", table, budget=cl.ZCDP(1)), note=lambda event, details: print(event, details["why"]))
+    >>> opened(agent.answer(b"garbage")).kind
+    refused it is not a whole message of this version of the protocol
+    'refused'
+    """
+
+    def __init__(self, site: Site, *, note: Note | None = None) -> None:
+        self.site, self._note = site, note or _unnoted
+        self.part = site.part(site.table)
+        self.signed: SignedRoster | None = next(reversed(site.joined()), None)
+        self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
+
+    def answer(self, data: bytes) -> bytes:
+        """The answer to a message of the hub; a refusal is one."""
+        round_id = ""
+        try:
+            head = opened(data)
+            round_id = head.round
+            return self._joined(data, head) if head.kind == "roster" else self._answered(data)
+        except CloisterError as error:
+            self._note("refused", {"about": round_id, "what": error.what, "why": error.why})
+            return refused(error, round_id, self.site.name, self.site._key)
+        except Exception as error:  # its words may hold a row, and are for nobody
+            self._note("failed", {"about": round_id, "what": type(error).__name__})
+            failed = EngineError(
+                f"The site {self.site.name!r} failed", why="its own owner can see where", instead="the same question later"
+            )
+            return refused(failed, round_id, self.site.name, self.site._key)
+
+    def _joined(self, data: bytes, head: Message) -> bytes:
+        """A roster that all signed, this site's owner among them: the site takes part under it from now on."""
+        try:
+            signed = SignedRoster.from_plain(json.loads(head.body))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise RoundRefused("A roster was refused", why="its form is wrong", instead="the roster as its hub has it") from None
+        unpack(data, "roster", "", {HUB: signed.roster.hub})
+        if signed.roster.sites.get(self.site.name) != self.site.public:
+            raise InvalidDeclaration(
+                "The roster was refused", why=f"{self.site.name!r} is not in it under its own key", instead="cloister site sign"
+            )
+        self.site.join(signed)
+        self.signed = signed
+        self._note("joined", {"roster": signed.roster.digest, "number": str(signed.roster.epoch)})
+        return pack("agreed", "", self.site.name, self.site._key)
+
+    def _answered(self, data: bytes) -> bytes:
+        if self.signed is None:
+            raise RoundRefused(
+                "A message was refused", why="this site joined no roster of this hub", instead="cloister site sign"
+            )
+        found = unpack(data, None, None, {HUB: self.signed.roster.hub})
+        if found.kind in STEPS:
+            return self._step(found, data)
+        if found.kind not in ("declaration", "request") or found.round != hashlib.sha256(found.body).hexdigest():
+            raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
+        if found.kind == "declaration":
+            told = json.loads(found.body)
+            columns = {name: domain_of(name, kind, table=self.site.name) for name, kind in told["columns"].items()}
+            self.site.check_declared(columns, told["unit"], told["max_rows"])
+        else:
+            plan = Plan.read(found.body)
+            self.part.compiled(request_from(plan.request, self.part.declared.columns), plan)
+        return pack("agreed", found.round, self.site.name, self.site._key)
+
+    def _step(self, found: Message, data: bytes) -> bytes:
+        if len(found.round) != 64 or not set(found.round) <= set("0123456789abcdef"):
+            raise RoundRefused("A message was refused", why="its round has no such name", instead="the id of the round")
+        known = self._rounds.get(found.round) or self._found(found)
+        answer = known.answer(data)
+        if found.kind == "begin":
+            kept = self.site.journal.of(found.round)
+            if kept.get(_PLAN) is None:
+                kept.put(_PLAN, found.body)  # before the answer leaves: each later step needs it
+            self._note("charged", {"about": found.round})
+        self._rounds[found.round] = known
+        self._rounds.move_to_end(found.round)
+        if len(self._rounds) > _OPEN_ROUNDS:
+            self._rounds.popitem(last=False)
+        return answer
+
+    def _found(self, found: Message) -> SiteRound:
+        """This site's part in a round: of its first message, or of what the journal keeps of it."""
+        assert self.signed is not None
+        text: bytes | None = found.body
+        if found.kind != "begin":
+            text = self.site.journal.of(found.round).get(_PLAN) if self.site.journal.has(found.round) else None
+        if text is None:
+            raise RoundRefused("A message was refused", why="this site did not begin that round", instead="a new round")
+        plan = Plan.read(text)
+        request = request_from(plan.request, self.part.declared.columns)
+        check_request(request, self.part.declared)  # its sizes, before anything is as large as they say
+        round_ = round_about(request, plan, self.signed)
+        if round_.id != found.round:
+            raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")
+        return self.part.take_part(round_, request)
+
+    # ── the wire ───────────────────────────────────────────────────────────────────────────────
+
+    def run(
+        self,
+        hub: str,
+        *,
+        authority: str | Path | None = None,
+        stop: threading.Event | None = None,
+        told: Callable[[str], None] = print,
+        pauses: tuple[float, ...] = _PAUSES,
+    ) -> None:
+        """Calls the hub until `stop`. A connection that breaks is made again; what was answered is sent again as it was."""
+        import httpx
+
+        address = urlsplit(hub)
+        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
+            raise InvalidParameter(f"--hub {hub!r} is invalid", why="a site calls its hub over TLS", instead="https://…")
+        stopped, answers, body = stop or threading.Event(), "", b""
+        failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.site.name, safe='')}"
+        verify = client_context(authority) if address.scheme == "https" else False
+        with httpx.Client(verify=verify, timeout=httpx.Timeout(10.0, read=WAIT + 15), trust_env=False) as client:
+            while not stopped.is_set():
+                problem = ""
+                try:
+                    status, found = self._called(client, url, answers, body)
+                except httpx.HTTPError as error:
+                    problem = f"The hub was not reached: {_why(error)}"
+                else:
+                    if status == 200:
+                        answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
+                    elif status == 204:
+                        answers, body = "", b""
+                    else:
+                        problem = _said(status, found)
+                        answers, body = ("", b"") if status == 400 else (answers, body)
+                if problem:
+                    if problem != last:
+                        told(problem)
+                    stopped.wait(pauses[min(failures, len(pauses) - 1)])
+                elif failures:
+                    told("The hub was reached again")
+                failures, last = (failures + 1, problem) if problem else (0, "")
+
+    def _called(self, client: object, url: str, answers: str, body: bytes) -> tuple[int, bytes]:
+        import httpx
+
+        assert isinstance(client, httpx.Client)
+        joined = "" if self.signed is None else self.signed.roster.digest
+        poll = pack("poll", "", self.site.name, self.site._key, at=int(time.time()), roster=joined, answers=answers)
+        headers = {
+            "Authorization": "Cloister " + base64.b64encode(poll).decode(),
+            "Cloister-Protocol": str(PROTOCOL),
+            "Content-Type": "application/octet-stream",
+        }
+        found = bytearray()
+        with client.stream("POST", url, content=body, headers=headers) as response:
+            for part in response.iter_bytes():
+                found += part
+                if len(found) > _MOST:
+                    raise httpx.ReadError("it sent more than a message can be")
+            return response.status_code, bytes(found)
+
+
+def no_core_dumps() -> None:
+    """Keeps this process's memory out of core files, and away from debuggers of the same user where the system can (Linux)."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":  # a limit of 0 does not hold for a program that the kernel pipes core files to
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+
+
+def _said(status: int, found: bytes) -> str:
+    """What a hub says where it refuses a call."""
+    try:
+        said = json.loads(found)
+        return f"{said['what']}: {said['why']}. Instead: {said['instead']}"
+    except (ValueError, KeyError, TypeError):
+        return f"The hub answered {status}, which no coordinator does: is its address right?"
+
+
+def _why(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "its certificate could not be verified; --certificate names the file of its authority"
+    return str(error) or type(error).__name__
+
+
+def _unnoted(event: str, details: dict[str, str]) -> None:
+    pass

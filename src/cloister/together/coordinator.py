@@ -1,0 +1,432 @@
+"""The hub's end of the wire: a mailbox for each site of a roster. Sites dial out and wait there; nobody dials in to a site.
+
+    POST /together/NAME            Authorization: Cloister base64(a message `poll`, signed by the site's key of the roster)
+        its body: the answer to the message that the poll names, if it names one
+        200 the oldest message for this site that waits for an answer · 204 there was none for some seconds · 4xx why not
+
+Who a site is follows from its signature under the roster, not from the connection: TLS protects nobody from the hub. A message
+stands in the mailbox until it is answered, so that a site that lost the connection, or was stopped, gets the same message again
+and answers with the same bytes (`rounds.py`); a poll that comes twice changes nothing. What is not signed is refused before its
+body is read, and a body is no longer than the answer that is awaited can be.
+
+The coordinator believes no site either: what `ask` gives was signed by the site in this round. A site that is silent until the
+deadline is named, with the last that was wrong when it called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import queue
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cloister.crypto import SigningKey, canonical_json
+from cloister.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    CloisterError,
+    EngineError,
+    InvalidDeclaration,
+    InvalidParameter,
+    MissingDependency,
+    UnknownColumn,
+    UnsupportedQuery,
+    stored_name,
+)
+from cloister.printable import shown
+from cloister.tables import PrivateTable, Relation
+from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.noised import NoisedRequest
+from cloister.together.messages import Message, RoundRefused, pack, unpack
+from cloister.together.plan import Plan
+from cloister.together.roster import PROTOCOL, SignedRoster
+from cloister.together.rounds import HUB, Round
+from cloister.together.shamir import SHARE_BYTES
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+CLOCK = 300
+"""Seconds by which the clocks of a site and the hub may differ: an older poll may be one that somebody kept."""
+WAIT = 25.0
+"""Seconds after which a poll ends that nothing came for: most proxies let a connection be silent for half a minute."""
+_SMALL = 1 << 16
+"""Bytes of an answer that is no part of a round."""
+_ERRORS = {
+    stored_name(kind("")): kind
+    for kind in (AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, InvalidParameter, UnknownColumn, UnsupportedQuery)
+}
+"""The refusals of a site that are shown as its own."""
+
+
+@dataclass(kw_only=True)
+class Presence:
+    """What a hub knows of a site: when it last called, and what was wrong then."""
+
+    seen: float = 0.0
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if not self.seen:
+            return self.problem or "it never called"
+        at = datetime.fromtimestamp(self.seen, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"it last called at {at}" + (f"; then {self.problem}" if self.problem else "")
+
+
+@dataclass
+class _Waiting:
+    """A message that waits for its answer."""
+
+    name: str
+    message: bytes
+    round: str
+    most: int
+    answers: queue.SimpleQueue[tuple[Message, bytes]]
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.digest = hashlib.sha256(self.message).hexdigest()
+
+
+@dataclass
+class _Box:
+    key: bytes
+    presence: Presence = field(default_factory=Presence)
+    waiting: OrderedDict[str, _Waiting] = field(default_factory=OrderedDict)
+    polls: set[Callable[[], object]] = field(default_factory=set)
+
+
+class Coordinator:
+    """The mailboxes of the sites of one roster, for any number of questions at once.
+
+    `deadline` is how many seconds a site may take for one step; the step that reads its rows is one of them. `app` is the web
+    application, for a server that there is already; `serving` starts one.
+
+    >>> from cloister.crypto import SigningKey
+    >>> from cloister.together import Roster
+    >>> keys, hub = {name: SigningKey(name.encode() * 32) for name in "abc"}, SigningKey(bytes(32))
+    >>> roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=hub.public, missing=0)
+    >>> coordinator = Coordinator(hub, SignedRoster.by(keys, roster))
+    >>> [site.name for site in coordinator.sites], str(coordinator.presence["a"])
+    (['a', 'b', 'c'], 'it never called')
+    """
+
+    def __init__(self, key: SigningKey, signed: SignedRoster, *, deadline: float = 60.0, wait: float = WAIT) -> None:
+        signed.check()
+        if signed.roster.hub != key.public:
+            raise InvalidParameter("key= is invalid", why="it is not the hub's key of the roster", instead="the key of the hub")
+        self.key, self.signed, self.deadline, self.wait = key, signed, deadline, wait
+        self._boxes = {name: _Box(public) for name, public in signed.roster.sites.items()}
+        self._lock = threading.Lock()
+        self._ends = False
+        self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
+
+    @property
+    def sites(self) -> list[RemoteSite]:
+        """The sites of the roster, for `JointTable`."""
+        return [RemoteSite(name, public, self) for name, public in self.signed.roster.sites.items()]
+
+    @property
+    def presence(self) -> Mapping[str, Presence]:
+        """When each site last called, and what was wrong."""
+        return {name: box.presence for name, box in self._boxes.items()}
+
+    def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Iterator[tuple[str, Message, bytes]]:
+        """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
+        answers: queue.SimpleQueue[tuple[Message, bytes]] = queue.SimpleQueue()
+        asked = [_Waiting(name, message, round_id, most, answers) for name, message in messages.items()]
+        ends = time.monotonic() + self.deadline
+        for each in asked:
+            with self._lock:
+                self._boxes[each.name].waiting[each.digest] = each
+        self._wake(self._boxes[each.name] for each in asked)
+        try:
+            for _ in asked:
+                try:
+                    found, data = answers.get(timeout=max(0.0, ends - time.monotonic()))
+                except queue.Empty:
+                    return
+                yield found.sender, found, data
+        finally:
+            with self._lock:
+                for each in asked:
+                    self._boxes[each.name].waiting.pop(each.digest, None)
+
+    def _wake(self, boxes: Iterable[_Box]) -> None:
+        with self._lock:
+            polls = [wake for box in boxes for wake in box.polls]
+        for wake in polls:
+            wake()
+
+    def silent(self, name: str) -> EngineError:
+        """Why a site is missing that did not answer."""
+        return EngineError(
+            f"The site {name!r} is silent",
+            why=f"it did not answer for {self.deadline:g} seconds; {self._boxes[name].presence}",
+            instead=f"the same question when {name!r} is back; its owner sees with cloister site why it does not call",
+        )
+
+    # ── the web application ────────────────────────────────────────────────────────────────────
+
+    @property
+    def app(self) -> Starlette:
+        """The web application."""
+        try:
+            from starlette.applications import Starlette
+            from starlette.routing import Route
+        except ImportError:
+            raise MissingDependency(
+                "The coordinator was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
+            ) from None
+        return Starlette(routes=[Route("/together/{name:path}", self._polled, methods=["POST"])])
+
+    @contextlib.contextmanager
+    def serving(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        certificate: str | Path | None = None,
+        certificate_key: str | Path = "",
+        app: Any = None,
+    ) -> Iterator[str]:
+        """Serve in a thread of this process meanwhile; its address. Without a certificate (PEM), on this machine alone. `app`
+        stands before the coordinator's own, if it is given."""
+        if certificate is None and host not in ("127.0.0.1", "::1", "localhost"):
+            raise InvalidParameter(
+                f"host={host!r} is invalid",
+                why="without TLS only this machine is served",
+                instead="certificate=, certificate_key=",
+            )
+        app = app or self.app
+        import uvicorn
+
+        tls = {} if certificate is None else {"ssl_certfile": str(certificate), "ssl_keyfile": str(certificate_key)}
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            limit_concurrency=2 * len(self._boxes) + 100,
+            **tls,  # type: ignore[arg-type]
+        )
+        with socket.create_server((host, port), backlog=1024) as at:
+            server = uvicorn.Server(config)
+            self._ends = False
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [at]}, daemon=True)
+            thread.start()
+            try:
+                yield f"{'http' if certificate is None else 'https'}://{host}:{at.getsockname()[1]}"
+            finally:
+                self._ends = True
+                self._wake(self._boxes.values())
+                server.should_exit = True
+                thread.join()
+
+    async def _polled(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        name = request.path_params["name"]
+        box = self._boxes.get(name)
+        if box is None:
+            return _problem(404, f"The site {name!r} is not known", "the roster has no such site", "the name in the roster")
+        spoken = request.headers.get("cloister-protocol", "")
+        if spoken != str(PROTOCOL):
+            box.presence.problem = f"it spoke version {shown(spoken[:20])} of the protocol, and this hub {PROTOCOL}"
+            return _version(spoken)
+        try:
+            scheme, _, text = request.headers.get("authorization", "").partition(" ")
+            poll = unpack(base64.b64decode(text, validate=True) if scheme == "Cloister" else b"", "poll", "", {name: box.key})
+            at, joined, answers = float(poll.fields["at"]), str(poll.fields["roster"]), str(poll.fields["answers"])
+        except (RoundRefused, ValueError, KeyError, TypeError):
+            return _problem(
+                401, "A call was refused", f"it is not signed by the key of {name!r} in the roster", "the site's own key"
+            )
+        now = time.time()
+        if abs(now - at) > CLOCK:
+            box.presence.problem = f"its clock was {_apart(at - now)} this one"
+            here = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            why = f"the clock of {name!r} is {_apart(at - now)} that of the hub, which says {here}"
+            return _problem(401, "A call was refused", why, "the right time on both machines")
+        box.presence = Presence(seen=now)
+        if answers and not await self._taken(request, box, name, answers):
+            return _problem(400, "An answer was refused", box.presence.problem, "the answer as the protocol has it")
+        if joined != self.signed.roster.digest:
+            if not answers:
+                return Response(self._roster, media_type="application/octet-stream")
+            await asyncio.sleep(1)  # it refused the roster: not again at once
+            return Response(status_code=204)
+        message = await self._next(box)
+        return Response(message, media_type="application/octet-stream") if message else Response(status_code=204)
+
+    async def _taken(self, request: Request, box: _Box, name: str, answers: str) -> bool:
+        """Whether an answer is one, as far as the site's key and the round say."""
+        with self._lock:
+            waiting = box.waiting.get(answers)
+        most, round_id = (_SMALL, "") if waiting is None else (waiting.most, waiting.round)
+        if waiting is None and answers != hashlib.sha256(self._roster).hexdigest():
+            return True  # too late, or for the second time: nobody waits for it
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                box.presence.problem = f"it sent more than {most:,} bytes"
+                return False
+        try:
+            found = unpack(bytes(body), None, round_id, {name: box.key})
+        except RoundRefused as error:
+            box.presence.problem = f"it sent an answer that was refused: {error.why}"
+            return False
+        if waiting is None:
+            box.presence.problem = f"it refused the roster: {_refusal(found).why}" if found.kind == "refused" else ""
+            return True
+        with self._lock:
+            first = box.waiting.pop(answers, None) is not None
+        if first:
+            waiting.answers.put((found, bytes(body)))
+        return True
+
+    async def _next(self, box: _Box) -> bytes | None:
+        """The oldest message for a site, when there is one."""
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(came.set)
+
+        ends = loop.time() + self.wait
+        try:
+            while True:
+                with self._lock:
+                    box.polls.add(wake)
+                    if box.waiting:
+                        return next(iter(box.waiting.values())).message
+                if self._ends:
+                    return None
+                came.clear()
+                await asyncio.wait_for(came.wait(), ends - loop.time())
+        except TimeoutError:
+            return None
+        finally:
+            with self._lock:
+                box.polls.discard(wake)
+
+
+@dataclass(frozen=True)
+class RemoteSite:
+    """A site that is elsewhere, as its hub knows it."""
+
+    name: str
+    public: bytes
+    coordinator: Coordinator
+
+
+class RemoteParts:
+    """The sites of a coordinator, for one joint table."""
+
+    def __init__(self, coordinator: Coordinator, table: PrivateTable) -> None:
+        self._coordinator, self._roster = coordinator, coordinator.signed.roster
+        declared = {
+            "columns": {name: domain.describe() for name, domain in table.columns.items()},
+            "unit": table.unit,
+            "max_rows": table.max_rows,
+        }
+        self._agreed("declaration", canonical_json(declared).encode())
+
+    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
+        """Who takes part: every site is asked in advance, and what one owner refuses is refused."""
+        if not isinstance(request.table, str):
+            raise UnsupportedQuery(
+                "A query about computed columns is not supported",
+                why="the sites are elsewhere, and read requests about the columns that they declare",
+                instead="declared columns, conditions on them in WHERE, and declared keys",
+            )
+        return self._agreed("request", plan.text)
+
+    def asked(
+        self, round_: Round, request: NoisedRequest, present: Compiled, refusals: dict[str, CloisterError]
+    ) -> Callable[[Mapping[str, bytes]], Iterable[bytes]]:
+        """All sites of a step at once."""
+        sites = len(self._roster.sites)
+        most = 8 * round_.numbers * round_.words + sites * (3 * SHARE_BYTES + 200) + _SMALL
+
+        def ask(messages: Mapping[str, bytes]) -> Iterator[bytes]:
+            awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
+            for name, found, data in self._coordinator.ask(awaited, round_.id, most):
+                del awaited[name]
+                if found.kind == "refused":
+                    refusals[name] = _refusal(found)
+                else:
+                    yield data
+            refusals.update({name: self._coordinator.silent(name) for name in awaited})
+
+        return ask
+
+    def related(self, relation: Relation, name: str) -> RemoteParts:
+        """The same sites; a request about the relation is refused before anybody is asked."""
+        return self
+
+    def cancel(self, thread: int | None = None) -> None:
+        """A site that has begun goes on: what it reads is charged."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _agreed(self, kind: str, body: bytes) -> tuple[str, ...]:
+        """The sites that agree to something that is asked in advance. A refusal is raised; silence of too many, too."""
+        about, agreed = hashlib.sha256(body).hexdigest(), list[str]()
+        message = pack(kind, about, HUB, self._coordinator.key, body)
+        for name, found, _ in self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about):
+            if found.kind != "agreed":
+                raise _refusal(found)
+            agreed.append(name)
+        if len(agreed) < self._roster.quorum:
+            raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
+        return tuple(name for name in self._roster.sites if name in agreed)
+
+
+def refused(error: CloisterError, round_id: str, name: str, key: SigningKey) -> bytes:
+    """A site's refusal as a message."""
+    what, why, instead = (str(getattr(error, part))[:2000] for part in ("what", "why", "instead"))
+    return pack("refused", round_id, name, key, error=stored_name(error), what=what, why=why, instead=instead)
+
+
+def _refusal(found: Message) -> CloisterError:
+    """A site's refusal as an error here: its words are shown, whatever they are."""
+    kind = _ERRORS.get(str(found.fields.get("error")), EngineError)
+    what, why, instead = (shown(str(found.fields.get(part, ""))[:2000]) for part in ("what", "why", "instead"))
+    return kind(what or f"The site {found.sender!r} takes no part", why=why, instead=instead)
+
+
+def _problem(status: int, what: str, why: str, instead: str) -> Response:
+    from starlette.responses import Response
+
+    text = json.dumps({"what": what, "why": why, "instead": instead})
+    return Response(text, status, {"Cloister-Protocol": str(PROTOCOL)}, media_type="application/json")
+
+
+def _version(spoken: str) -> Response:
+    older = spoken.isdecimal() and int(spoken) > PROTOCOL
+    why = f"the site speaks version {shown(spoken[:20]) or '?'} of the protocol, and the hub version {PROTOCOL}"
+    return _problem(426, "A call was refused", why, f"a newer cloister at the {'hub' if older else 'site'}")
+
+
+def _apart(seconds: float) -> str:
+    size = f"{abs(seconds) / 3600:.1f} hours" if abs(seconds) >= 3600 else f"{abs(seconds) / 60:.0f} minutes"
+    return f"{size} {'ahead of' if seconds > 0 else 'behind'}"

@@ -1,0 +1,224 @@
+"""What the owner of a site decides, and sees afterwards: rules by purpose and person, plans that wait, and the site's audit log.
+
+A rule says "always", "ask me" or "never". With "ask me" a question is refused until the owner has said yes to its plan, which is
+shown in words; a yes holds for one charge. Purpose and person are what the hub says they are: a hub that lies about them is not
+found out here, so a rule "always" trusts the hub that far. What a question costs, and whether the budget allows it, depends on no
+rule (`site.py`).
+
+The audit log has a line for each thing that happened, chained by a key that follows from the ledger's: a line that was changed,
+put in or left out shows. That lines are missing at the end does not; charges stand in the ledger, which notices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cloister.crypto import canonical_json
+from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.ledger.chain import BEGINNING, chained
+from cloister.printable import shown
+from cloister.together.journal import Journal
+from cloister.together.site import Asked
+
+ANSWERS = ("always", "ask me", "never")
+_MOST_PLANS = 1000
+"""Plans that wait for their owner."""
+_KINDS = {"rows": "rows", "units": "people", "values": "values of {}", "sum": "the sum of {}"}
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What the owner answers to a purpose and a person; empty: to any.
+
+    >>> Rule(purpose="quality report", answer="always").fits("quality report", "ada")
+    True
+    """
+
+    answer: str
+    purpose: str = ""
+    who: str = ""
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise InvalidDeclaration(
+                f"The answer {self.answer!r} of a rule is invalid", why=f"it is one of {', '.join(ANSWERS)}", instead='"ask me"'
+            )
+
+    def fits(self, purpose: str, who: str) -> bool:
+        """Whether it is about this purpose and person."""
+        return self.purpose in ("", purpose) and self.who in ("", who)
+
+
+class OwnersPolicy:
+    """Rules, of which the first that fits decides, and the plans that its owner was asked about.
+
+    >>> from cloister.together.journal import MemoryJournal
+    >>> OwnersPolicy([], journal=MemoryJournal()).plans()
+    []
+    """
+
+    def __init__(self, rules: Iterable[Rule], *, journal: Journal) -> None:
+        self.rules, self._kept = tuple(rules), journal.of("plans")
+
+    def __call__(self, asked: Asked) -> str | None:
+        """Why a request is denied; None where it is not."""
+        answer = next((rule.answer for rule in self.rules if rule.fits(asked.purpose, asked.who)), "ask me")
+        if answer == "always":
+            return None
+        if answer == "never":
+            return f"its owner allows nothing for the purpose {asked.purpose!r} and the person {asked.who!r}"
+        with self._kept.locked():
+            return self._asked(asked)
+
+    def plans(self, state: str = "") -> list[dict[str, Any]]:
+        """All plans that the owner was asked about, or those in a state: waiting, allowed, denied, used."""
+        found = [json.loads(self._kept.get(name) or b"{}") for name in self._kept.names()]
+        return sorted((each for each in found if state in ("", each["state"])), key=lambda each: float(each["at"]))
+
+    def decide(self, plan: str, state: str) -> dict[str, Any]:
+        """The owner's yes ("allowed", for one charge) or no ("denied")."""
+        with self._kept.locked():
+            text = self._kept.get(plan) if plan in self._kept.names() else None
+            if text is None:
+                raise InvalidParameter(f"The plan {plan!r} is not known", why="nobody asked it", instead="cloister site plans")
+            return self._put({**json.loads(text), "state": state})
+
+    def _asked(self, asked: Asked) -> str | None:
+        request = asked.request.under("").canonical()
+        plan = hashlib.sha256(canonical_json([request, asked.purpose, asked.who]).encode()).hexdigest()[:12]
+        text = self._kept.get(plan)
+        found = {} if text is None else json.loads(text)
+        if found.get("state") == "allowed" or (found.get("state") == "used" and asked.round and found["round"] == asked.round):
+            if asked.round:
+                self._put({**found, "state": "used", "round": asked.round})
+            return None
+        if found.get("state") == "denied":
+            return f"its owner denied the plan {plan}"
+        if text is None and len(self.plans("waiting")) >= _MOST_PLANS:
+            return f"{_MOST_PLANS} plans wait for its owner already"
+        if found.get("state") != "waiting":
+            self._put(
+                {"plan": plan, "state": "waiting", "at": time.time(), "words": words_of(asked), "before": found.get("round", "")}
+            )
+        return f"its owner is asked; the plan is {plan}, and the same question can be asked again when it is allowed"
+
+    def _put(self, told: dict[str, Any]) -> dict[str, Any]:
+        self._kept.put(told["plan"], canonical_json(told).encode())
+        return told
+
+
+def words_of(asked: Asked) -> str:
+    """A plan in words, for its owner.
+
+    >>> from cloister.noise import DiscreteLaplace
+    >>> from cloister.privacy import PureDP
+    >>> from cloister.tables import Aggregation, Column, Compare, Literal
+    >>> from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
+    >>> rows = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
+    >>> old = Aggregation(None, where=Compare(">", Column("age"), Literal(40)))
+    >>> request = NoisedRequest(table="people", aggregations=(old,), integers=(rows,), cells=Cells())
+    >>> print(words_of(Asked(table="north", cost=PureDP("0.1"), request=request, purpose="a report", who="ada")))
+    for ada, for the purpose 'a report': 1 number with noise, at a cost of ε = 0.1 to each person here
+    counts rows, where age > 40
+    """
+    request = asked.request
+    cells = request.cells.count if request.cells is not None else 0
+    numbers = sum(1 if each.map.plain()["map"] != "combination" else cells for each in request.integers)
+    kind = "number" if numbers == 1 else "numbers"
+    lines = [
+        f"for {asked.who or 'a person who is not named'}, for the purpose {asked.purpose!r}: {numbers:,} {kind} with noise,"
+        f" at a cost of {asked.cost} to each person here"
+    ]
+    for each in request.asked:
+        told = each.describe()
+        counted = sorted({_KINDS.get(kind, kind).format(_product(factors)) for _, kind, factors, *_ in told["aggregates"]})
+        line = f"counts {', '.join(counted)}"
+        if told["keys"]:
+            line += f", for each group of {', '.join(str(key[1]) for key in told['keys'])}"
+        if told["where"] is not None:
+            line += f", where {_condition(told['where'])}"
+        lines.append(line)
+    return shown("\n".join(dict.fromkeys(lines))[:_LONGEST], lines=True)
+
+
+def _product(factors: Iterable[tuple[str, int]]) -> str:
+    return " × ".join(f"({name} − {offset})" if offset else name for name, offset in factors)
+
+
+def _condition(told: Any) -> str:
+    """A condition as somebody would say it, from its canonical form."""
+    kind, *parts = told
+    if kind in ("and", "or"):
+        return f" {kind} ".join(f"({_condition(each)})" if each[0] in ("and", "or") else _condition(each) for each in parts)
+    if kind == "compare":
+        return f"{_condition(parts[1])} {parts[0]} {_condition(parts[2])}"
+    if kind == "not":
+        return f"not ({_condition(parts[0])})"
+    if kind == "in":
+        return f"{parts[0]} is one of {', '.join(map(_condition, parts[1]))}"
+    if kind == "null":
+        return f"{parts[0]} is missing"
+    if kind == "like":
+        return f"{parts[0]} is like {parts[1]!r}"
+    return str(parts[0]) if kind == "column" else repr(parts[1]) if parts[0] == "str" else str(parts[1])
+
+
+class AuditLog:
+    """Lines of JSON in a file, each with a seal of itself and of the one before it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = AuditLog(Path(folder) / "audit-log.jsonl", bytes(32))
+    ...     log.add("joined", {"number": "1"}); log.add("charged", {"about": "7"})
+    ...     [each["event"] for each in AuditLog(log.path, bytes(32)).entries()], log.broken()
+    (['joined', 'charged'], None)
+    """
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path, self._key = path, key
+        self._last: Mapping[str, str] = {}
+        whole = path.read_bytes() if path.exists() else b""
+        if not whole.endswith(b"\n") and whole:  # a process was stopped while it wrote: that line told nobody anything
+            os.truncate(path, whole.rfind(b"\n") + 1)
+        self._count, self._seal = 0, BEGINNING
+        for entry in self.entries():
+            self._count, self._seal = self._count + 1, bytes.fromhex(str(entry["seal"]))
+
+    def add(self, event: str, details: Mapping[str, str]) -> None:
+        """One more line, on disk when this returns. The same refusal again and again is one line."""
+        if event == "refused" and details == self._last:
+            return
+        self._last = dict(details) if event == "refused" else {}
+        payload = canonical_json({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **details})
+        seal = chained(self._key, self._count + 1, self._seal, payload)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, f"{canonical_json({**json.loads(payload), 'seal': seal.hex()})}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._count, self._seal = self._count + 1, seal
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """All lines."""
+        if self.path.exists():
+            with self.path.open(encoding="utf-8") as file:
+                yield from map(json.loads, file)
+
+    def broken(self) -> int | None:
+        """The number of the first line that is not as it was written."""
+        parent = BEGINNING
+        for number, entry in enumerate(self.entries(), 1):
+            seal = str(entry.pop("seal"))
+            parent = chained(self._key, number, parent, canonical_json(entry))
+            if parent.hex() != seal:
+                return number
+        return None

@@ -1,0 +1,109 @@
+"""The plan of a round: a request under its charge, where, by whom and for what it is asked, as the one text that the hub signs.
+
+How many numbers a round has, and how wide they are, is not in the plan: each party works it out of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cloister.crypto import canonical_json
+from cloister.errors import UnsupportedQuery
+from cloister.noise.laws import LAWS
+from cloister.noise.shares import NoiseShares
+from cloister.tables import Groups
+from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
+from cloister.together.roster import SignedRoster
+from cloister.together.rounds import Round
+
+_MOST_ROWS = 40
+"""Rows of all sites, as a power of two: what sums have room for."""
+_LAWS = tuple(each.kind for each in LAWS)
+_LONGEST_WORDS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is asked (a request's text), by which prepared table, and for whom and what as the hub has it.
+
+    >>> Plan.read(Plan(request="{}", token="7", purpose="a report").text).purpose
+    'a report'
+    """
+
+    request: str
+    token: str
+    """A name that no two tables of a hub have in common."""
+    purpose: str = ""
+    who: str = ""
+
+    @property
+    def text(self) -> bytes:
+        """What the hub signs."""
+        about = {name: words for name, words in (("purpose", self.purpose), ("who", self.who)) if words}
+        return canonical_json({"request": self.request, "asked at": self.token, **about}).encode()
+
+    @classmethod
+    def read(cls, text: bytes) -> Plan:
+        """Again from its text; `UnsupportedQuery` for a text that no plan has."""
+        try:
+            told = json.loads(text)
+            found = cls(request=told["request"], token=told["asked at"], purpose=told.get("purpose", ""), who=told.get("who", ""))
+            known = all(isinstance(each, str) for each in (found.request, found.token, found.purpose, found.who))
+            if not known or max(len(found.purpose), len(found.who)) > _LONGEST_WORDS or found.text != text:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UnsupportedQuery(
+                "A plan was not read", why="its form is wrong", instead="the plan as its hub wrote it"
+            ) from None
+        return found
+
+
+def round_about(request: NoisedRequest, plan: Plan, signed: SignedRoster) -> Round:
+    """The round about a request that was checked."""
+    numbers = sum(int(np.prod(shape)) for shape in shapes_of(request))
+    words = words_of(request, len(signed.roster.sites))
+    return Round(signed=signed, plan=plan.text, numbers=numbers, words=words, number=request.number)
+
+
+def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, NoiseShares]]:
+    """Each of the request's integers, with the shares of its noise."""
+    for each in request.integers:
+        law: Any = each.law
+        yield each, round_.roster.noise(law, coordinates=round_.numbers)
+
+
+def shapes_of(request: NoisedRequest) -> list[tuple[int, ...]]:
+    """The shape of each of the request's integers, from what its maps make of no rows."""
+    empty: list[Groups] = []
+    for aggregation in request.asked:
+        length = 0 if aggregation.keys else 1
+        keys = tuple(np.zeros(length, dtype=np.int64) for _ in aggregation.keys)
+        empty.append(Groups(keys, {each.name: np.zeros(length, dtype=np.int64) for each in aggregation.aggregates}))
+    return [np.shape(each) for each in exact_integers(request, empty).values()]
+
+
+def words_of(request: NoisedRequest, sites: int) -> int:
+    """How many words of 64 bits have room for every sum, with its noise and sign: at most 2^40 rows in all, and the noise of all
+    sites beyond 2^10 scales once in 2^1000 numbers."""
+    most = 0
+    for each in request.integers:
+        law: Any = each.law
+        if not isinstance(law, _LAWS):
+            continue
+        one = (int(law.scale) + 1 << 10) * sites
+        most = max(most, (_width(each, request) << _MOST_ROWS) + one)
+    return -(-(most.bit_length() + 1) // 64)
+
+
+def _width(integers: Integers, request: NoisedRequest) -> int:
+    """How far one row moves one number."""
+    if isinstance(integers.map, Combination):
+        return integers.map.width
+    if isinstance(integers.map, LevelSums):
+        return max(map(abs, request.hierarchies[integers.map.hierarchy].weights))
+    return integers.map.strategy.l1

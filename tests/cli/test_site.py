@@ -1,0 +1,189 @@
+"""`cloister site`: what an owner makes, signs, decides and sees."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import cloister as cl
+from cloister.cli import cli
+from cloister.crypto import is_signed
+from cloister.noise import DiscreteLaplace
+from cloister.tables import Aggregate, Aggregation, And, Column, Compare, In, IsNull, Like, Literal, Not, Or
+from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
+from cloister.together import Asked, Journal, Roster, SiteAgent
+from cloister.together.owner import AuditLog, OwnersPolicy, Rule, words_of
+from tests.together.wired import coordinator_of, folder_of, key_of, roster_of
+
+
+def run(*words: str, **other: Any) -> Result:
+    return CliRunner().invoke(cli, ["site", *words], **other)
+
+
+def said(found: Result) -> str:
+    assert found.exit_code == 0, f"{found.output}\n{found.exception!r}"
+    return found.output
+
+
+def request(where: Any = None) -> NoisedRequest:
+    rows = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
+    return NoisedRequest(
+        table="people", aggregations=(Aggregation(None, where=where),), integers=(rows,), cells=Cells(), charge="7"
+    )
+
+
+def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
+    first = said(run("init", str(tmp_path / "north"), "--name", "north"))
+    assert said(run("init", str(tmp_path / "north"), "--name", "south")) != first  # the name of the key is that of the command
+    assert (tmp_path / "north" / "site.key").stat().st_mode & 0o777 == 0o600
+    shown = json.loads(first.splitlines()[0])
+    (tmp_path / "north" / "people.csv").write_text("age,sex\n39,F\n", encoding="utf-8")
+    told = json.loads(said(run("show", "--data", str(tmp_path / "north"), "--json")))
+    assert (told["name"], told["key"], told["budget"], told["spent"]) == ("north", shown["north"], "ρ = 0.5", "ρ = 0")
+    assert said(run("plans", "--data", str(tmp_path / "north"))) == "no plan waits\n"
+
+
+def test_a_roster_is_signed_after_its_fingerprints_were_compared(tmp_path: Path) -> None:
+    folder, roster = folder_of(tmp_path, "a"), roster_of("abc")
+    file = tmp_path / "roster.json"
+    file.write_text(json.dumps(roster.plain()), encoding="utf-8")
+    given = ["sign", str(file), "--data", str(folder)]
+    refused = run(*given, input="n\n")
+    assert refused.exit_code != 0
+    for digits in roster.fingerprints().values():
+        assert digits in refused.output
+    signature = json.loads(run(*given, "--yes").stdout)
+    assert is_signed(key_of("a").public, roster.text, bytes.fromhex(signature["a"]))
+    for text, error in (("{}", cl.InvalidParameter), (json.dumps(other().plain()), cl.InvalidDeclaration)):
+        file.write_text(text, encoding="utf-8")
+        assert isinstance(run(*given, "--yes").exception, error)
+
+
+def other() -> Roster:
+    """A roster in which a has another key."""
+    return Roster(sites={**roster_of("abc").sites, "a": key_of("x").public}, hub=roster_of("abc").hub, missing=0)
+
+
+def test_plans_wait_in_words_until_they_are_decided(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a", otherwise="ask me")
+    policy = OwnersPolicy([Rule(answer="ask me")], journal=Journal(folder))
+    asked = Asked(table="a", cost=cl.PureDP("0.1"), request=request(), purpose="a study", who="ada")
+    assert "its owner is asked" in str(policy(asked))
+    [plan] = json.loads(said(run("plans", "--data", str(folder), "--json")))
+    words = said(run("plans", "--data", str(folder)))
+    assert f"{plan['plan']}  waiting\n  for ada, for the purpose 'a study'" in words
+    assert "counts rows" in words
+    said(run("deny", plan["plan"], "--data", str(folder)))
+    assert "denied the plan" in str(policy(asked))
+    said(run("approve", plan["plan"], "--data", str(folder)))
+    charged = Asked(table="a", cost=cl.PureDP("0.1"), request=request(), purpose="a study", who="ada", round="r1")
+    assert policy(asked) is policy(charged) is policy(charged) is None  # in advance, charged, and again after a stop
+    again = Asked(table="a", cost=cl.PureDP("0.1"), request=request(), purpose="a study", who="ada", round="r2")
+    assert "its owner is asked" in str(policy(again))
+    assert "was answered before" in said(run("plans", "--data", str(folder)))
+    assert isinstance(run("approve", "none", "--data", str(folder)).exception, cl.InvalidParameter)
+
+
+def test_no_more_than_some_plans_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloister.together.owner._MOST_PLANS", 2)
+    policy = OwnersPolicy([], journal=Journal(tmp_path))
+    found = [policy(Asked(table="a", cost=cl.PureDP(1), request=request(), purpose=str(place))) for place in range(3)]
+    assert ["plans wait for its owner already" in str(each) for each in found] == [False, False, True]
+
+
+def test_conditions_are_said_in_words() -> None:
+    where = And(
+        Or(Compare(">", Column("age"), Literal(40)), Not(Column("ill"))),
+        In(Column("sex"), ["F", "M"]),
+        Not(IsNull(Column("pay"))),
+        Like(Column("town"), "S%\u202e"),
+    )
+    words = words_of(Asked(table="a", cost=cl.PureDP(1), request=request(where)))
+    for part in ("age > 40", "not (ill)", "sex is one of 'F', 'M'", "not (pay is missing)", "town is like 'S%"):
+        assert part in words
+    assert "\u202e" not in words
+    total = Aggregation(None, aggregates=(Aggregate("s", "sum", (("age", 17), ("pay", 0))),))
+    summed = NoisedRequest(table="people", aggregations=(total,), integers=request().integers, cells=Cells())
+    assert "the sum of (age − 17) × pay" in words_of(Asked(table="a", cost=cl.PureDP(1), request=summed))
+
+
+def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))  # makes the ledger, whose key the log's follows from
+    with cl.Ledger(folder / "ledger.db") as ledger:
+        log = AuditLog(folder / "audit-log.jsonl", ledger.derive("audit log", "a"))
+    for number in "123":
+        log.add("charged", {"about": number})
+    log.add("refused", {"why": "x"})
+    log.add("refused", {"why": "x"})
+    assert len(json.loads(said(run("show", "--data", str(folder), "--json")))["log"]) == 4
+    text = log.path.read_text(encoding="utf-8")
+    for broken, place in ((text.replace('"2"', '"4"'), 2), (text.split("\n", 1)[1], 1)):
+        log.path.write_text(broken, encoding="utf-8")
+        found = run("show", "--data", str(folder))
+        assert found.exit_code == 1
+        assert f"entry {place} of the log was changed" in found.output
+    log.path.write_text(text + '{"at":', encoding="utf-8")  # a process was stopped while it wrote
+    assert "charged: about 3" in said(run("show", "--data", str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (('name = "a"', ""), "names no site"),
+        (('otherwise = "always"', 'otherwise = "maybe"'), "it is one of always, ask me, never"),
+        (('otherwise = "always"', "rules = [1]"), "rules of another form"),
+        (('otherwise = "always"', 'other = "always"'), "rules of another form"),
+        (("people = { rho", "folk = { rho"), "has no budget"),
+        (("[tables.people]", "[tables.folk]\nsource = 'people.csv'\npublic = true\n[tables.people]"), "one private table"),
+        (("[site]", "[site"), "Expected"),
+    ],
+)
+def test_a_file_that_says_nothing_is_refused(change: tuple[str, str], why: str, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    text = (folder / "site.toml").read_text(encoding="utf-8")
+    assert change[0] in text
+    (folder / "site.toml").write_text(text.replace(*change), encoding="utf-8")
+    found = run("show", "--data", str(folder))
+    assert isinstance(found.exception, cl.InvalidDeclaration)
+    assert why in str(found.exception)
+
+
+def test_a_site_without_a_key_is_refused(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    (folder / "site.key").unlink()
+    assert "site.key is missing" in str(run("show", "--data", str(folder)).exception)
+
+
+def test_a_folder_is_run_once_and_calls_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, limits = folder_of(tmp_path, "a"), list[Any]()
+    monkeypatch.setattr("cloister.together.agent.no_core_dumps", lambda: limits.append("off"))
+    with (folder / "site.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "a process runs the one in a already" in str(run("--data", str(folder)).exception)
+    assert "over TLS" in str(run("--data", str(folder), "--hub", "http://hub.example.org").exception)
+    assert limits == ["off", "off"]
+
+
+def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command runs is the agent of that folder; here it is asked for one call, and its log says what happened."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    done = SiteAgent.answer
+
+    def once(self: SiteAgent, data: bytes) -> bytes:
+        done(self, data)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloister.together.agent.no_core_dumps", lambda: None)
+    monkeypatch.setattr(SiteAgent, "answer", once)
+    folder = folder_of(tmp_path, "a")
+    with coordinator.serving() as hub:
+        run("--data", str(folder), "--hub", hub)
+    told = json.loads(said(run("show", "--data", str(folder), "--json")))
+    assert told["rosters"] == [coordinator.signed.roster.digest]
+    assert [each["event"] for each in told["log"]] == ["joined"]

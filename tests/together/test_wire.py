@@ -1,0 +1,371 @@
+"""The wire between a hub and its sites: who may call, what is refused and by which words, what a hub sees of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import cloister as cl
+from cloister.crypto import SigningKey, canonical_json
+from cloister.privacy import PureDP
+from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, SiteAgent, SitesMissing
+from cloister.together.messages import MAGIC, opened, pack
+from cloister.together.owner import OwnersPolicy, Rule
+from cloister.together.plan import Plan
+from cloister.together.rounds import HUB, STEPS
+from tests.certificates import certificate
+from tests.together.parties import HUB_KEY
+from tests.together.wired import COLUMNS, Recorder, asked, coordinator_of, key_of, roster_of, running, signed_by, site_of
+
+COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+DAY = 86_400
+
+
+def call(hub: str, name: str = "a", *, key: SigningKey | None = None, body: bytes = b"", **change: Any) -> httpx.Response:
+    """One call as a site makes it, but for what is changed."""
+    fields = {"at": int(time.time()) + change.pop("apart", 0), "roster": roster_of("abc").digest, "answers": "", **change}
+    version = fields.pop("version", "1")
+    poll = fields.pop("poll", None) or pack("poll", "", fields.pop("sender", name), key or key_of(name), **fields)
+    headers = {"Authorization": "Cloister " + base64.b64encode(poll).decode(), "Cloister-Protocol": version}
+    return httpx.post(f"{hub}/together/{name}", content=body, headers=headers, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[tuple[Coordinator, str]]:
+    """A hub that asks nothing, and where it is."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    with coordinator.serving() as hub:
+        yield coordinator, hub
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "why"),
+    [
+        ({"name": "d"}, 404, "the roster has no such site"),
+        ({"version": "0"}, 426, "the site speaks version 0 of the protocol, and the hub version 1"),
+        ({"version": "2"}, 426, "the site speaks version 2 of the protocol"),
+        ({"version": ""}, 426, "the site speaks version ? of the protocol"),
+        ({"poll": b"garbage"}, 401, "it is not signed by the key of 'a'"),
+        ({"poll": MAGIC + b"\xff" * 200}, 401, "it is not signed by the key of 'a'"),
+        ({"key": key_of("b")}, 401, "it is not signed by the key of 'a'"),
+        ({"sender": "b"}, 401, "it is not signed by the key of 'a'"),
+        ({"at": "never"}, 401, "it is not signed by the key of 'a'"),
+        ({"apart": -DAY}, 401, "the clock of 'a' is 24.0 hours behind that of the hub"),
+        ({"apart": DAY}, 401, "the clock of 'a' is 24.0 hours ahead of that of the hub"),
+    ],
+)
+def test_a_call_that_is_none_is_refused_at_once(
+    idle: tuple[Coordinator, str], change: dict[str, Any], status: int, why: str
+) -> None:
+    """Before a byte of its body is looked at, and in words for the side that can mend it."""
+    given = {"name": "a", **change}
+    found = call(idle[1], given.pop("name"), body=b"x" * 100_000, **given)
+    assert found.status_code == status
+    assert why in found.json()["why"]
+    if status == 426:
+        assert found.json()["instead"] == f"a newer cloister at the {'hub' if change['version'] == '2' else 'site'}"
+
+
+def test_a_call_of_a_site_waits_and_ends(idle: tuple[Coordinator, str]) -> None:
+    coordinator, hub = idle
+    assert call(hub).status_code == 204
+    assert str(coordinator.presence["a"]).startswith("it last called at")
+    assert str(coordinator.presence["b"]) == "it never called"
+    joined = call(hub, roster="")
+    assert (joined.status_code, opened(joined.content).kind) == (200, "roster")
+
+
+def test_an_answer_that_nobody_waits_for_is_let_go_unread(idle: tuple[Coordinator, str]) -> None:
+    assert call(idle[1], answers="0" * 64, body=b"x" * 100_000).status_code == 204
+
+
+def test_garbage_in_place_of_an_answer_is_refused_and_the_message_stays() -> None:
+    """A signed call with a body that is no answer: the site hears why, the hub notes it, and waits on."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    message = pack("request", "r", HUB, HUB_KEY, b"body")
+    digest = hashlib.sha256(message).hexdigest()
+    good = pack("agreed", "r", "a", key_of("a"))
+    with coordinator.serving() as hub:
+        found = coordinator.ask({"a": message}, "r")
+        taken: list[Any] = []
+        thread = threading.Thread(target=lambda: taken.extend(found))
+        thread.start()
+        while call(hub).content != message:
+            pass
+        for body, why in (
+            (b"garbage", "not a whole message"),
+            (b"x" * 100_000, "more than 65,536 bytes"),
+            (pack("agreed", "r", "b", key_of("b")), "takes no part"),
+            (pack("agreed", "other", "a", key_of("a")), "of another round"),
+            (pack("agreed", "r", "a", key_of("b")), "not signed by 'a'"),
+        ):
+            refused = call(hub, answers=digest, body=body)
+            assert refused.status_code == 400
+            assert why in refused.json()["why"]
+            assert why in str(coordinator.presence["a"])
+            assert call(hub).content == message
+        assert call(hub, answers=digest, body=good).status_code == 204
+        assert call(hub, answers=digest, body=good).status_code == 204  # a second time changes nothing
+        thread.join()
+    assert [(name, each.kind) for name, each, _ in taken] == [("a", "agreed")]
+
+
+def test_a_coordinator_is_one_of_its_roster() -> None:
+    with pytest.raises(cl.InvalidParameter, match="not the hub's key of the roster"):
+        Coordinator(key_of("z"), signed_by(roster_of("abc")))
+    with pytest.raises(cl.InvalidDeclaration, match="not signed by 'c'"):
+        Coordinator(HUB_KEY, SignedRoster.by({name: key_of(name) for name in "ab"}, roster_of("abc")))
+    coordinator = coordinator_of("abc")
+    with pytest.raises(cl.InvalidParameter, match="without TLS"), coordinator.serving("0.0.0.0"):
+        pass
+    for sites in (coordinator.sites[:2], [*coordinator.sites[:2], site_of("c")], coordinator.sites[::-1]):
+        with pytest.raises(cl.InvalidDeclaration, match="not those of one roster"):
+            JointTable(sites, {"age": cl.Integer(17, 90)}, overlap="none")
+    with pytest.raises(cl.InvalidDeclaration, match="the roster that all sites signed says it already"):
+        asked(coordinator, missing=1)
+
+
+# ── what a site answers ──────────────────────────────────────────────────────────────────────────
+
+
+def joined(name: str = "a", **other: Any) -> SiteAgent:
+    agent = SiteAgent(site_of(name, **other))
+    agent.site.join(signed_by(roster_of("abc")))
+    agent.signed = signed_by(roster_of("abc"))
+    return agent
+
+
+def from_hub(kind: str, body: bytes = b"", about: str | None = None, key: SigningKey = HUB_KEY) -> bytes:
+    return pack(kind, hashlib.sha256(body).hexdigest() if about is None else about, HUB, key, body)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (b"", "not a whole message"),
+        (b"x" * 1000, "not a whole message"),
+        (from_hub("request", key=key_of("b")), "not signed by 'the hub'"),
+        (from_hub("words"), "no site answers such a one"),
+        (from_hub("request", b"{}", about="1" * 64), "no site answers such a one"),
+        (from_hub("request", b"{}"), "its form is wrong"),
+        (from_hub("request", Plan(request="{}", token="1").text), "it can't be read"),
+        (from_hub("request", Plan(request="[" * 100_000, token="1").text), "it can't be read"),
+        (from_hub("declaration", b"{}"), "its own owner can see where"),
+        (from_hub("begin", b"{}", about="../../etc"), "its round has no such name"),
+        (from_hub("all keys", b"{}", about="a" * 64), "this site did not begin that round"),
+        (from_hub("begin", b"{}", about="a" * 64), "its form is wrong"),
+        (pack("roster", "", HUB, HUB_KEY, b"[]"), "its form is wrong"),
+    ],
+    ids=range(13),
+)
+def test_what_a_hub_should_not_send_is_refused(message: bytes, why: str, tmp_path: Path) -> None:
+    agent = joined()
+    found = opened(agent.answer(message))
+    assert found.kind == "refused"
+    assert why in found.fields["why"]
+    assert agent.site.spent == cl.ZCDP(0)
+
+
+def test_a_round_that_is_not_that_of_its_plan_is_refused() -> None:
+    """A hub that signs another plan under a round's id, or says other sizes, has another id."""
+    agent, texts = joined(), list[bytes]()
+    note = agent.answer
+
+    def kept(data: bytes) -> bytes:
+        texts.append(data)
+        return note(data)
+
+    agent.answer = kept  # type: ignore[method-assign]
+    others = [SiteAgent(site_of(name)) for name in "bc"]
+    coordinator = coordinator_of("abc")
+    with coordinator.serving() as hub, running([agent, *others], hub), asked(coordinator) as session:
+        session.sql(COUNT, spend=50)
+    begun = next(opened(each) for each in texts if opened(each).kind == "begin")
+    plan = Plan.read(begun.body)
+    other = Plan(request=plan.request, token="another")
+    spent = agent.site.spent
+    found = opened(note(from_hub("begin", other.text, about=begun.round)))
+    assert (found.kind, found.fields["why"]) == ("refused", "another message 'begin' was answered before")
+    fresh = SiteAgent(agent.site)  # another process with the same journal
+    found = opened(fresh.answer(from_hub("begin", other.text, about=begun.round)))
+    assert (found.kind, found.fields["why"]) == ("refused", "its round is not that of its plan")
+    assert agent.site.spent == spent
+
+
+def test_a_roster_that_the_owner_did_not_sign_is_refused_and_the_hub_knows() -> None:
+    """A hub makes up a roster in which the site has another key; or sends an older one."""
+    made_up = Roster(sites={**roster_of("abc").sites, "a": key_of("x").public}, hub=HUB_KEY.public, missing=0)
+    by = {**{name: key_of(name) for name in "bc"}, "a": key_of("x")}
+    agent = SiteAgent(site_of("a"))
+    told = canonical(SignedRoster.by(by, made_up))
+    found = opened(agent.answer(pack("roster", "", HUB, HUB_KEY, told)))
+    assert "not in it under its own key" in found.fields["why"]
+    later = roster_of("abc", epoch=2)
+    agent.answer(pack("roster", "", HUB, HUB_KEY, canonical(signed_by(later))))
+    assert agent.signed == signed_by(later)
+    coordinator = coordinator_of("abc", wait=0.01)
+    with coordinator.serving() as hub, running([agent], hub):
+        while "it refused the roster" not in str(coordinator.presence["a"]):
+            pass
+    assert "joined number 2 of this hub before" in str(coordinator.presence["a"])
+
+
+def canonical(signed: SignedRoster) -> bytes:
+    return canonical_json(signed.plain()).encode()
+
+
+# ── sites that differ, are silent, or say no ─────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({**COLUMNS, "age": cl.Integer(0, 120)}, "declares the column 'age' as"),
+        (
+            {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "pay": cl.Integer(0, 9)},
+            "declares the column 'pay' as None",
+        ),
+    ],
+)
+def test_a_declaration_that_differs_is_refused_in_the_words_of_the_site(columns: Any, words: str) -> None:
+    coordinator, noted = coordinator_of("abc"), list[Any]()
+    agents = [SiteAgent(site_of(name), note=lambda event, details: noted.append((event, details))) for name in "abc"]
+    with (
+        coordinator.serving() as hub,
+        running(agents, hub),
+        pytest.raises(cl.InvalidDeclaration, match=words),
+        asked(coordinator, columns=columns) as session,
+    ):
+        session.sql(COUNT, spend=50)
+    assert any(event == "refused" and words in details["why"] for event, details in noted)
+
+
+def test_a_silent_site_is_named_with_the_last_that_was_wrong() -> None:
+    coordinator = coordinator_of("abc", deadline=0.3, wait=0.05)
+    agents = [SiteAgent(site_of(name)) for name in "bc"]  # where they are slow, too, the first is named
+    with coordinator.serving() as hub, running(agents, hub):
+        call(hub, "a", apart=-DAY)
+        with pytest.raises(cl.EngineError, match=r"'a' is silent: it did not answer for 0.3 seconds; its clock was 24.0 hours"):
+            asked(coordinator).sql(COUNT, spend=50)
+
+
+def test_without_a_silent_site_the_others_answer_where_the_roster_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = coordinator_of("abcd", 1)
+    ask = coordinator.ask
+    monkeypatch.setattr(
+        coordinator, "ask", lambda messages, *how: ask({name: messages[name] for name in messages if name != "c"}, *how)
+    )
+    agents = [SiteAgent(site_of(name)) for name in "abd"]
+    with (
+        coordinator.serving() as hub,
+        running(agents, hub),
+        pytest.warns(SitesMissing, match="c dropped out"),
+        asked(coordinator) as session,
+    ):
+        found = session.sql(COUNT, spend=50)
+    assert all(abs(n - 60) <= 5 for n in found.to_pydict()["n"])
+
+
+def test_an_owner_is_asked_and_a_yes_holds_for_one_charge() -> None:
+    """One owner allows reports, wants to see what else is asked, and never lets a person in."""
+    rules = [Rule(purpose="report", answer="always"), Rule(who="eve", answer="never")]
+    policy = OwnersPolicy([*rules, Rule(answer="ask me")], journal=MemoryJournal())
+    agents = [SiteAgent(site_of("a", policy=policy)), *(SiteAgent(site_of(name)) for name in "bc")]
+    coordinator = coordinator_of("abc")
+    with coordinator.serving() as hub, running(agents, hub):
+        with asked(coordinator, purpose="report", who="ada") as session:
+            session.sql(COUNT, spend=50)
+        with asked(coordinator, who="eve") as session, pytest.raises(cl.AccessDenied, match="the person 'eve'"):
+            session.sql(COUNT, spend=50)
+        with asked(coordinator, purpose="study", who="ada") as session:
+            with pytest.raises(cl.AccessDenied, match="its owner is asked; the plan is") as error:
+                session.sql(COUNT, spend=50)
+            [plan] = policy.plans("waiting")
+            assert plan["plan"] in str(error.value)
+            assert plan["words"].splitlines() == [
+                "for ada, for the purpose 'study': 3 numbers with noise, at a cost of ε = 50 to each person here",
+                "counts rows, for each group of sex",
+            ]
+            policy.decide(plan["plan"], "allowed")
+            session.sql(COUNT, spend=50)
+            assert [each["state"] for each in policy.plans()] == ["used"]
+        with asked(coordinator, purpose="study", who="ada") as session:
+            with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+                session.sql(COUNT, spend=50)
+            [plan] = policy.plans("waiting")
+            assert plan["before"]  # the owner sees that it was answered before
+            policy.decide(plan["plan"], "denied")
+            with pytest.raises(cl.AccessDenied, match="denied the plan"):
+                session.sql(COUNT, spend=50)
+            assert session.spent == PureDP(0)
+    assert len(agents[0].site.ledger.charges("a")) == 2
+
+
+def test_sites_have_any_names_and_one_may_have_no_rows() -> None:
+    names = ["../north/1", "Süd ?#%", "西"]
+    keys = {name: SigningKey(hashlib.sha256(name.encode()).digest()) for name in names}
+    roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=HUB_KEY.public, missing=0)
+    coordinator = Coordinator(HUB_KEY, SignedRoster.by(keys, roster), deadline=240.0, wait=0.3)
+    agents = [SiteAgent(site_of(name, key=key, rows=10 * place)) for place, (name, key) in enumerate(keys.items())]
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
+        assert all(abs(n - 30) <= 5 for n in session.sql(COUNT, spend=50).to_pydict()["n"])
+
+
+def test_computed_columns_are_refused_by_name_before_anybody_is_asked() -> None:
+    coordinator = coordinator_of("abc")
+    with coordinator.serving() as hub, running([SiteAgent(site_of(name)) for name in "abc"], hub), asked(coordinator) as session:
+        with pytest.raises(cl.UnsupportedQuery, match="A query about computed columns"):
+            session.sql("SELECT SUM(age * 2 + 1) AS n FROM people", spend=1)
+        assert session.spent == PureDP(0)
+
+
+# ── certificates ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    """A site that does not know the hub's certificate says so and calls again; with its authority it is in."""
+    key, found = certificate(tmp_path / "hub", "localhost")
+    coordinator = coordinator_of("abc")
+    with coordinator.serving("localhost", certificate=found, certificate_key=key) as hub:
+        with running([SiteAgent(site_of("a"))], hub) as told:
+            while not told:
+                pass
+        assert "its certificate could not be verified" in told[0]
+        agents = [SiteAgent(site_of(name)) for name in "abc"]
+        with running(agents, hub, authority=found), asked(coordinator) as session:
+            assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
+    with pytest.raises(cl.InvalidParameter, match="a site calls its hub over TLS"):
+        SiteAgent(site_of("a")).run("http://hub.example.org")
+
+
+# ── what the hub sees ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_wire_shows_no_more_than_the_rounds() -> None:
+    """All that reaches the hub, recorded: a call says a time, a roster and a digest, and bodies are the answers of the rounds, of
+    the same kinds, fields and lengths whatever the rows. (What those say is nothing but the sum: test_transcripts.py.)"""
+    shapes = []
+    for rows in (20, 3):
+        coordinator = coordinator_of("abc")
+        recorder = Recorder(coordinator.app)
+        agents = [SiteAgent(site_of(name, rows=rows)) for name in "abc"]
+        with coordinator.serving(app=recorder) as hub, running(agents, hub), asked(coordinator) as session:
+            session.sql(COUNT, spend=1)
+        shapes.append(sorted(shape_of(*each) for each in recorder.seen))
+    assert shapes[0] == shapes[1]
+    kinds = {kind for _, kind, *_ in shapes[0]}
+    assert kinds == {"agreed", *STEPS.values()}
+
+
+def shape_of(path: str, authorization: bytes, body: bytes) -> tuple[Any, ...]:
+    poll, found = opened(base64.b64decode(authorization.split(b" ")[1])), opened(body)
+    assert (poll.kind, poll.body, sorted(poll.fields)) == ("poll", b"", ["answers", "at", "roster"])
+    return path, found.kind, sorted(found.fields), len(found.body)
