@@ -119,6 +119,16 @@ def test_a_worker_that_dies_counts_as_one_failure_and_the_next_run_has_a_new_one
     assert sandbox._worker is None
 
 
+@pytest.mark.parametrize("told", ["'1' * 5000", "'[' * 10**5", "'5'", "'{\"value\": \"' + '1' * 5000 + '\"}'", "'x' * (8 << 20)"])
+def test_what_cannot_be_read_costs_no_worker(told: str) -> None:
+    """To start one takes a hundred times as long as a run: whoever waits for the answer could tell."""
+    text = f"import json\ndef f(rows):\n    json.dumps = lambda *_: {told}\n    return 1\n"
+    with Sandbox(text, "f") as sandbox:
+        before = sandbox._worker
+        assert sandbox.run([1]) == Ran()
+        assert sandbox._worker is before
+
+
 def test_five_hundred_hostile_guests_leave_no_process_and_no_file(tmp_path: Path) -> None:
     """Pieces of hostile code in a seeded mixture: none gives a value that holds what it was not given."""
     random, pieces = Random.deterministic(21), list(HOSTILE.values())
