@@ -158,6 +158,12 @@ def test_an_image_that_somebody_changed_is_not_loaded(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CLOISTER_GUESTS", str(copy))
     with pytest.raises(EngineError, match="not the one that was built here"):
         images.image()
+    (copy / true.name).write_bytes(true.read_bytes())
+    (copy / true.name).chmod(0o666)
+    with pytest.raises(EngineError, match="others can write"):
+        images.image()
+    (copy / true.name).chmod(0o600)
+    assert images.image() == copy / true.name
     copy.chmod(0o777)
     with pytest.raises(EngineError, match="others can write"):
         images.image()
