@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -167,3 +170,20 @@ def test_an_image_that_somebody_changed_is_not_loaded(monkeypatch: pytest.Monkey
     copy.chmod(0o777)
     with pytest.raises(EngineError, match="others can write"):
         images.image()
+
+
+def test_of_two_that_need_an_image_at_once_one_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built: list[Path] = []
+
+    def build(found: Path) -> None:
+        built.append(found)
+        time.sleep(0.2)
+        found.with_suffix(".sha256").write_text(hashlib.sha256(b"x").hexdigest())
+        found.write_bytes(b"x")
+
+    monkeypatch.setenv("CLOISTER_GUESTS", str(tmp_path / "guests"))
+    monkeypatch.setattr(images, "_build", build)
+    with ThreadPoolExecutor(2) as threads:
+        found = [each.result() for each in [threads.submit(images.image) for _ in range(2)]]
+    assert found[0] == found[1] == built[0]
+    assert len(built) == 1

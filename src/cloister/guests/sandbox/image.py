@@ -6,6 +6,7 @@ of ours, so whoever can change it needs no guest. Its digest is checked each tim
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -31,7 +32,10 @@ def image() -> Path:
     folder = _folder()
     found = folder / f"guest-{_version()}.cwasm"
     if not found.exists():
-        _build(found)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # no two builds are the same bytes: of two at once, a digest might be the other's
+            if not found.exists():
+                _build(found)
     digest = found.with_suffix(".sha256")
     for each in (found, digest):
         _check_ours(each, remedy=f"remove {found.name}: it is built again")
@@ -77,7 +81,7 @@ def _version() -> str:
 
 
 def _build(found: Path) -> None:
-    """Make it beside, and put it in its place whole: two that build at once are no harm."""
+    """Make it beside, and put it in its place whole."""
     from wasmtime import Engine
     from wasmtime.component import Component
 
