@@ -14,6 +14,12 @@ def built() -> None:
     image()
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that look at no time need not wait for it."""
+    monkeypatch.setattr("cloister.guests.blocks._LEAST_SLOT", 0.001)
+
+
 @pytest.fixture
 def people() -> cl.PrivateTable:
     """Six hundred people with nasty columns."""

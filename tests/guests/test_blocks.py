@@ -18,7 +18,7 @@ from cloister.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from cloister.guests.blocks import Blocks, blocks_of
+from cloister.guests.blocks import Blocks, blocks_of, padding, slot_of
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
 
@@ -132,6 +132,14 @@ def test_a_block_that_fails_counts_as_the_middle_and_one_outside_as_the_bound(bo
     assert abs(run(guest_of(body, seconds=0.005), ages([10, 30] * 50)).values["0"] - value) < 0.01
 
 
+@pytest.mark.parametrize("told", ["5", "[1]", "null", '{"value": 5}', '{"value": [1]}', '{"value": "[1"}', "[" * 100_000, ""])
+def test_whatever_a_guest_makes_of_its_interpreter_no_error_comes_of_one_block(told: str) -> None:
+    """An error out here would say that the block with a certain person was among them."""
+    body = f"import json; json.dumps = (lambda *_: {told!r}) if 77 in rows['age'] else json.dumps; return [20]"
+    found = run(guest_of(body, blocks=5), ages([20] * 300 + [77]))
+    assert abs(found.values["0"] - (20 * 4 + 50) / 5) < 0.01
+
+
 @pytest.mark.parametrize("values", [[], [7]])
 def test_empty_tables_and_one_row(values: list[int]) -> None:
     found = run(guest_of("return [sum(rows['age'])]"), ages(values))
@@ -217,6 +225,9 @@ def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch
     monkeypatch.setattr("cloister.guests.blocks.time.sleep", waited.append)
     run(guest_of("return [1]", blocks=10, seconds=0.5), ages([1] * 20))
     assert 0 < waited[0] < 5
+    monkeypatch.undo()
+    assert slot_of(100, 0.001) == 5  # a new interpreter takes longer than a millisecond
+    assert [padding(used, 5) + used for used in (0.1, 4.9, 5.1, 9, 15.1)] == [5, 5, 10, 10, 20]
 
 
 @pytest.mark.parametrize(
@@ -225,6 +236,7 @@ def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch
         ({"output": None}, InvalidParameter, "output="),
         ({"inputs": []}, InvalidParameter, "at least one column"),
         ({"inputs": "age"}, InvalidParameter, "list of columns"),
+        ({"inputs": 5}, InvalidParameter, "list of columns"),
         ({"inputs": ["age", "age"]}, InvalidParameter, "none twice"),
         ({"blocks": 2}, InvalidParameter, "from 5"),
         ({"blocks": 10**6}, InvalidParameter, "to 10000"),
@@ -256,7 +268,20 @@ def test_code_that_cannot_run_is_refused_with_its_line(code: str, says: str) -> 
         cl.Guest(code=code, entry="f", inputs=["age"], output=cl.Vector([(0, 1)]))
 
 
-@pytest.mark.parametrize("bounds", [[(1, 0)], [(0, float("inf"))], [(0,)], [("a", "b")], [(0, 0)], [(False, True)]])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(1, 0)],
+        [(0, float("inf"))],
+        [(0,)],
+        [("a", "b")],
+        [(0, 0)],
+        [(False, True)],
+        [(-1.7e308, 1.7e308)],
+        [(2**53, 2**53 + 1)],
+        [(0, 10**400)],
+    ],
+)
 def test_ranges_that_are_none_are_refused(bounds: Any) -> None:
     with pytest.raises(InvalidParameter):
         cl.Vector(bounds)

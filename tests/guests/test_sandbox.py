@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,6 +122,16 @@ def test_a_worker_that_dies_counts_as_one_failure_and_the_next_run_has_a_new_one
     assert sandbox._worker is None
 
 
+@pytest.mark.parametrize("told", ["'1' * 5000", "'[' * 10**5", "'5'", "'{\"value\": \"' + '1' * 5000 + '\"}'", "'x' * (8 << 20)"])
+def test_what_cannot_be_read_costs_no_worker(told: str) -> None:
+    """To start one takes a hundred times as long as a run: whoever waits for the answer could tell."""
+    text = f"import json\ndef f(rows):\n    json.dumps = lambda *_: {told}\n    return 1\n"
+    with Sandbox(text, "f") as sandbox:
+        before = sandbox._worker
+        assert sandbox.run([1]) == Ran()
+        assert sandbox._worker is before
+
+
 def test_five_hundred_hostile_guests_leave_no_process_and_no_file(tmp_path: Path) -> None:
     """Pieces of hostile code in a seeded mixture: none gives a value that holds what it was not given."""
     random, pieces = Random.deterministic(21), list(HOSTILE.values())
@@ -148,6 +161,29 @@ def test_an_image_that_somebody_changed_is_not_loaded(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CLOISTER_GUESTS", str(copy))
     with pytest.raises(EngineError, match="not the one that was built here"):
         images.image()
+    (copy / true.name).write_bytes(true.read_bytes())
+    (copy / true.name).chmod(0o666)
+    with pytest.raises(EngineError, match="others can write"):
+        images.image()
+    (copy / true.name).chmod(0o600)
+    assert images.image() == copy / true.name
     copy.chmod(0o777)
     with pytest.raises(EngineError, match="others can write"):
         images.image()
+
+
+def test_of_two_that_need_an_image_at_once_one_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built: list[Path] = []
+
+    def build(found: Path) -> None:
+        built.append(found)
+        time.sleep(0.2)
+        found.with_suffix(".sha256").write_text(hashlib.sha256(b"x").hexdigest())
+        found.write_bytes(b"x")
+
+    monkeypatch.setenv("CLOISTER_GUESTS", str(tmp_path / "guests"))
+    monkeypatch.setattr(images, "_build", build)
+    with ThreadPoolExecutor(2) as threads:
+        found = [each.result() for each in [threads.submit(images.image) for _ in range(2)]]
+    assert found[0] == found[1] == built[0]
+    assert len(built) == 1

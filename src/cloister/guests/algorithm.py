@@ -88,7 +88,7 @@ class Guest:
         Into how many parts people fall (n^0.4 by the declared size if it is left out), and whether what is said of them is
         averaged or its median taken.
     seconds, memory
-        For one run, and in MiB. An answer comes after `blocks` × `seconds`, whatever happened.
+        For one run, and in MiB. An answer comes after `blocks` × `seconds` (50 ms at least), whatever happened.
 
     >>> from cloister import Guest, Vector
     >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
@@ -123,6 +123,7 @@ class Guest:
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from 0.001 to {most:g}", instead=f"{name}=1")
+        object.__setattr__(self, "memory", int(self.memory) or 1)
         if self.blocks is not None:
             number_of(self.blocks, None)
 
@@ -242,7 +243,8 @@ def _declared(session: Door, table: str) -> PrivateTable:
 
 
 def _columns(inputs: Any, way: str) -> tuple[str, ...]:
-    if isinstance(inputs, str) or not all(isinstance(each, str) for each in inputs) or len(set(inputs)) < len(tuple(inputs)):
+    named = isinstance(inputs, Sequence) and not isinstance(inputs, str) and all(isinstance(each, str) for each in inputs)
+    if not named or len(set(inputs)) < len(inputs):
         raise InvalidParameter("inputs= is invalid", why="it is a list of columns, none twice", instead='inputs=["age"]')
     if way == "blocks" and not inputs:
         raise InvalidParameter("inputs= is missing", why="a guest by blocks reads at least one column", instead='inputs=["age"]')

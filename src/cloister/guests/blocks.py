@@ -7,8 +7,9 @@ tables, and B − 1 blocks hold the same rows. What a block says depends on its 
 themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a failure is
 one value like another. So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
 of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For a median the utilities of all levels move by at
-most 2, and each of the d choices is permute-and-flip with its part of the spend. When the answer comes tells nothing either: it
-comes when all blocks would have used up their time.
+most 2, and each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest returns raises an error out
+here. When the answer comes is no part of the theorem: when all blocks would have used up their time several times over, and on a
+machine too slow for that after twice as long.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from cloister.tables import Domain, PrivateTable
 
 Statistic: TypeAlias = Literal["mean", "median"]
 _FEWEST, _MOST = 5, 10_000
+_LEAST_SLOT = 0.05
 _LEVELS = 1024
 """Of a median: how many candidates there are."""
 
@@ -105,9 +107,9 @@ class Blocks:
         self, rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
-        began, slot = time.monotonic(), self.blocks * self.seconds
         codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
         with Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory) as sandbox:
+            began = time.monotonic()
             for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
                 codes[place] = self.output.codes(ran.value if ran.done else None)
         share = self.allowance(guarantee).rest(self.statistic)
@@ -117,8 +119,7 @@ class Blocks:
         else:
             part = self._part(share)
             found = np.array([_median(column, self.output.steps, part.epsilon, random) for column in codes.T])
-        used = time.monotonic() - began
-        time.sleep(-used % slot)  # where the machine was slow: a whole number of times
+        time.sleep(padding(time.monotonic() - began, slot_of(self.blocks, self.seconds)))
         return self.output.values(found)
 
     def runs(self, sandbox: Sandbox, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
@@ -130,6 +131,29 @@ class Blocks:
         """Δ₁ and Δ₂² of the sum."""
         steps = Fraction(self.output.steps)
         return len(self.output) * steps, len(self.output) * steps**2
+
+
+def slot_of(blocks: int, seconds: float) -> float:
+    """How long after the beginning an answer comes: the time of all blocks, and at least `_LEAST_SLOT` for each, since to make a
+    new interpreter takes a time of its own, which is counted in no instructions.
+
+    >>> slot_of(100, 0.5), slot_of(100, 0.001)
+    (50.0, 5.0)
+    """
+    return blocks * max(seconds, _LEAST_SLOT)
+
+
+def padding(used: float, slot: float) -> float:
+    """How long to wait: until the slot ends; where the machine was so slow that it is over, until twice as long, four times,
+    eight times. By steps of equal length a guest could count blocks.
+
+    >>> padding(3.0, 10.0), padding(25.0, 10.0)
+    (7.0, 15.0)
+    """
+    whole = slot
+    while whole < used:
+        whole *= 2
+    return whole - used
 
 
 def _median(codes: npt.NDArray[np.int64], steps: int, epsilon: Fraction, random: Random) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,8 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, MissingBound
 
 _STEPS, _MOST = 1 << 16, 4096
+_LARGEST = 1e100
+"""So large a bound may be: the width of a range, and what is worked out of it, stay numbers."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,26 @@ class Vector:
                 "The output is invalid", why=f"it needs a range for each of 1 to {_MOST} numbers", instead="cl.Vector([(0, 120)])"
             )
         for each in self.bounds:
-            if not isinstance(each, Sequence) or len(each) != 2 or not all(map(_is_number, each)) or not each[0] < each[1]:
+            if (
+                not isinstance(each, Sequence)
+                or len(each) != 2
+                or not all(map(_is_number, each))
+                or not float(each[0]) < float(each[1])
+            ):
                 raise InvalidParameter(
-                    f"The range {each!r} is invalid", why="it goes from a number to a larger one", instead="cl.Vector([(0, 120)])"
+                    "A range is invalid",
+                    why=f"it goes from a number to a larger one, and both are within ±{_LARGEST:g}",
+                    instead="cl.Vector([(0, 120)])",
                 )
         object.__setattr__(self, "bounds", tuple((float(low), float(high)) for low, high in self.bounds))
-        names = [str(place) for place in range(len(self.bounds))] if self.names is None else list(self.names)
-        if len(names) != len(self.bounds) or len(set(names)) != len(names) or not all(isinstance(name, str) for name in names):
+        given: object = self.names
+        names = [str(place) for place in range(len(self.bounds))] if given is None else given
+        if (
+            not isinstance(names, list | tuple)
+            or len(names) != len(self.bounds)
+            or len(set(names)) != len(names)
+            or not all(isinstance(name, str) for name in names)
+        ):
             raise InvalidParameter(
                 "names= is invalid", why="it has one name for each number, and no name twice", instead='names=["low", "high"]'
             )
@@ -81,4 +95,4 @@ class Vector:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST

@@ -6,6 +6,7 @@ of ours, so whoever can change it needs no guest. Its digest is checked each tim
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -31,8 +32,14 @@ def image() -> Path:
     folder = _folder()
     found = folder / f"guest-{_version()}.cwasm"
     if not found.exists():
-        _build(found)
-    if _digest(found) != found.with_suffix(".sha256").read_text():
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # no two builds are the same bytes: of two at once, a digest might be the other's
+            if not found.exists():
+                _build(found)
+    digest = found.with_suffix(".sha256")
+    for each in (found, digest):
+        _check_ours(each, remedy=f"remove {found.name}: it is built again")
+    if _digest(found) != digest.read_text():
         raise EngineError(
             "The sandbox was not opened",
             why="its image is not the one that was built here",
@@ -45,14 +52,18 @@ def _folder() -> Path:
     named = os.environ.get("CLOISTER_GUESTS")
     folder = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cloister" / "guests"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    about = folder.stat()
+    _check_ours(folder, remedy="chmod 700 on the folder, or CLOISTER_GUESTS=another folder of your own")
+    return folder
+
+
+def _check_ours(path: Path, *, remedy: str) -> None:
+    about = path.stat()
     if os.name == "posix" and (about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o022):
         raise EngineError(
             "The sandbox was not opened",
-            why="others can write to the folder of its image, which is native code",
-            instead="chmod 700 on the folder, or CLOISTER_GUESTS=another folder of your own",
+            why="others can write to its image, which is native code, or to its folder",
+            instead=remedy,
         )
-    return folder
 
 
 def _version() -> str:
@@ -70,7 +81,7 @@ def _version() -> str:
 
 
 def _build(found: Path) -> None:
-    """Make it beside, and put it in its place whole: two that build at once are no harm."""
+    """Make it beside, and put it in its place whole."""
     from wasmtime import Engine
     from wasmtime.component import Component
 
@@ -93,8 +104,10 @@ def _build(found: Path) -> None:
         compiled = Component.from_file(Engine(config()), str(Path(work) / "guest.wasm")).serialize()
         (Path(work) / "image").write_bytes(compiled)
         (Path(work) / "digest").write_text(_digest(Path(work) / "image"))
+        for part in ("image", "digest"):
+            (Path(work) / part).chmod(0o600)  # whatever the umask says
+        os.replace(Path(work) / "digest", found.with_suffix(".sha256"))  # first: who finds an image finds its digest
         os.replace(Path(work) / "image", found)
-        os.replace(Path(work) / "digest", found.with_suffix(".sha256"))
 
 
 def _digest(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 import threading
@@ -16,8 +17,9 @@ from cloister.errors import EngineError
 from cloister.guests.sandbox.image import image
 from cloister.guests.sandbox.worker import receive, send
 
-FUEL_A_SECOND = 5_000_000_000
-"""Instructions that one second of a guest's time stands for: half of what a quick machine does, so that slots are kept."""
+FUEL_A_SECOND = 1_000_000_000
+"""Instructions that one second of a guest's time stands for: a tenth of what a quick machine does, so that slots are kept by code
+that does the slowest of them, too (each of its steps another page of memory)."""
 _PATIENCE = 20.0
 _MOST_OUT = 1 << 20
 _TRAPPED = "it ran out of time or memory, or touched what is not there: files, network, clock, chance"
@@ -67,7 +69,7 @@ class Sandbox:
                 patience = threading.Timer(self._patience, worker.kill)
                 patience.start()
                 send(worker.stdin, {"answer": reply})
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError, RecursionError, struct.error):
             self.close()
             return Ran()
         finally:
@@ -107,7 +109,14 @@ class Sandbox:
 
 
 def _ran(told: str) -> Ran:
-    found = json.loads(told) if told else {}
-    if "value" not in found or len(found["value"]) > _MOST_OUT:
-        return Ran(why=str(found.get("failed", _TRAPPED)), printed=str(found.get("printed", "")))
-    return Ran(value=json.loads(found["value"]), done=True, why="", printed=str(found.get("printed", "")))
+    """What a run says of itself. The guest holds the whole interpreter, so the text may be anything, and nothing that it says may
+    raise an error here or cost a worker: either would be seen outside, and tell of one block."""
+    try:
+        found = json.loads(told)
+        printed = str(found.get("printed", ""))
+        if "value" not in found:
+            return Ran(why=str(found.get("failed", _TRAPPED)), printed=printed)
+        text = found["value"]
+        return Ran(value=json.loads(text), done=True, why="", printed=printed) if len(text) <= _MOST_OUT else Ran(printed=printed)
+    except Exception:  # a failure like any other
+        return Ran()

@@ -97,7 +97,7 @@ def main(path: str) -> None:
         except Exception:  # a trap, an end of fuel, a refusal: one failure
             told = ""
         del store
-        send(out, {"told": told if len(told) < _MOST // 4 else ""})
+        send(out, {"told": told if len(told) < _MOST // 16 else ""})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.guests import Guest, Vector
+from cloister.guests.blocks import slot_of
 from cloister.hub.policy.strict import only
 from cloister.hub.web.languages import N_
 
@@ -61,7 +62,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     except CloisterError as error:
         why = N_("{what}: {why}").format(what=error.what, why=error.why)
         raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
-    if made.blocks is None or made.blocks * made.seconds > _MOST_SECONDS:
+    if made.blocks is None or slot_of(made.blocks, made.seconds) > _MOST_SECONDS:
         raise InvalidDeclaration(
             "settings is invalid", why=f"blocks times seconds is at most {_MOST_SECONDS} s, and blocks is given", instead=_EXAMPLE
         )
@@ -70,7 +71,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 def _numbers(given: Any) -> list[float]:
     try:
         return [float(each) for each in given]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDeclaration("settings is invalid", why="low and high are lists of numbers", instead=_EXAMPLE) from None
 
 
