@@ -74,6 +74,36 @@ def test_a_call_that_is_none_is_refused_at_once(
         assert found.json()["instead"] == f"a newer cloister at the {'hub' if change['version'] == '2' else 'site'}"
 
 
+def test_two_that_ask_the_same_both_hear_the_answer_and_one_that_leaves_takes_nothing_along() -> None:
+    """One message has one digest, whoever asks it: a question that was given up must not take a later one's message away."""
+    coordinator = coordinator_of("abc", wait=0.01)
+    message = pack("request", "r", HUB, HUB_KEY, b"body")
+    heard: list[list[str]] = [[], []]
+
+    def listen(place: int) -> None:
+        heard[place] += [name for name, _, _ in coordinator.ask({"a": message}, "r")]
+
+    with coordinator.serving() as hub:
+        given_up = coordinator.ask({"a": message, "b": message}, "r")
+        threads = [threading.Thread(target=listen, args=(place,)) for place in range(2)]
+        first = threading.Thread(target=lambda: next(given_up))
+        first.start()
+        while call(hub, "b").content != message:
+            pass
+        call(hub, "b", answers=hashlib.sha256(message).hexdigest(), body=pack("agreed", "r", "b", key_of("b")))
+        first.join()
+        for thread in threads:
+            thread.start()
+        while len(coordinator._boxes["a"].waiting.get(hashlib.sha256(message).hexdigest(), ())) < 3:
+            pass
+        given_up.close()
+        assert call(hub).content == message
+        call(hub, answers=hashlib.sha256(message).hexdigest(), body=pack("agreed", "r", "a", key_of("a")))
+        for thread in threads:
+            thread.join()
+    assert heard == [["a"], ["a"]]
+
+
 def test_a_call_of_a_site_waits_and_ends(idle: tuple[Coordinator, str]) -> None:
     coordinator, hub = idle
     assert call(hub).status_code == 204

@@ -25,7 +25,7 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,7 +86,7 @@ class Presence:
         return f"it last called at {at}" + (f"; then {self.problem}" if self.problem else "")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Waiting:
     """A message that waits for its answer."""
 
@@ -105,7 +105,8 @@ class _Waiting:
 class _Box:
     key: bytes
     presence: Presence = field(default_factory=Presence)
-    waiting: OrderedDict[str, _Waiting] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[str, list[_Waiting]] = field(default_factory=OrderedDict)
+    """By the digest of the message: several may wait for the answer to one."""
     polls: set[Callable[[], object]] = field(default_factory=set)
 
 
@@ -144,14 +145,14 @@ class Coordinator:
         """When each site last called, and what was wrong."""
         return {name: box.presence for name, box in self._boxes.items()}
 
-    def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Iterator[tuple[str, Message, bytes]]:
+    def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Generator[tuple[str, Message, bytes]]:
         """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
         answers: queue.SimpleQueue[tuple[Message, bytes]] = queue.SimpleQueue()
         asked = [_Waiting(name, message, round_id, most, answers) for name, message in messages.items()]
         ends = time.monotonic() + self.deadline
         for each in asked:
             with self._lock:
-                self._boxes[each.name].waiting[each.digest] = each
+                self._boxes[each.name].waiting.setdefault(each.digest, []).append(each)
         self._wake(self._boxes[each.name] for each in asked)
         try:
             for _ in asked:
@@ -163,7 +164,12 @@ class Coordinator:
         finally:
             with self._lock:
                 for each in asked:
-                    self._boxes[each.name].waiting.pop(each.digest, None)
+                    waiting = self._boxes[each.name].waiting
+                    others = [other for other in waiting.get(each.digest, ()) if other is not each]
+                    if others:
+                        waiting[each.digest] = others
+                    else:
+                        waiting.pop(each.digest, None)
 
     def _wake(self, boxes: Iterable[_Box]) -> None:
         with self._lock:
@@ -278,7 +284,7 @@ class Coordinator:
     async def _taken(self, request: Request, box: _Box, name: str, answers: str) -> bool:
         """Whether an answer is one, as far as the site's key and the round say."""
         with self._lock:
-            waiting = box.waiting.get(answers)
+            waiting = next(iter(box.waiting.get(answers, ())), None)
         most, round_id = (_SMALL, "") if waiting is None else (waiting.most, waiting.round)
         if waiting is None and answers != hashlib.sha256(self._roster).hexdigest():
             return True  # too late, or for the second time: nobody waits for it
@@ -297,9 +303,9 @@ class Coordinator:
             box.presence.problem = f"it refused the roster: {_refusal(found).why}" if found.kind == "refused" else ""
             return True
         with self._lock:
-            first = box.waiting.pop(answers, None) is not None
-        if first:
-            waiting.answers.put((found, bytes(body)))
+            waiters = box.waiting.pop(answers, [])
+        for each in waiters:
+            each.answers.put((found, bytes(body)))
         return True
 
     async def _next(self, box: _Box) -> bytes | None:
@@ -316,7 +322,7 @@ class Coordinator:
                 with self._lock:
                     box.polls.add(wake)
                     if box.waiting:
-                        return next(iter(box.waiting.values())).message
+                        return next(iter(box.waiting.values()))[0].message
                 if self._ends:
                     return None
                 came.clear()
@@ -368,12 +374,13 @@ class RemoteParts:
 
         def ask(messages: Mapping[str, bytes]) -> Iterator[bytes]:
             awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
-            for name, found, data in self._coordinator.ask(awaited, round_.id, most):
-                del awaited[name]
-                if found.kind == "refused":
-                    refusals[name] = _refusal(found)
-                else:
-                    yield data
+            with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most)) as answers:
+                for name, found, data in answers:
+                    del awaited[name]
+                    if found.kind == "refused":
+                        refusals[name] = _refusal(found)
+                    else:
+                        yield data
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
 
         return ask
@@ -392,10 +399,11 @@ class RemoteParts:
         """The sites that agree to something that is asked in advance. A refusal is raised; silence of too many, too."""
         about, agreed = hashlib.sha256(body).hexdigest(), list[str]()
         message = pack(kind, about, HUB, self._coordinator.key, body)
-        for name, found, _ in self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about):
-            if found.kind != "agreed":
-                raise _refusal(found)
-            agreed.append(name)
+        with contextlib.closing(self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about)) as answers:
+            for name, found, _ in answers:
+                if found.kind != "agreed":
+                    raise _refusal(found)
+                agreed.append(name)
         if len(agreed) < self._roster.quorum:
             raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
         return tuple(name for name in self._roster.sites if name in agreed)
