@@ -194,13 +194,13 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
         ({"low": ["x"]}, "lists of numbers"),
         ({"high": [0]}, "range"),
         ({"blocks": 1}, "from 5"),
-        ({"blocks": 10_000, "seconds": 1}, "at most 600"),
+        ({"blocks": 10_000, "seconds": 1}, "at most 120"),
         ({"entry": "last"}, "'middle'"),
         ({"packages": ["numpy"]}, "not known"),
         ({"inputs": 5}, "list of columns"),
         ({"names": 5}, "one name for each"),
         ({"high": ["1e200"]}, "within"),
-        ({"blocks": 10_000, "seconds": 0.061}, "at most 600"),
+        ({"blocks": 10_000, "seconds": 0.061}, "at most 120"),
     ],
 )
 def test_settings_that_cannot_run_are_refused_when_they_are_registered(play: Play, changed: dict[str, Any], says: str) -> None:

@@ -18,8 +18,8 @@ from cloister.hub.web.languages import N_
 
 _KNOWN = ("code", "entry", "inputs", "names", "low", "high", "blocks", "statistic", "seconds", "memory")
 _EXAMPLE = '{"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}'
-_MOST_SECONDS = 600
-"""All blocks together: so long a job lasts, whatever the code does."""
+_MOST_SECONDS = 120
+"""All blocks together: so long a job lasts and holds a worker, whatever the code does."""
 
 
 def guest_of(name: str, settings: Mapping[str, Any]) -> Guest:
