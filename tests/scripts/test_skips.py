@@ -36,11 +36,14 @@ def run(folder: Path, *, required: bool) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
     (folder / "test_planted.py").write_text(PLANTED, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CLOISTER"))}
-    environment |= {"PYTHONPATH": str(ROOT)} | ({"CLOISTER_REQUIRE_ENGINES": "1"} if required else {})
+    environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # each of three processes would import them
+    environment |= {"CLOISTER_REQUIRE_ENGINES": "1"} if required else {}
     command = [
         sys.executable,
         "-m",
         "pytest",
+        "-p",
+        "xdist",
         "-q",
         "-n",
         "2",

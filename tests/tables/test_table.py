@@ -6,6 +6,7 @@ import datetime
 import json
 import warnings
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,25 +147,39 @@ DECLARED = {
 ONE_ROW = (datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 9), 1, 1.5, "a", True, Decimal("1.5"), 10**400, object(), [1])
 
 
-@pytest.mark.parametrize(
+FRAMES = pytest.mark.parametrize(
     "frame", [dict, lambda rows: pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in rows.items()})]
 )
+
+
+@cache
+def codes_beside_other_types(name: str, place: int) -> frozenset[int]:
+    """What the column gives where one value of `ONE_ROW` stands beside values of other types: the same for every frame."""
+    rows = {"x": [None, ONE_ROW[place], "among texts", 17.25, datetime.date(1900, 1, 1)]}
+    with prepare(PrivateTable(rows, columns={"x": DECLARED[name]})) as prepared:
+        return frozenset(prepared.rows(["x"])["x"].tolist())
+
+
+@FRAMES
 @pytest.mark.parametrize("name", DECLARED)
 def test_whether_a_column_of_objects_opens_does_not_depend_on_a_row(name: str, frame: Any) -> None:
     """Two worlds: a value is there or missing. It is read as it is beside values of other types."""
     declared = {"columns": {"x": DECLARED[name]}}
     nobody = PrivateTable(frame({"x": [None, None]}), **declared)
-    for value in ONE_ROW:
+    for place, value in enumerate(ONE_ROW):
         table = PrivateTable(frame({"x": [None, value]}), **declared)
         assert table.describe() == nobody.describe()
-        beside = PrivateTable({"x": [None, value, "among texts", 17.25, datetime.date(1900, 1, 1)]}, **declared)
-        with prepare(table) as one, prepare(beside) as several:
-            codes, others = (each.rows(["x"])["x"].tolist() for each in (one, several))
-        assert set(codes) <= set(others), value
-        PrivateTable(frame({"x": [1, 2], "p": [None, value]}), columns={"x": Integer(0, 9)}, unit="p", max_rows=1)
-        PrivateTable(
-            frame({"x": [1, 2], "day": [None, value]}), columns={"x": Integer(0, 9)}, during=("day", "2020-01-01", "2020-12-31")
-        )
+        with prepare(table) as prepared:
+            codes = prepared.rows(["x"])["x"].tolist()
+        assert set(codes) <= codes_beside_other_types(name, place), value
+
+
+@FRAMES
+@pytest.mark.parametrize("value", ONE_ROW, ids=lambda value: type(value).__name__)
+def test_whether_a_unit_or_a_day_of_objects_opens_does_not_depend_on_a_row(value: Any, frame: Any) -> None:
+    columns = {"x": Integer(0, 9)}
+    PrivateTable(frame({"x": [1, 2], "p": [None, value]}), columns=columns, unit="p", max_rows=1)
+    PrivateTable(frame({"x": [1, 2], "day": [None, value]}), columns=columns, during=("day", "2020-01-01", "2020-12-31"))
 
 
 def test_each_value_of_a_column_of_objects_is_read_under_its_declaration() -> None:
