@@ -5,6 +5,7 @@
     fields.py        what a field is declared for, and the words under which a value is filed
     filters.py       filters, and how records are found while showing the least
     aggregates.py    pipelines, computed by the client
+    attacks.py       the published attacks on a column, before it is declared
     explanation.py   what a query leaks, said before it runs
     changes.py       one change, whole or not at all; reading that notices what the server altered
     records.py       a document as the store keeps it
@@ -31,6 +32,9 @@ from typing import TYPE_CHECKING
 from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
+    from cloister.vault.attacks import Attack as Attack
+    from cloister.vault.attacks import Leakage as Leakage
+    from cloister.vault.attacks import leakage as leakage
     from cloister.vault.collection import Collection as Collection
     from cloister.vault.errors import Conflict as Conflict
     from cloister.vault.errors import DuplicateKey as DuplicateKey
@@ -53,6 +57,7 @@ _lazily = Lazily(
         ".explanation": "Explanation",
         ".fields": "Equal Field Random Range Sum",
         ".keys": "Keys",
+        ".attacks": "Attack Leakage leakage",
         ".vault": "Vault Verification",
     },
 )

@@ -12,6 +12,7 @@ from typing import Any
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.noise import default_random
 from cloister.vault.aggregates import read_pipeline, sorting, whole
+from cloister.vault.attacks import Leakage, leakage
 from cloister.vault.changes import Change, Reader, writing
 from cloister.vault.errors import Conflict, DuplicateKey
 from cloister.vault.explanation import Explanation, explanation
@@ -174,6 +175,14 @@ class Collection:
         """What a query leaks, before it runs: for a filter, or for a pipeline."""
         given = read_pipeline(filter, self.fields)[0] if isinstance(filter, list) else read(filter, self.fields)
         return explanation(given, access(given, self.fields))
+
+    def leakage(self, name: str, field: Field | None = None, **how: Any) -> Leakage:
+        """What attackers would get of a column of this collection (`attacks.leakage`): as it is declared, or as it might be. The
+        client reads every document for it."""
+        if name not in self.fields:
+            known = " or ".join(map(repr, self.fields))
+            raise InvalidParameter(f"The field {name!r} is invalid", why="there is no field of that name", instead=known)
+        return leakage([document.get(name) for document in self.find({})], field or self.fields[name], **how)
 
     def layers(self) -> dict[str, list[str]]:
         """How each field is stored."""
