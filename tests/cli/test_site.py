@@ -76,7 +76,7 @@ def test_plans_wait_in_words_until_they_are_decided(tmp_path: Path) -> None:
     assert "its owner is asked" in str(policy(asked))
     [plan] = json.loads(said(run("plans", "--data", str(folder), "--json")))
     words = said(run("plans", "--data", str(folder)))
-    assert f"{plan['plan']}  waiting\n  for ada, for the purpose 'a study'" in words
+    assert f"{plan['plan']}  waiting\n  for 'ada', for the purpose 'a study'" in words
     assert "counts rows" in words
     said(run("deny", plan["plan"], "--data", str(folder)))
     assert "denied the plan" in str(policy(asked))

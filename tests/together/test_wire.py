@@ -321,7 +321,7 @@ def test_an_owner_is_asked_and_a_yes_holds_for_one_charge() -> None:
             [plan] = policy.plans("waiting")
             assert plan["plan"] in str(error.value)
             assert plan["words"].splitlines() == [
-                "for ada, for the purpose 'study': 3 numbers with noise, at a cost of ε = 50 to each person here",
+                "for 'ada', for the purpose 'study': 3 numbers with noise, at a cost of ε = 50 to each person here",
                 "counts rows, for each group of sex",
             ]
             policy.decide(plan["plan"], "allowed")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.printable import shown
 
 if TYPE_CHECKING:
     from cloister.crypto import SigningKey
@@ -94,7 +95,7 @@ def init(folder: Path, name: str) -> None:
 @_DATA
 @click.option("--yes", is_flag=True, help="Sign without asking: the fingerprints were compared before.")
 def sign(roster: Path, data: Path, yes: bool) -> None:
-    """Sign a roster, after comparing its fingerprints with the other owners (by telephone, not through the hub).
+    """Sign a roster, after comparing its fingerprints with the other owners (by phone, not through the hub).
 
     \b
     cloister site sign roster.json --data north
@@ -199,7 +200,7 @@ def show(data: Path, as_json: bool) -> None:
         click.echo(f"budget {told['budget']}, of which {told['spent']} is spent")
         for entry in here.log.entries():
             said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
-            click.echo(f"{entry['at']}  {entry['event']}: {said}")
+            click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
     if broken is not None:
         click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
         sys.exit(1)
@@ -224,7 +225,9 @@ def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
     from cloister.together.agent import SiteAgent, no_core_dumps
 
     no_core_dumps()
-    with _opened(data) as here, _alone(data):
+    _own_files()
+    _settings(data)  # of a folder that is none, the file that is missing is named
+    with _alone(data), _opened(data) as here:
         agent = SiteAgent(here.site, note=here.log.add)
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)

@@ -118,7 +118,7 @@ class Guest:
             raise InvalidParameter(
                 "output= is missing",
                 why="what blocks return is averaged within declared bounds",
-                instead="output=cl.Vector([(0, 120)])",
+                instead="cl.Vector([(0, 120)])",
             )
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.001 <= value <= most:

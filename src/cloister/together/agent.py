@@ -18,11 +18,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, LedgerError
+from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.checking import check_request
 from cloister.together.coordinator import WAIT, refused
@@ -39,6 +41,8 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the hub is called again, after one failure and after more."""
 _MOST = 2 * LONGEST
 _PLAN = "plan"
+_WORDS = 2000
+"""Characters of what a hub says, or may have put into a refusal, that an owner is shown."""
 Note = Callable[[str, dict[str, str]], None]
 
 
@@ -68,15 +72,23 @@ class SiteAgent:
             head = opened(data)
             round_id = head.round
             return self._joined(data, head) if head.kind == "roster" else self._answered(data)
+        except LedgerError as error:  # it says what the owner keeps where
+            self._noted("failed", round_id, what=error.what, why=error.why)
         except CloisterError as error:
-            self._note("refused", {"about": round_id, "what": error.what, "why": error.why})
+            self._noted("refused", round_id, what=error.what, why=error.why)
             return refused(error, round_id, self.site.name, self.site._key)
         except Exception as error:  # its words may hold a row, and are for nobody
-            self._note("failed", {"about": round_id, "what": type(error).__name__})
-            failed = EngineError(
-                f"The site {self.site.name!r} failed", why="its own owner can see where", instead="the same question later"
-            )
-            return refused(failed, round_id, self.site.name, self.site._key)
+            self._noted("failed", round_id, what=type(error).__name__)
+        failed = EngineError(
+            f"The site {self.site.name!r} failed", why="its own owner can see where", instead="the same question later"
+        )
+        return refused(failed, round_id, self.site.name, self.site._key)
+
+    def _noted(self, event: str, round_id: str, **words: str) -> None:
+        """Notes why nothing is answered. Whoever sends a message may call its round anything; and where the disk is full, a no is
+        still a no, and the site goes on."""
+        with suppress(OSError):
+            self._note(event, {"about": shown(round_id[:64]), **{name: shown(text[:_WORDS]) for name, text in words.items()}})
 
     def _joined(self, data: bytes, head: Message) -> bytes:
         """A roster that all signed, this site's owner among them: the site takes part under it from now on."""
@@ -87,7 +99,7 @@ class SiteAgent:
         unpack(data, "roster", "", {HUB: signed.roster.hub})
         if signed.roster.sites.get(self.site.name) != self.site.public:
             raise InvalidDeclaration(
-                "The roster was refused", why=f"{self.site.name!r} is not in it under its own key", instead="cloister site sign"
+                "The roster is invalid", why=f"{self.site.name!r} is not in it under its own key", instead="cloister site sign"
             )
         self.site.join(signed)
         self.signed = signed
@@ -120,9 +132,9 @@ class SiteAgent:
         answer = known.answer(data)
         if found.kind == "begin":
             kept = self.site.journal.of(found.round)
-            if kept.get(_PLAN) is None:
+            if kept.get(_PLAN) is None:  # a message that comes again charges nothing
+                self._note("charged", {"about": found.round})
                 kept.put(_PLAN, found.body)  # before the answer leaves: each later step needs it
-            self._note("charged", {"about": found.round})
         self._rounds[found.round] = known
         self._rounds.move_to_end(found.round)
         if len(self._rounds) > _OPEN_ROUNDS:
@@ -198,10 +210,11 @@ class SiteAgent:
             "Authorization": "Cloister " + base64.b64encode(poll).decode(),
             "Cloister-Protocol": str(PROTOCOL),
             "Content-Type": "application/octet-stream",
+            "Accept-Encoding": "identity",
         }
         found = bytearray()
         with client.stream("POST", url, content=body, headers=headers) as response:
-            for part in response.iter_bytes():
+            for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
                 found += part
                 if len(found) > _MOST:
                     raise httpx.ReadError("it sent more than a message can be")
@@ -219,8 +232,10 @@ def _said(status: int, found: bytes) -> str:
     """What a hub says where it refuses a call."""
     try:
         said = json.loads(found)
-        return f"{said['what']}: {said['why']}. Instead: {said['instead']}"
-    except (ValueError, KeyError, TypeError):
+        return shown(f"{said['what']}: {said['why']}. Instead: {said['instead']}"[:_WORDS])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        if status == 503:
+            return "The hub has no room for calls now (503); the site calls again"
         return f"The hub answered {status}, which no coordinator does: is its address right?"
 
 

@@ -24,7 +24,7 @@ MOST_NUMBERS = 1 << 26
 """In one request: what a round has room for."""
 MOST_WEIGHT = 1 << 22
 """Of a block: 2^40 rows times it fit 64 bits. Sessions ask weights up to 2^10."""
-_MOST_FACTORS = 8
+MOST_FACTORS = 8
 """In a product of columns: the work of bounding what a row moves grows with each."""
 _MOST_ASKED = 1000
 """Aggregations of one request, each of which is a pass over the rows."""
@@ -49,8 +49,8 @@ def check_request(request: NoisedRequest, declared: Declared) -> None:
     if len(request.asked) > _MOST_ASKED:
         raise _refused(f"it counts {len(request.asked)} times over", f"at most {_MOST_ASKED} aggregations")
     for aggregation in request.asked:
-        if any(len(each.factors) > _MOST_FACTORS for each in aggregation.aggregates):
-            raise _refused(f"a product of more than {_MOST_FACTORS} columns", "a sum of fewer columns")
+        if any(len(each.factors) > MOST_FACTORS for each in aggregation.aggregates):
+            raise _refused(f"a product of more than {MOST_FACTORS} columns", "a sum of fewer columns")
         aggregation.check(declared.columns)
         if aggregation.max_rows is not None and (type(aggregation.max_rows) is not int or aggregation.max_rows < 1):
             raise _refused(f"max_rows={aggregation.max_rows!r} is no number of rows", "max_rows=1")

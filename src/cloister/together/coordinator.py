@@ -63,6 +63,9 @@ CLOCK = 300
 """Seconds by which the clocks of a site and the hub may differ: an older poll may be one that somebody kept."""
 WAIT = 25.0
 """Seconds after which a poll ends that nothing came for: most proxies let a connection be silent for half a minute."""
+CALLS = 8
+"""Calls of one site at a time: one, and those of connections that broke before their poll ended. More would leave no room for
+the other sites."""
 _SMALL = 1 << 16
 """Bytes of an answer that is no part of a round."""
 _ERRORS = {
@@ -108,6 +111,7 @@ class _Box:
     waiting: OrderedDict[str, list[_Waiting]] = field(default_factory=OrderedDict)
     """By the digest of the message: several may wait for the answer to one."""
     polls: set[Callable[[], object]] = field(default_factory=set)
+    calls: int = 0
 
 
 class Coordinator:
@@ -229,7 +233,7 @@ class Coordinator:
             proxy_headers=False,
             lifespan="off",
             timeout_graceful_shutdown=1,
-            limit_concurrency=2 * len(self._boxes) + 100,
+            limit_concurrency=CALLS // 2 * len(self._boxes) + 100,
             **tls,  # type: ignore[arg-type]
         )
         with socket.create_server((host, port), backlog=1024) as at:
@@ -246,20 +250,21 @@ class Coordinator:
                 thread.join()
 
     async def _polled(self, request: Request) -> Response:
-        from starlette.responses import Response
-
         name = request.path_params["name"]
         box = self._boxes.get(name)
         if box is None:
             return _problem(404, f"The site {name!r} is not known", "the roster has no such site", "the name in the roster")
         spoken = request.headers.get("cloister-protocol", "")
         if spoken != str(PROTOCOL):
-            box.presence.problem = f"it spoke version {shown(spoken[:20])} of the protocol, and this hub {PROTOCOL}"
+            said = f"a call in its name spoke version {shown(spoken[:20])} of the protocol, and this hub speaks {PROTOCOL}"
+            box.presence.problem = box.presence.problem or said  # it is not signed: it takes the place of nothing that is
             return _version(spoken)
         try:
             scheme, _, text = request.headers.get("authorization", "").partition(" ")
             poll = unpack(base64.b64decode(text, validate=True) if scheme == "Cloister" else b"", "poll", "", {name: box.key})
-            at, joined, answers = float(poll.fields["at"]), str(poll.fields["roster"]), str(poll.fields["answers"])
+            at, joined, answers = poll.fields["at"], str(poll.fields["roster"]), str(poll.fields["answers"])
+            if type(at) is not int or abs(at) > 1 << 40:  # "NaN" is far from no time at all
+                raise ValueError
         except (RoundRefused, ValueError, KeyError, TypeError):
             return _problem(
                 401, "A call was refused", f"it is not signed by the key of {name!r} in the roster", "the site's own key"
@@ -270,7 +275,18 @@ class Coordinator:
             here = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC")
             why = f"the clock of {name!r} is {_apart(at - now)} that of the hub, which says {here}"
             return _problem(401, "A call was refused", why, "the right time on both machines")
-        box.presence = Presence(seen=now)
+        if box.calls >= CALLS:
+            return _problem(429, "A call was refused", f"{CALLS} calls of {name!r} are here already", "one call at a time")
+        box.presence, box.calls = Presence(seen=now), box.calls + 1
+        try:
+            return await self._answered(request, box, name, joined, answers)
+        finally:
+            box.calls -= 1
+
+    async def _answered(self, request: Request, box: _Box, name: str, joined: str, answers: str) -> Response:
+        """What a site's call brings it, once its own answer is taken."""
+        from starlette.responses import Response
+
         if answers and not await self._taken(request, box, name, answers):
             return _problem(400, "An answer was refused", box.presence.problem, "the answer as the protocol has it")
         if joined != self.signed.roster.digest:
@@ -419,7 +435,9 @@ def _refusal(found: Message) -> CloisterError:
     """A site's refusal as an error here: its words are shown, whatever they are."""
     kind = _ERRORS.get(str(found.fields.get("error")), EngineError)
     what, why, instead = (shown(str(found.fields.get(part, ""))[:2000]) for part in ("what", "why", "instead"))
-    return kind(what or f"The site {found.sender!r} takes no part", why=why, instead=instead)
+    if not what.startswith(f"The site {found.sender!r} "):  # whose words they are is not the site's to say
+        what = f"The site {found.sender!r} says: {what}" if what else f"The site {found.sender!r} takes no part"
+    return kind(what, why=why, instead=instead)
 
 
 def _problem(status: int, what: str, why: str, instead: str) -> Response:

@@ -45,7 +45,9 @@ class Journal:
     def of(self, name: str) -> Journal:
         """The journal of one round."""
         folder = self._folder / name
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            type(self)(self._folder)._flush_folder()  # or the power fails, and what is in it on the disk is in no folder
         return type(self)(folder)
 
     def has(self, name: str) -> bool:

@@ -1,9 +1,10 @@
 """What the owner of a site decides, and sees afterwards: rules by purpose and person, plans that wait, and the site's audit log.
 
 A rule says "always", "ask me" or "never". With "ask me" a question is refused until the owner has said yes to its plan, which is
-shown in words; a yes holds for one charge. Purpose and person are what the hub says they are: a hub that lies about them is not
-found out here, so a rule "always" trusts the hub that far. What a question costs, and whether the budget allows it, depends on no
-rule (`site.py`).
+shown in words; a yes holds for one charge, and for that plan alone: its request (table, columns, conditions, groups, noise), what
+it costs a person here, its purpose and its person, under a digest of which nobody finds two. Purpose and person are what the hub
+says they are: a hub that lies about them is not found out here, so a rule "always" trusts the hub that far. What a question
+costs, and whether the budget allows it, depends on no rule (`site.py`).
 
 The audit log has a line for each thing that happened, chained by a key that follows from the ledger's: a line that was changed,
 put in or left out shows. That lines are missing at the end does not; charges stand in the ledger, which notices.
@@ -11,6 +12,7 @@ put in or left out shows. That lines are missing at the end does not; charges st
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -30,8 +32,12 @@ from cloister.together.site import Asked
 ANSWERS = ("always", "ask me", "never")
 _MOST_PLANS = 1000
 """Plans that wait for their owner."""
+_BLOCK = 1 << 16
 _KINDS = {"rows": "rows", "units": "people", "values": "values of {}", "sum": "the sum of {}"}
-_LONGEST = 2000
+_LONGEST = 100_000
+"""Characters of a plan in words: an owner is not asked about one that can't be shown whole."""
+_SHORT = 12
+"""Digits of a plan's digest that an owner types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,17 +90,21 @@ class OwnersPolicy:
         return sorted((each for each in found if state in ("", each["state"])), key=lambda each: float(each["at"]))
 
     def decide(self, plan: str, state: str) -> dict[str, Any]:
-        """The owner's yes ("allowed", for one charge) or no ("denied")."""
+        """The owner's yes ("allowed", for one charge) or no ("denied"), to the one plan whose digest begins so."""
         with self._kept.locked():
-            text = self._kept.get(plan) if plan in self._kept.names() else None
-            if text is None:
-                raise InvalidParameter(f"The plan {plan!r} is not known", why="nobody asked it", instead="cloister site plans")
-            return self._put({**json.loads(text), "state": state})
+            found = [name for name in self._kept.names() if name.startswith(plan) and len(plan) >= _SHORT]
+            if len(found) != 1:
+                raise InvalidParameter(
+                    f"The plan {plan!r} is not known",
+                    why="several plans begin so" if found else "nobody asked it",
+                    instead="the whole digest, from cloister site plans --json" if found else "cloister site plans",
+                )
+            return self._put({**json.loads(self._kept.get(found[0]) or b"{}"), "state": state})
 
     def _asked(self, asked: Asked) -> str | None:
         request = asked.request.under("").canonical()
-        plan = hashlib.sha256(canonical_json([request, asked.purpose, asked.who]).encode()).hexdigest()[:12]
-        text = self._kept.get(plan)
+        digest = hashlib.sha256(canonical_json([request, asked.purpose, asked.who, repr(asked.cost)]).encode()).hexdigest()
+        plan, text = digest[:_SHORT], self._kept.get(digest)
         found = {} if text is None else json.loads(text)
         if found.get("state") == "allowed" or (found.get("state") == "used" and asked.round and found["round"] == asked.round):
             if asked.round:
@@ -105,13 +115,15 @@ class OwnersPolicy:
         if text is None and len(self.plans("waiting")) >= _MOST_PLANS:
             return f"{_MOST_PLANS} plans wait for its owner already"
         if found.get("state") != "waiting":
-            self._put(
-                {"plan": plan, "state": "waiting", "at": time.time(), "words": words_of(asked), "before": found.get("round", "")}
-            )
+            words = words_of(asked)
+            if len(words) > _LONGEST:
+                return f"its plan takes more than {_LONGEST:,} characters to be shown to its owner"
+            told = {"plan": plan, "digest": digest, "state": "waiting", "at": time.time(), "words": words}
+            self._put({**told, "before": found.get("round", "")})
         return f"its owner is asked; the plan is {plan}, and the same question can be asked again when it is allowed"
 
     def _put(self, told: dict[str, Any]) -> dict[str, Any]:
-        self._kept.put(told["plan"], canonical_json(told).encode())
+        self._kept.put(told.get("digest", told["plan"]), canonical_json(told).encode())
         return told
 
 
@@ -126,15 +138,16 @@ def words_of(asked: Asked) -> str:
     >>> old = Aggregation(None, where=Compare(">", Column("age"), Literal(40)))
     >>> request = NoisedRequest(table="people", aggregations=(old,), integers=(rows,), cells=Cells())
     >>> print(words_of(Asked(table="north", cost=PureDP("0.1"), request=request, purpose="a report", who="ada")))
-    for ada, for the purpose 'a report': 1 number with noise, at a cost of ε = 0.1 to each person here
+    for 'ada', for the purpose 'a report': 1 number with noise, at a cost of ε = 0.1 to each person here
     counts rows, where age > 40
     """
     request = asked.request
     cells = request.cells.count if request.cells is not None else 0
     numbers = sum(1 if each.map.plain()["map"] != "combination" else cells for each in request.integers)
     kind = "number" if numbers == 1 else "numbers"
+    who = repr(asked.who) if asked.who else "a person who is not named"
     lines = [
-        f"for {asked.who or 'a person who is not named'}, for the purpose {asked.purpose!r}: {numbers:,} {kind} with noise,"
+        f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind} with noise,"
         f" at a cost of {asked.cost} to each person here"
     ]
     for each in request.asked:
@@ -146,7 +159,7 @@ def words_of(asked: Asked) -> str:
         if told["where"] is not None:
             line += f", where {_condition(told['where'])}"
         lines.append(line)
-    return shown("\n".join(dict.fromkeys(lines))[:_LONGEST], lines=True)
+    return shown("\n".join(dict.fromkeys(lines)), lines=True)
 
 
 def _product(factors: Iterable[tuple[str, int]]) -> str:
@@ -171,6 +184,15 @@ def _condition(told: Any) -> str:
     return str(parts[0]) if kind == "column" else repr(parts[1]) if parts[0] == "str" else str(parts[1])
 
 
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+        texts = [found["at"], found["event"], bytes.fromhex(found["seal"]).hex(), canonical_json(found)]
+        return found if isinstance(found, dict) and all(isinstance(each, str) for each in texts) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 class AuditLog:
     """Lines of JSON in a file, each with a seal of itself and of the one before it.
 
@@ -185,39 +207,60 @@ class AuditLog:
     def __init__(self, path: Path, key: bytes) -> None:
         self.path, self._key = path, key
         self._last: Mapping[str, str] = {}
-        whole = path.read_bytes() if path.exists() else b""
-        if not whole.endswith(b"\n") and whole:  # a process was stopped while it wrote: that line told nobody anything
-            os.truncate(path, whole.rfind(b"\n") + 1)
         self._count, self._seal = 0, BEGINNING
-        for entry in self.entries():
-            self._count, self._seal = self._count + 1, bytes.fromhex(str(entry["seal"]))
+        for entry in self._lines():
+            self._count, self._seal = self._count + 1, self._seal if entry is None else bytes.fromhex(entry["seal"])
 
     def add(self, event: str, details: Mapping[str, str]) -> None:
-        """One more line, on disk when this returns. The same refusal again and again is one line."""
+        """One more line, on disk when this returns, or OSError and none. The same refusal again and again is one line."""
         if event == "refused" and details == self._last:
             return
         self._last = dict(details) if event == "refused" else {}
         payload = canonical_json({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **details})
         seal = chained(self._key, self._count + 1, self._seal, payload)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(descriptor, f"{canonical_json({**json.loads(payload), 'seal': seal.hex()})}\n".encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        line = f"{canonical_json({**json.loads(payload), 'seal': seal.hex()})}\n".encode()
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0) as file:
+            end = self._end()
+            try:
+                file.truncate(end)
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
         self._count, self._seal = self._count + 1, seal
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """All lines."""
+        """All lines that are entries."""
+        yield from (entry for entry in self._lines() if entry is not None)
+
+    def _lines(self) -> Iterator[dict[str, Any] | None]:
+        """What each line says; None for one that is no entry. The last may be cut off, where a process was stopped while it
+        wrote: it told nobody anything."""
         if self.path.exists():
-            with self.path.open(encoding="utf-8") as file:
-                yield from map(json.loads, file)
+            with self.path.open("rb") as file:
+                yield from (_entry(line) for line in file if line.endswith(b"\n"))
+
+    def _end(self) -> int:
+        """Where the last whole line ends."""
+        size = at = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            while at:
+                at = max(0, at - _BLOCK)
+                file.seek(at)
+                found = file.read(min(_BLOCK, size - at)).rfind(b"\n")
+                if found >= 0:
+                    return at + found + 1
+        return 0
 
     def broken(self) -> int | None:
         """The number of the first line that is not as it was written."""
         parent = BEGINNING
-        for number, entry in enumerate(self.entries(), 1):
-            seal = str(entry.pop("seal"))
+        for number, entry in enumerate(self._lines(), 1):
+            if entry is None:
+                return number
+            seal = entry.pop("seal")
             parent = chained(self._key, number, parent, canonical_json(entry))
             if parent.hex() != seal:
                 return number

@@ -16,6 +16,7 @@ from cloister.crypto import canonical_json
 from cloister.errors import UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
+from cloister.printable import is_text
 from cloister.tables import Groups
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
 from cloister.together.roster import SignedRoster
@@ -54,7 +55,8 @@ class Plan:
             told = json.loads(text)
             found = cls(request=told["request"], token=told["asked at"], purpose=told.get("purpose", ""), who=told.get("who", ""))
             known = all(isinstance(each, str) for each in (found.request, found.token, found.purpose, found.who))
-            if not known or max(len(found.purpose), len(found.who)) > _LONGEST_WORDS or found.text != text:
+            named = all(not each or is_text(each, _LONGEST_WORDS) for each in (found.purpose, found.who))
+            if not known or not named or found.text != text:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UnsupportedQuery(

@@ -37,10 +37,13 @@ from cloister.tables import (
     Strided,
 )
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, KeyCodes, LevelSums, NoisedRequest, RangeSums
+from cloister.together.checking import MOST_FACTORS
 
 LONGEST = 1 << 24
 """Characters of a request."""
 _DEEPEST = 200
+_LARGEST = 1 << 512
+"""Of whole numbers: what the widest sums have room for."""
 
 
 def request_from(text: str, columns: Mapping[str, Domain]) -> NoisedRequest:
@@ -121,6 +124,10 @@ def _request(told: Mapping[str, Any], columns: Mapping[str, Domain]) -> NoisedRe
 
 
 def _aggregation(told: Mapping[str, Any]) -> Aggregation:
+    if any(
+        len(factors) > MOST_FACTORS for _, _, factors, *_ in told["aggregates"]
+    ):  # bounding one takes time in the square of it
+        raise _refused(f"a product of more than {MOST_FACTORS} columns")
     return Aggregation(
         None,
         where=None if told["where"] is None else _condition(told["where"], 0),
@@ -225,7 +232,7 @@ def _law(told: Mapping[str, Any]) -> DiscreteLaplace | DiscreteGaussian:
 
 
 def _whole(value: Any) -> int:
-    if type(value) is not int:
+    if type(value) is not int or abs(value) > _LARGEST:
         raise TypeError
     return value
 

@@ -119,7 +119,8 @@ class SiteRound:
     """One site in one round: each message of the hub is answered by one.
 
     `values` gives the site's numbers, with its share of the noise in them. It is called once, when the masks are agreed on.
-    Before the site shows a key it calls `agree`, which refuses a plan by raising; and `settle` before the masked numbers leave.
+    Before the site shows a key it calls `agree`, which refuses a plan by raising; and before it reads its numbers `settle`, which
+    refuses what is not charged, or was read before under its charge.
     """
 
     def __init__(
@@ -230,6 +231,8 @@ class SiteRound:
             self._journal.put(READING, b"", once=True)
         except FileExistsError:
             raise _refused("another process of this site reads its rows", "its answer") from None
+        if self._settle is not None:
+            self._settle()
         numbers = encoded(self._values(), words=self.round.words)
         if len(numbers) != self.round.numbers:
             raise _refused(f"this site has {len(numbers)} numbers, and the round {self.round.numbers}", "a plan of that size")
@@ -239,8 +242,6 @@ class SiteRound:
         view = _view(kept[:32], members)
         self._journal.put("held", bundle([view.encode(), *(held[name] for name in members)]))
         self._journal.put("members", canonical_json(members).encode())
-        if self._settle is not None:
-            self._settle()
         return self._pack("masked", numbers.astype("<u8").tobytes(), view=view)
 
     def _survivors(self, message: Message) -> bytes:

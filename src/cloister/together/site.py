@@ -201,7 +201,7 @@ class SitePart:
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
         """The site's part in a round about a request, whose text is in the plan that the hub signs."""
-        site, held = self.site, list[Reservation]()
+        site = self.site
         site.check(round_.roster)
         plan = Plan.read(round_.plan)
         if plan.request != request.canonical():
@@ -218,13 +218,21 @@ class SitePart:
 
         def agree() -> None:
             cost = self._agreed(read, plan, round_.id)
-            held.append(
-                site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
-            )
+            site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
 
         def settle() -> None:
-            for each in held:
-                site.ledger.settle(each, round_.id.encode(), marked=site.random.marked)
+            """The ledger knows, too, which charges rows were read under: a journal that was restored from a copy does not."""
+            charges = site.ledger.charges(site.population, what=round_.id)
+            if not charges or any(each.state == "settled" for each in charges):
+                raise EngineError(
+                    f"The site {site.name!r} dropped out",
+                    why="its ledger has rows read in this round before" if charges else "its ledger has no charge for this round",
+                    instead="a new question, which is charged again",
+                )
+            last = charges[-1]
+            assert last.cost is not None
+            found = Reservation(id=last.id, costs={site.population: last.cost}, who=last.who, what=last.what)
+            site.ledger.settle(found, round_.id.encode(), marked=site.random.marked)
 
         return SiteRound(
             site.name,
