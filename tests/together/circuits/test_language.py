@@ -15,6 +15,13 @@ from hypothesis import strategies as st
 from cloister.errors import InvalidParameter
 from cloister.together.circuits import FixedPoint, Program, SecretArray, concatenate, gates, select
 
+
+def ends(array: SecretArray) -> dict[str, Fraction]:
+    """As far as the bits of an array go."""
+    size = 1 << (array.width - array.signed)
+    return {"low": Fraction(-size if array.signed else 0, 1 << array.fraction), "high": Fraction(size - 1, 1 << array.fraction)}
+
+
 OPERATIONS: dict[str, Callable[[SecretArray, SecretArray], SecretArray]] = {
     "sum": lambda a, b: a + b,
     "difference": lambda a, b: a - b,
@@ -35,6 +42,11 @@ OPERATIONS: dict[str, Callable[[SecretArray, SecretArray], SecretArray]] = {
     "dot": lambda a, b: a @ b,
     "outer": lambda a, b: a.reshape(-1, 1) @ b.reshape(1, -1),
     "public": lambda a, b: 2 - a * -3 + b.rounded(4) * 0.25,
+    "zeros": lambda a, b: a.leading_zeros() + b.leading_zeros(0) * 3 + (a + b).leading_zeros(bits=24, group=2),
+    "moved": lambda a, b: a.ldexp(b.leading_zeros()) + b.ldexp(3) - b.ldexp(-2),
+    "normalised": lambda a, b: (a + b).ldexp((a + b).leading_zeros(0), **ends(a + b)) - b.ldexp(-9),
+    "signs": lambda a, b: a.negative() ^ b.negative(),
+    "within": lambda a, b: (a * a).within(0, 2**30) - (b - b.maximum(1)).within(-(2**30), 0),
     "places": lambda a, b: concatenate([a[::-1], b[:1]])[1:] - 1,
 }
 
@@ -143,6 +155,19 @@ def test_what_could_overflow_is_refused_before_anything_runs() -> None:
         (lambda a, b: a.reshape(1)[:0] + b, "is empty"),
         (lambda a, b: a + np.array([]), "is empty"),
         (lambda a, b: a.clip([0, 5], [3, 4]), "low is above high"),
+        (lambda a, b: a.within(200, 300), "can lie there"),
+        (lambda a, b: a.within(3, float("inf")), "no finite number"),
+        (lambda a, b: a.leading_zeros(bits=5), "from 7 to 64"),
+        (lambda a, b: a.leading_zeros(bits=9, group=2), "in groups of 2"),
+        (lambda a, b: a.leading_zeros(group=0), "above 0"),
+        (lambda a, b: a.ldexp(b), "may be below 0"),
+        (lambda a, b: a.ldexp(0.5), "no whole number"),
+        (lambda a, b: a.ldexp(True), "no whole number"),
+        (lambda a, b: a.ldexp(-300), "from 0 to 256"),
+        (lambda a, b: a.ldexp(10**12), "no number has so many bits"),
+        (lambda a, b: a.ldexp(abs(b) * 10**6), "no number has so many bits"),
+        (lambda a, b: a.ldexp(abs(b)), "takes 136 bits"),
+        (lambda a, b: a.ldexp(abs(b), low=3, high=1), "can lie there"),
     ],
 )
 def test_programs_that_mean_nothing_are_refused(function: Any, why: str) -> None:
@@ -204,6 +229,39 @@ def test_a_square_is_known_not_to_be_below_zero() -> None:
         assert (program.outputs[0].low, program.outputs[0].high) == (least, 9)
         values = list(range(low, high + 1))
         assert program.as_gates(a=values, b=0).tolist() == [each**2 for each in values]
+
+
+@given(values=st.lists(st.integers(-(2**9), 2**9 - 1), min_size=4, max_size=4), fraction=st.integers(0, 5), by=st.integers(-9, 9))
+@settings(max_examples=80, deadline=None)
+def test_powers_of_two_are_what_the_page_says(values: list[int], fraction: int, by: int) -> None:
+    """Bits that repeat the sign, counted in a text of them; products with powers of two, by fractions."""
+    kind = FixedPoint(bits=10, fraction=fraction, shape=(2, 2))
+
+    def work(a: SecretArray, b: SecretArray) -> tuple[SecretArray, ...]:
+        return a.leading_zeros(), a.leading_zeros(0), a.leading_zeros(1, bits=12, group=3), a.ldexp(b), a.ldexp(by), a.negative()
+
+    program = Program(work, garbler={"a": kind}, evaluator={"b": FixedPoint(bits=2, low=0, shape=(2, 2))}, bits=64)
+    numbers = np.array([Fraction(each, 1 << fraction) for each in values], dtype=object).reshape(2, 2)
+    places = np.array([[0, 3], [1, 2]])
+    texts = [format(each % 1024, "010b") for each in values]
+    zeros = np.array([len(text) - len(text.lstrip(text[0])) - 1 for text in texts]).reshape(2, 2)
+    expected = [zeros, zeros.min(0), (zeros.min(1) + 3) // 3, numbers * 2**places, numbers * Fraction(2) ** by, numbers < 0]
+    for found, meant in zip(program.as_gates(a=numbers, b=places), expected, strict=True):
+        assert (np.asarray(found, dtype=object) == meant).all()
+
+
+def test_bounds_that_are_proved_cost_nothing_and_are_checked_in_the_clear() -> None:
+    sizes = {"garbler": {"a": FixedPoint(bits=8, shape=(2,))}, "evaluator": {"b": FixedPoint(bits=8, shape=(2,))}}
+    program = Program(lambda a, b: (a - b).within(-3, 12.5), **sizes)
+    assert program.gates == Program(lambda a, b: a - b, **sizes).gates
+    assert (program.outputs[0].low, program.outputs[0].high) == (-3, 12)
+    assert program.as_numbers(a=[5, 12], b=[8, 0]).tolist() == program.as_gates(a=[5, 12], b=[8, 0]).tolist() == [-3, 12]
+    for wrong in (lambda a, b: (a - b).within(-3, 12), lambda a, b: (a - b).ldexp(abs(b), low=-3, high=12)):
+        with pytest.raises(InvalidParameter, match="outside the bounds"):
+            Program(wrong, **sizes).as_numbers(a=[5, 12], b=[9, 0])
+    narrow = Program(lambda a, b: (a - b).within(5, 5 + 2**40), **sizes)
+    assert (narrow.outputs[0].low, narrow.outputs[0].high) == (5, 255)
+    assert Program(lambda a, b: (a.negative(), b.ldexp(-2)), **sizes).gates == 0
 
 
 def test_a_function_that_does_something_else_the_second_time_is_refused() -> None:

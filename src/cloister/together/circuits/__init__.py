@@ -9,6 +9,7 @@
     transfer.py     oblivious transfer of labels: base transfers, and their extension
     protocol.py     the messages of two parties over any transport of bytes
     programs.py     ready programs: two sums compared, encrypted sums taken up
+    eigenvectors.py    the leading eigenvectors of a symmetric matrix
 
 What a party learns is the result, exactly. It is not differentially private: that is for the program to see to.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
+    from cloister.together.circuits.eigenvectors import leading_eigenvectors as leading_eigenvectors
     from cloister.together.circuits.fixed_point import FixedPoint as FixedPoint
     from cloister.together.circuits.language import SecretArray as SecretArray
     from cloister.together.circuits.language import concatenate as concatenate
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _lazily = Lazily(
     __name__,
     {
+        ".eigenvectors": "leading_eigenvectors",
         ".fixed_point": "FixedPoint",
         ".language": "SecretArray concatenate select",
         ".program": "Program",

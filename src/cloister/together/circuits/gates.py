@@ -110,6 +110,37 @@ def select(machine: Machine, condition: Wires, a: Wires, b: Wires) -> Wires:
     return b ^ machine.both(np.broadcast_to(condition, differs.shape), differs)
 
 
+def leading_zeros(machine: Machine, a: Wires, bits: int) -> Wires:
+    """How many of the highest wires are 0, before the first that is 1: a number of so many bits.
+
+    A tree of pairs: whether a half has a 1, and how many zeros are before it. The bits must hold the count.
+    """
+    width, count = a.shape[:2]
+    whole = 1 << width.bit_length()  # more than the width: a 1 that is put on below ends every count
+    any_one = np.concatenate([machine.zeros(whole - width - 1, count), machine.constant(1, 1, count), a])
+    found = np.empty((0, *any_one.shape), dtype=a.dtype)
+    while len(any_one) > 1:
+        high, low = any_one[1::2], any_one[::2]
+        first, second = found[:, 1::2], found[:, ::2]
+        # one level: high OR low, and the count of the high half where that has a 1
+        pairs = np.concatenate([machine.opposite(high)[None], np.broadcast_to(high, first.shape)])
+        chosen = np.concatenate([machine.opposite(low)[None], first ^ second])
+        flat = len(pairs) * len(high), *high.shape[1:]
+        both = machine.both(pairs.reshape(flat), chosen.reshape(flat)).reshape(pairs.shape)
+        any_one = machine.opposite(both[0])
+        found = np.concatenate([second ^ both[1:], machine.opposite(high)[None]])
+    return extended(machine, found[:, 0], bits, False)
+
+
+def shift_up(machine: Machine, a: Wires, by: Wires) -> Wires:
+    """a · 2^by modulo 2^width: a barrel shifter, a level for each bit of `by`."""
+    width, count = a.shape[:2]
+    for place in range(len(by)):
+        step = min(1 << place, width)
+        a = select(machine, by[place : place + 1], np.concatenate([machine.zeros(step, count), a[: width - step]]), a)
+    return a
+
+
 def negate_if(machine: Machine, a: Wires, condition: Wires) -> Wires:
     """−a where the condition is 1, a elsewhere, modulo 2^width."""
     return add(machine, a ^ condition, machine.zeros(*a.shape[:2]), condition)

@@ -10,6 +10,8 @@ where that takes more bits than the program allows, it is refused before anythin
     / divide                    rounded towards zero; the divisor's bounds must leave out 0 (see `clip`)
     sqrt                        rounded down; the bounds must not go below 0
     < <= > >= == !=             1 or 0; & | ^ ~ of such
+    leading_zeros, ldexp        how far a number can move up; a number times a power of two, which may be secret
+    negative, within            the sign, and bounds that were proved elsewhere: free
     select, clip, maximum, minimum, reshape, T, […], concatenate, minus_modulo
 
 Public numbers are whole, or are rounded to the fraction of the array that they meet. The same function is carried out with
@@ -30,7 +32,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.together.circuits import gates
-from cloister.together.circuits.fixed_point import FixedPoint, behind_the_point, exact, integers, width_of
+from cloister.together.circuits.fixed_point import MOST_BITS, FixedPoint, behind_the_point, exact, integers, width_of
 from cloister.together.circuits.machines import Machine, Wires
 
 _AT_ONCE = 1 << 22
@@ -246,7 +248,7 @@ class SecretArray:
         return 0 - self
 
     def __abs__(self) -> SecretArray:
-        return select(self < 0, -self, self)._bounded(max(0, self.low, -self.high), max(abs(self.low), abs(self.high)))
+        return select(self.negative(), -self, self)._bounded(max(0, self.low, -self.high), max(abs(self.low), abs(self.high)))
 
     def sum(self, axis: int | None = None) -> SecretArray:
         """The sum over one axis, or over all."""
@@ -405,6 +407,14 @@ class SecretArray:
     def __ge__(self, other: object) -> SecretArray:
         return ~self._compared(other, False)
 
+    def negative(self) -> SecretArray:
+        """1 where the number is below 0. Costs nothing, where `array < 0` compares."""
+        if (machine := self.run.machine) is None:
+            data = integers([int(each < 0) for each in self.data.ravel().tolist()]).reshape(self.data.shape)
+        else:
+            data = self.wires()[-1:] if self.signed else machine.zeros(1, self.data.shape[1])
+        return self.run.make("a sign", (self,), data, self.shape, 0, int(self.signed), 0)
+
     def __eq__(self, other: object) -> SecretArray:  # type: ignore[override]
         one, two, _ = self._aligned(other)
         if (machine := self.run.machine) is None:
@@ -458,6 +468,117 @@ class SecretArray:
             raise InvalidParameter(f"low={low}, high={high} are invalid", why="low is above high", instead="clip(0, 1)")
         found = self.maximum(first) if self.low < first.high else self
         return found.minimum(last) if found.high > last.low else found
+
+    def within(self, low: object = None, high: object = None) -> SecretArray:
+        """The same numbers, of which it is proved that they lie between two public ones. Costs nothing, where `clip` compares.
+
+        Use it where interval by interval says less than a theorem does (a norm that a rotation keeps). The proof has to hold
+        for all inputs that their declarations allow: gates cut off what is outside. The reference refuses it.
+        """
+        least, most = self._proved(self.low, self.high, low, high)
+        self._must_hold(self.data, least, most)
+        return self._bounded(least, most)
+
+    def _proved(self, least: int, most: int, low: object, high: object) -> tuple[int, int]:
+        """Bounds in steps, narrowed by numbers that somebody proved."""
+        scale = 1 << self.fraction
+        least = least if low is None else max(least, -int(-exact(low) * scale // 1))
+        most = most if high is None else min(most, int(exact(high) * scale // 1))
+        if least > most:
+            raise InvalidParameter(
+                f"low={low}, high={high} are invalid", why="no number of the array can lie there", instead="low=0, high=1"
+            )
+        return least, most
+
+    def _must_hold(self, data: Wires, least: int, most: int) -> None:
+        """Refuses numbers in the clear that are outside their bounds."""
+        if self.run.machine is None and ((data < least) | (data > most)).any():
+            raise InvalidParameter(
+                "The program is invalid",
+                why="a number lies outside the bounds that were given as proved",
+                instead=".clip(low, high)",
+            )
+
+    # ── powers of two ──
+
+    def leading_zeros(self, axis: int | None = None, *, bits: int | None = None, group: int = 1) -> SecretArray:
+        """How many of so many highest bits (None: of the array) are 0 in each number or, along an axis, in all of them.
+
+        Of a number below 0, bits that repeat the sign are counted, and the sign is not. group=2 counts pairs of bits: that
+        many places a square moves, when its root moves by half.
+
+        >>> from cloister.together.circuits import Program
+        >>> kind = FixedPoint(bits=8, shape=(3,))
+        >>> sizes = {"garbler": {"a": kind}, "evaluator": {"b": kind}}
+        >>> program = Program(lambda a, b: ((a + b).leading_zeros(bits=8), b.leading_zeros(0)), **sizes)
+        >>> [each.tolist() for each in program.as_gates(a=[1, -2, 0], b=[0, 0, 16])]
+        [[7, 7, 3], 2]
+        """
+        own = self.width - self.signed
+        bits = own if bits is None else bits
+        if isinstance(group, bool) or not isinstance(group, int) or group < 1:
+            raise InvalidParameter(f"group={group!r} is invalid", why="it is a whole number above 0", instead="group=1")
+        if isinstance(bits, bool) or not isinstance(bits, int) or not own <= bits <= self.run.most or bits % group:
+            raise InvalidParameter(
+                f"bits={bits!r} is invalid",
+                why=f"it is from {own} to {self.run.most}, in groups of {group}",
+                instead=f"bits={-(-own // group) * group}",
+            )
+        places = self._places().reshape(-1, 1) if axis is None else np.moveaxis(self._places(), axis, -1)
+        shape = self.shape if axis is None else places.shape[:-1]
+        places = places.reshape(-1, places.shape[-1])
+        high = bits // group
+        if (machine := self.run.machine) is None:
+            sizes = np.where(self.data < 0, -1 - self.data, self.data).ravel()[places]
+            lengths = [max(each.bit_length() for each in row) for row in sizes.tolist()]
+            data = integers([(bits - each) // group for each in lengths])[None, :, None]
+        else:
+            seen = self.data[:own] ^ self.data[own:] if self.signed else self.data[:own]
+            seen = gates.extended(machine, seen, bits, False)[:, places]
+            # what is joined by OR comes first: the bits of a group, the numbers along the axis
+            seen = seen.reshape(high, group, *seen.shape[1:]).transpose(1, 3, 0, 2, 4)
+            seen = seen.reshape(group * places.shape[1], high, *seen.shape[3:])
+            while len(seen) > 1:
+                half = len(seen) // 2
+                flat = half * high, *seen.shape[2:]
+                one, two = (machine.opposite(each).reshape(flat) for each in (seen[:half], seen[half : 2 * half]))
+                joined = machine.opposite(machine.both(one, two)).reshape(half, *seen.shape[1:])
+                seen = np.concatenate([joined, seen[2 * half :]])
+            data = gates.leading_zeros(machine, seen[0], width_of(0, high))
+        extra = repr((bits, group)).encode() + hashlib.sha256(places.astype("<i8").tobytes()).digest()
+        return self.run.make("leading zeros", (self,), data, shape, 0, high, 0, extra)
+
+    def ldexp(self, exponent: int | SecretArray, *, low: object = None, high: object = None) -> SecretArray:
+        """The number times 2^exponent: free for a public exponent; for a secret one, from 0 on, a gate for each bit of both.
+
+        low, high: where the result is proved to lie, as in `within`. Without them it may have as many bits more as the
+        exponent allows.
+        """
+        secret = isinstance(exponent, SecretArray) and not exponent.fraction and exponent.low >= 0
+        if not secret and (isinstance(exponent, bool) or not isinstance(exponent, int)):
+            raise InvalidParameter(
+                "The exponent is invalid", why="it is no whole number, or may be below 0", instead="array.leading_zeros()"
+            )
+        if (size := exponent.high if isinstance(exponent, SecretArray) else abs(exponent)) > MOST_BITS:
+            raise InvalidParameter(
+                "The exponent is invalid", why=f"it may be {size}, and no number has so many bits", instead="exponent.clip(0, 40)"
+            )
+        if isinstance(exponent, int):
+            finer = self._shifted(max(self.fraction, exponent))
+            fraction = behind_the_point(finer.fraction - exponent)
+            moved = self.run.make("a power of two", (finer,), finer.data, self.shape, finer.low, finer.high, fraction)
+            return moved if low is None and high is None else moved.within(low, high)
+        one, by = self._met(exponent)
+        ends = min(one.low, one.low << by.high), max(one.high, one.high << by.high)
+        least, most = one._proved(*ends, low, high)
+        if (machine := self.run.machine) is None:
+            data = one.data << by.data
+        else:
+            data = gates.shift_up(machine, one.wires(width_of(least, most)), by.wires())
+        one._must_hold(data, least, most)
+        return self.run.make("a secret power of two", (one, by), data, one.shape, least, most, one.fraction)
+
+    # ── blinds ──
 
     def minus_modulo(self, other: SecretArray, *, bits: int, fraction: int = 0) -> SecretArray:
         """(self − other) modulo 2^bits, read as a signed number: takes a blind off, whatever carries the two numbers had above.
