@@ -235,7 +235,7 @@ def test_ending_leaves_what_may_not_begin_again(hub, ada, bench):
     job = ask(hub, ada, "once")
     assert bench.begun.wait(30)
     workers.stop(grace=0.05)
-    assert look(hub, job).state == "running"
+    assert look(hub, job).state in ("running", "cancelled")  # it may have seen that it is to stop; it never waits again
     bench.go.set()
 
 
