@@ -21,7 +21,7 @@ def test_in_python() -> None:
 
 def test_over_http() -> None:
     trace = over_http()
-    assert 600 < trace.calls <= 1100  # the thread that answers is among them
+    assert 600 < trace.calls <= 1110  # the thread that answers is among them, and waits in a few calls more or less
     assert trace.files <= 114
     assert trace.changes.total() <= 96
     assert trace.facts["seen"] <= 6
