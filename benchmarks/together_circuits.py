@@ -7,10 +7,9 @@ of that speed. The comparison of two sums is the whole protocol: both parties, o
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 
 import numpy as np
+from _clock import best
 from _report import report
 
 from cloister.noise import Random
@@ -31,7 +30,7 @@ def main() -> None:
         told.clear()
         garbling.both(a, b)
 
-    garbled = WIDE / best(garble) / 1e6
+    garbled = WIDE / best(garble, TIMES) / 1e6
     pieces, turn = list(told), iter(())
 
     def evaluate() -> None:
@@ -39,8 +38,8 @@ def main() -> None:
         turn = iter(pieces)
         Evaluating(lambda size: next(turn), seed=bytes(32)).both(a, b)
 
-    evaluated = WIDE / best(evaluate) / 1e6
-    narrow = best(lambda: garbling.both(a[:, :1], b[:, :1])) * 1e6
+    evaluated = WIDE / best(evaluate, TIMES) / 1e6
+    narrow = best(lambda: garbling.both(a[:, :1], b[:, :1]), TIMES) * 1e6
     report("Circuits, million AND gates garbled a second", ratio=garbled, limit=10, detail=f"a level of one gate {narrow:.0f} µs")
     report("Circuits, million AND gates evaluated a second", ratio=evaluated, limit=25, detail="levels of 65,536 gates")
 
@@ -57,16 +56,6 @@ def main() -> None:
     whole = best(lambda: run_both(program, values), 1)
     detail = f"both parties' processor seconds; {program.gates:,} gates, {program.wires('evaluator'):,} transfers"
     report("Circuits, sums of 1,000 numbers compared, seconds", ratio=whole, limit=10, detail=detail, most=True)
-
-
-def best(act: Callable[[], object], times: int = TIMES) -> float:
-    """The least processor seconds of some runs."""
-    found = []
-    for _ in range(times + 1):  # the first makes what is kept
-        started = time.process_time()
-        act()
-        found.append(time.process_time() - started)
-    return min(found[1:])
 
 
 if __name__ == "__main__":

@@ -8,15 +8,14 @@ made once a key, and is not counted. The plain way, which needs no assumption ab
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 
 import numpy as np
+from _clock import best
 from _report import report
 
 from cloister.together import Paillier, Slots
 
-QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
+TIMES = 2 if os.environ.get("CLOISTER_BENCH_QUICK") else 7
 FEATURES, SLOTS = 50, Slots(bits=48, terms=1000)
 PUBLISHED = 22.5
 
@@ -25,26 +24,16 @@ def main() -> None:
     """Measure, print for people, print for programs."""
     keys = Paillier.generate()
     values = np.arange(FEATURES * (FEATURES + 1) // 2 + FEATURES + 1) * 7919
-    quick = best(lambda: keys.public.encrypt(values, slots=SLOTS))
+    quick = best(lambda: keys.public.encrypt(values, slots=SLOTS), TIMES)
     plain = best(lambda: keys.public.encrypt(values, slots=SLOTS, quick=False), times=1)
     total = keys.public.encrypt(values, slots=SLOTS)
-    adding, reading = best(lambda: total + total), best(lambda: keys.decrypt(total))
+    adding, reading = best(lambda: total + total, TIMES), best(lambda: keys.decrypt(total), TIMES)
     detail = (
         f"{len(values)} values in {len(total.cells)} ciphertexts; adding {adding * 1e3:.1f} ms, decrypting {reading * 1e3:.0f} ms"
     )
     report("Paillier, 50 features, an owner's processor ms", ratio=quick * 1e3, limit=50, detail=detail, most=True)
     report("Paillier, 50 features, the plain way in s", ratio=plain, limit=1, detail="full exponents", most=True)
     report("Paillier, times as quick as published", ratio=PUBLISHED / quick, limit=100, detail="22.5 s at 1,024 bits")
-
-
-def best(act: Callable[[], object], times: int = 2 if QUICK else 7) -> float:
-    """The least processor seconds of some runs."""
-    found = []
-    for _ in range(times + 1):  # the first makes what is kept
-        started = time.process_time()
-        act()
-        found.append(time.process_time() - started)
-    return min(found[1:])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +17,7 @@ from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from cloister.guests import Guest
+    from cloister.tables import PrivateTable
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _BOUNDS_HELP = "By blocks: the range of each number that it returns, such as 0:120,-1:1."
@@ -45,7 +48,38 @@ def build() -> None:
     click.echo(f"the sandbox is ready: {found.name}, {found.stat().st_size / 2**20:.0f} MiB")
 
 
-def _options(command: click.decorators.FC) -> click.decorators.FC:
+def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
+    """The arguments of a command about a guest and a table, which is called with both."""
+
+    @wraps(command)
+    def called(
+        code: Path,
+        data: str,
+        entry: str | None,
+        way: str,
+        inputs: str | None,
+        output: str | None,
+        blocks: int | None,
+        seconds: float,
+        bounds: str | None,
+        **how: Any,
+    ) -> None:
+        from cloister.guests import Guest, Vector
+        from cloister.guests.code import last_function
+
+        text = code.read_text(encoding="utf-8")
+        made = Guest(
+            code=text,
+            entry=last_function(text) if entry is None else entry,
+            inputs=names_in(inputs) if inputs else (),
+            output=None if output is None else Vector([_range(each) for each in output.split(",")]),
+            way=way,  # type: ignore[arg-type]
+            blocks=blocks,
+            seconds=seconds,
+            name=code.stem,
+        )
+        command(made, *declared_table(data, bounds), **how)
+
     for option in reversed(
         [
             click.argument("code", type=_FILE),
@@ -59,23 +93,13 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
             click.option("--bounds", help=BOUNDS),
         ]
     ):
-        command = option(command)
-    return command
+        called = option(called)
+    return called
 
 
 @guest.command("try")
-@_options
-def attempt(
-    code: Path,
-    data: str,
-    entry: str | None,
-    way: str,
-    inputs: str | None,
-    output: str | None,
-    blocks: int | None,
-    seconds: float,
-    bounds: str | None,
-) -> None:
+@_with_guest
+def attempt(made: Guest, name: str, table: PrivateTable) -> None:
     """Run a guest on made-up rows that follow the declarations of DATA: it costs nothing, and says where the code fails.
 
     \b
@@ -84,8 +108,6 @@ def attempt(
     from cloister.privacy import PureDP
     from cloister.query import Session
 
-    made = _guest(code, entry, way, inputs, output, blocks, seconds)
-    name, table = declared_table(data, bounds)
     with waiting("trying"), Session({name: table}, budget=PureDP(1)) as session:
         found = made.rehearse(session, name)
     failed = [each for each in found if not each.done]
@@ -99,24 +121,11 @@ def attempt(
 
 
 @guest.command("run")
-@_options
+@_with_guest
 @click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def run(
-    code: Path,
-    data: str,
-    entry: str | None,
-    way: str,
-    inputs: str | None,
-    output: str | None,
-    blocks: int | None,
-    seconds: float,
-    bounds: str | None,
-    epsilon: str,
-    ledger: str | None,
-    as_json: bool,
-) -> None:
+def run(made: Guest, name: str, table: PrivateTable, epsilon: str, ledger: str | None, as_json: bool) -> None:
     """Run a guest near the rows of DATA, a CSV or Parquet file or the name of a sample table: a private result leaves.
 
     \b
@@ -125,42 +134,17 @@ def run(
     from cloister.privacy import PureDP
     from cloister.query import Session
 
-    made = _guest(code, entry, way, inputs, output, blocks, seconds)
-    name, table = declared_table(data, bounds)
     with waiting("running"), open_ledger(ledger) as book:
         budget = None if (table.population or name) in book.populations() else PureDP(epsilon)
         with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
-            found = made.run(session, name, PureDP(epsilon), purpose=f"cloister guest run {code.name}")
+            found = made.run(
+                session, name, PureDP(epsilon), purpose=f"cloister guest run {click.get_current_context().params['code'].name}"
+            )
     if as_json:
         told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
         click.echo(json.dumps({**told, "cost": str(found.cost), "why": found.why}, ensure_ascii=False))
     else:
         click.echo(str(found))
-
-
-def _guest(
-    code: Path, entry: str | None, way: str, inputs: str | None, output: str | None, blocks: int | None, seconds: float
-) -> Guest:
-    import ast
-
-    from cloister.guests import Guest, Vector
-
-    text = code.read_text(encoding="utf-8")
-    if entry is None:
-        try:
-            entry = next((each.name for each in reversed(ast.parse(text).body) if isinstance(each, ast.FunctionDef)), "")
-        except (SyntaxError, ValueError):
-            entry = ""  # `Guest` says what is wrong with it
-    return Guest(
-        code=text,
-        entry=entry,
-        inputs=names_in(inputs) if inputs else (),
-        output=None if output is None else Vector([_range(each) for each in output.split(",")]),
-        way=way,  # type: ignore[arg-type]
-        blocks=blocks,
-        seconds=seconds,
-        name=code.stem,
-    )
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -6,13 +6,13 @@ function of the code is called, unless `entry` names another.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.guests import Guest, Vector
 from cloister.guests.blocks import slot_of
+from cloister.guests.code import last_function
 from cloister.hub.policy.strict import only
 from cloister.hub.web.languages import N_
 
@@ -38,7 +38,7 @@ def guest_of(name: str, settings: Mapping[str, Any]) -> Guest:
     code = settings.get("code", "")
     return Guest(
         code=code,
-        entry=str(settings.get("entry") or _last(code)),
+        entry=str(settings.get("entry") or last_function(code)),
         inputs=settings.get("inputs", []),
         output=Vector(list(zip(low, high, strict=True)), names=settings.get("names")),
         name=name,
@@ -73,10 +73,3 @@ def _numbers(given: Any) -> list[float]:
         return [float(each) for each in given]
     except (TypeError, ValueError, OverflowError):
         raise InvalidDeclaration("settings is invalid", why="low and high are lists of numbers", instead=_EXAMPLE) from None
-
-
-def _last(code: Any) -> str:
-    try:
-        return next((each.name for each in reversed(ast.parse(code).body) if isinstance(each, ast.FunctionDef)), "")
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return ""  # `Guest` says what is wrong with it
