@@ -293,6 +293,7 @@ def application(hub: Hub) -> FastAPI:
         _built().append(make_app(hub))
     app = _built()[0]
     app.state.hub = hub
+    hub.serves = True
     for layer in app.user_middleware:
         if "hub" in layer.kwargs:
             layer.kwargs["hub"] = hub

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.demo_sites import NAME as CLINICS
+from cloister.cli.demo_sites import QUESTION, join_clinics, running_clinics
 from cloister.cli.hub import open_hub, settings_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -70,6 +72,8 @@ class _Shown:
     links: dict[str, str]
     token: str
     answer: Release
+    joint: Release
+    """Of the three clinics."""
     kept: str
     survey: str
 
@@ -88,15 +92,18 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
         with open_hub(settings) as hub:
             people = _furnished(hub)
             failed: list[BaseException] = []
+            clinics = held.enter_context(contextlib.ExitStack())
 
             def show() -> None:
                 try:
+                    clinics.enter_context(_clinics(hub, people))
                     found = _first(hub, people)
                     click.echo(_as_json(found) if as_json else _as_text(found, once=once, kept=data is not None))
                     if not once:
                         return
                 except BaseException as error:
                     failed.append(error)
+                clinics.close()
                 _thread.interrupt_main()  # the server ends as it does at Ctrl-C
 
             serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start(), at=[at])
@@ -153,7 +160,6 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
 
 def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
     from cloister.hub.records.declarations import declaration_of
-    from cloister.hub.services.access import grant
     from cloister.hub.services.catalogue import register
     from cloister.privacy import PureDP
     from cloister.samples import tables
@@ -169,8 +175,24 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
             opened.add(population)
         register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
         if isinstance(table, PrivateTable):
-            rules = {"actions": sorted(_MAY)}
-            grant(hub, owner, data_set=name, role="analyst", members={"people": [analyst.email]}, rules=rules)
+            _grant(hub, owner, analyst, name)
+
+
+@contextlib.contextmanager
+def _clinics(hub: Hub, people: dict[str, Caller]) -> Iterator[None]:
+    """Three sites that run; they are made where this folder has none yet. The hub serves already, so that they can call it."""
+    folder = hub.settings.path("sites")
+    if not folder.exists():
+        join_clinics(hub, people["owner"], folder)
+        _grant(hub, people["owner"], people["analyst"], CLINICS)
+    with running_clinics(hub, folder, hub.settings.origin):
+        yield
+
+
+def _grant(hub: Hub, owner: Caller, analyst: Caller, name: str) -> None:
+    from cloister.hub.services.access import grant
+
+    grant(hub, owner, data_set=name, role="analyst", members={"people": [analyst.email]}, rules={"actions": sorted(_MAY)})
 
 
 def _as_csv(source: Any) -> bytes:
@@ -194,9 +216,10 @@ def _first(hub: Hub, people: dict[str, Caller]) -> _Shown:
     with connect(address, token=token, purpose=PURPOSE) as session:
         answer = session.sql(FIRST, spend=SPEND)
         kept = session.address_of(answer)
+        joint = session.sql(QUESTION, spend=SPEND)
     links = {key: login_link(hub, caller.email) for key, caller in people.items()}
     survey = f"{address}/s/{demo_survey(hub, analyst)}"
-    return _Shown(address=address, links=links, token=token, answer=answer, kept=kept, survey=survey)
+    return _Shown(address=address, links=links, token=token, answer=answer, joint=joint, kept=kept, survey=survey)
 
 
 def _as_json(found: _Shown) -> str:
@@ -211,6 +234,7 @@ def _as_json(found: _Shown) -> str:
             "margin95": {name: answer.margin().columns[name].tolist() for name in answer.statistics()},
             "cost": {population: str(cost) for population, cost in answer.spent_by.items()},
             "release": found.kept,
+            "sites": {"sql": QUESTION, "columns": found.joint.to_pydict(), "cost": str(found.joint.cost)},
             "survey": found.survey,
         }
     )
@@ -226,6 +250,12 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
         FIRST,
         "",
         repr(found.answer),
+        "",
+        "Three clinics are processes of their own, each with its rows, key and budget. The hub sees sums with noise alone:",
+        "",
+        QUESTION,
+        "",
+        repr(found.joint),
         "",
         f"The hub is at {found.address}",
         "Each of these links signs one person in, once:",

@@ -6,7 +6,9 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,8 +59,9 @@ people = {{ rho = "0.5" }}
 @click.option(
     "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
 )
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input is closed, as when the parent is killed.")
 @click.pass_context
-def site(context: click.Context, data: Path, hub: str | None, certificate: Path | None) -> None:
+def site(context: click.Context, data: Path, hub: str | None, certificate: Path | None, with_parent: bool) -> None:
     """Run a site: the rows stay in this process, and it calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
 
     \b
@@ -66,6 +69,8 @@ def site(context: click.Context, data: Path, hub: str | None, certificate: Path 
     cloister site --data north --hub https://hub.example.org
     cloister site plans --data north
     """
+    if with_parent:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     if context.invoked_subcommand is None:
         _run(data, hub, certificate)
 
@@ -317,6 +322,11 @@ def _alone(data: Path) -> Iterator[None]:
                 instead="one process for a folder",
             ) from None
         yield
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _own_files() -> None:

@@ -42,6 +42,7 @@ def make_app(hub: Hub) -> FastAPI:
         responses={status: {"description": told, "content": {}} for status, told in STATUSES.items()},
     )
     app.state.hub = hub
+    hub.serves = True
     for service in sorted(hub.services, key=lambda each: not each.busy):  # routes are tried one after the other
         if service.api is not None:
             app.include_router(service.api(), prefix="/api/v1", tags=[service.title])

@@ -70,6 +70,8 @@ class Hub:
         self.ledger.max_delta = settings.max_delta
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
+        self.serves = False
+        """Whether this process answers requests: sites can call it."""
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
         self.kinds: dict[str, ReleaseKind] = {kind.name: kind for service in self.services for kind in service.releases}
         self.links: list[Link] = sorted(

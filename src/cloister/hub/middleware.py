@@ -67,7 +67,8 @@ _METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
 _API = "/api/v1"
 _BODY = 4 * 2**20
 _SHORT, _SHORT_NAME = 2**16, 300
-_UPLOADS = ("/api/v1/uploads", "/uploads")
+_UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
+"""Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
 
 
@@ -205,8 +206,8 @@ class Middleware:
             )
 
     def _limited(self, request: Request, receive: Receive) -> Receive:
-        """The body in pieces, up to the limit; uploads have a limit of their own (`services/catalogue`)."""
-        if request.scope["path"].startswith(_UPLOADS):  # never `request.url`, which is made of what the client calls the host
+        """The body in pieces, up to the limit; what is read as it comes has a limit of its own."""
+        if request.scope["path"].startswith(_UNLIMITED):  # never `request.url`, which is made of what the client calls the host
             return receive
         told = request.headers.get("content-length")
         if told is not None and (not told.isdigit() or int(told) > _BODY):

@@ -201,7 +201,7 @@ class Coordinator:
             raise MissingDependency(
                 "The coordinator was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
             ) from None
-        return Starlette(routes=[Route("/together/{name:path}", self._polled, methods=["POST"])])
+        return Starlette(routes=[Route("/together/{name:path}", self.polled, methods=["POST"])])
 
     @contextlib.contextmanager
     def serving(
@@ -249,7 +249,16 @@ class Coordinator:
                 server.should_exit = True
                 thread.join()
 
-    async def _polled(self, request: Request) -> Response:
+    def knows(self, name: str, authorization: str) -> bool:
+        """Whether a call is signed by the key of its site in this roster: of several rosters one has the caller's."""
+        box = self._boxes.get(name)
+        try:
+            return box is not None and _signed(authorization, name, box.key) is not None
+        except (RoundRefused, ValueError):
+            return False
+
+    async def polled(self, request: Request) -> Response:
+        """A site's call, to be routed here with `name` in its path."""
         name = request.path_params["name"]
         box = self._boxes.get(name)
         if box is None:
@@ -260,8 +269,7 @@ class Coordinator:
             box.presence.problem = box.presence.problem or said  # it is not signed: it takes the place of nothing that is
             return _version(spoken)
         try:
-            scheme, _, text = request.headers.get("authorization", "").partition(" ")
-            poll = unpack(base64.b64decode(text, validate=True) if scheme == "Cloister" else b"", "poll", "", {name: box.key})
+            poll = _signed(request.headers.get("authorization", ""), name, box.key)
             at, joined, answers = poll.fields["at"], str(poll.fields["roster"]), str(poll.fields["answers"])
             if type(at) is not int or abs(at) > 1 << 40:  # "NaN" is far from no time at all
                 raise ValueError
@@ -423,6 +431,12 @@ class RemoteParts:
         if len(agreed) < self._roster.quorum:
             raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
         return tuple(name for name in self._roster.sites if name in agreed)
+
+
+def _signed(authorization: str, name: str, key: bytes) -> Message:
+    """The poll that a call carries; ValueError or `RoundRefused` where it is none of this site's."""
+    scheme, _, text = authorization.partition(" ")
+    return unpack(base64.b64decode(text, validate=True) if scheme == "Cloister" else b"", "poll", "", {name: key})
 
 
 def refused(error: CloisterError, round_id: str, name: str, key: SigningKey) -> bytes:

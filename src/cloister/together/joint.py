@@ -24,6 +24,7 @@ import numpy as np
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
+from cloister.printable import shown
 from cloister.tables import (
     Abilities,
     Answering,
@@ -40,7 +41,7 @@ from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
 from cloister.together.messages import RoundRefused
-from cloister.together.plan import Plan, round_about, shapes_of, shares_of
+from cloister.together.plan import LONGEST_WORDS, Plan, round_about, shapes_of, shares_of
 from cloister.together.roster import Roster
 from cloister.together.rounds import Ask, HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
@@ -73,8 +74,8 @@ class JointTable(PrivateTable):
     missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third, and at least one.
         An owner who reads the answers knows the noise of its own site, and counts as one that colludes. With 0 the guarantee is
         towards people who are no owner.
-    purpose, who: for what and for whom is asked. Owners see it with each plan, and decide by it; they believe it as far as they
-        believe the hub.
+    purpose, who: for what and for whom is asked, where that is not what the session says of each question. Owners see it with
+        each plan, and decide by it; they believe it as far as they believe the hub.
 
     >>> from cloister import PureDP, Session
     >>> from cloister.tables import Integer
@@ -173,6 +174,10 @@ class JointSource(Source):
         """What it is."""
         return f"rows at {len(self.sites)} sites"
 
+    def lineage(self) -> frozenset[str]:
+        """Each site by its key: another roster with one of them has rows of the same people."""
+        return frozenset(f"site {key.hex()}" for key in self.roster.roster.sites.values())
+
     def make_engine(self) -> JointEngine:
         """The engine of these sites."""
         return JointEngine(self)
@@ -249,7 +254,10 @@ class AtSites(Answering):
         return Noised(values, laws, without=tuple(name for name in self.source.sites if name not in hub.survivors))
 
     def _plan(self, request: NoisedRequest) -> Plan:
-        return Plan(request=request.canonical(), token=self.token, purpose=self.source.purpose, who=self.source.who)
+        purpose, who = (
+            shown(each)[:LONGEST_WORDS] for each in (self.source.purpose or request.purpose, self.source.who or request.who)
+        )
+        return Plan(request=request.canonical(), token=self.token, purpose=purpose, who=who)
 
     def _round(self, request: NoisedRequest) -> Round:
         """The round about a request: its plan is the request's one text, and where it is asked."""

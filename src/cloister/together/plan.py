@@ -25,7 +25,7 @@ from cloister.together.rounds import Round
 _MOST_ROWS = 40
 """Rows of all sites, as a power of two: what sums have room for."""
 _LAWS = tuple(each.kind for each in LAWS)
-_LONGEST_WORDS = 200
+LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Plan:
             told = json.loads(text)
             found = cls(request=told["request"], token=told["asked at"], purpose=told.get("purpose", ""), who=told.get("who", ""))
             known = all(isinstance(each, str) for each in (found.request, found.token, found.purpose, found.who))
-            named = all(not each or is_text(each, _LONGEST_WORDS) for each in (found.purpose, found.who))
+            named = all(not each or is_text(each, LONGEST_WORDS) for each in (found.purpose, found.who))
             if not known or not named or found.text != text:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

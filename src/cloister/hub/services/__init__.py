@@ -23,6 +23,7 @@ _NAMES = (
     "anonymizing",
     "synthesising",
     "guests",
+    "sites",
     "surveys",
     "admin",
     "jobs",  # last: work begins when everything else is open

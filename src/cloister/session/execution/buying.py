@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from cloister.errors import BudgetExceeded, EngineError, LedgerError
@@ -102,7 +103,7 @@ def _answer(asker: Asker, plan: Plan, purpose: str, owed: Mapping[str, Guarantee
     compiled, turns = [], []  # what cannot be compiled is refused before it is charged
     for number, part in enumerate(plan.parts):
         prepared = tables[part.shape.question.table]
-        request = request_of(part, number, prepared)
+        request = replace(request_of(part, number, prepared), who=asker.who, purpose=purpose)
         compiled.append((request, prepared.compiled(request)))
         turns.append(prepared.turn())
     with in_turn(turns, limit):

@@ -340,6 +340,9 @@ class NoisedRequest:
     """The id of the charge in the session's ledger; empty until the charge stands."""
     number: int = 0
     """Which request of that charge this is: each has noise of its own."""
+    who: str = ""
+    purpose: str = ""
+    """By whom and for what it is asked: for owners who decide by it, and no part of the request itself."""
 
     @property
     def asked(self) -> tuple[Aggregation, ...]:

@@ -4,6 +4,7 @@
 - `typed.py`, `names.py`: what an owner says.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
+- `joint.py`: data sets whose rows are at several sites.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
+from cloister.hub.services.catalogue.joint import Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.services.catalogue.live import (
     Live,
     live_of,
@@ -26,7 +28,7 @@ from cloister.hub.services.catalogue.live import (
 )
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
-from cloister.hub.services.catalogue.registering import Wanted, register
+from cloister.hub.services.catalogue.registering import Wanted, made_of, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 from cloister.hub.services.catalogue.series import window_with
 
@@ -37,10 +39,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
+    "Joined",
     "Live",
+    "SiteRows",
     "Wanted",
+    "coordinators_of",
     "expire",
+    "joined_in",
+    "key_of",
     "live_of",
+    "made_of",
     "money_of",
     "own_population",
     "owned",
@@ -52,6 +60,7 @@ __all__ = [
     "source_of",
     "table_store_of",
     "tables_on",
+    "versions_at_sites",
     "window_with",
 ]
 

@@ -15,6 +15,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.series import window_with, windows_of
 from cloister.hub.services.catalogue.windows import in_all
 from cloister.hub.web.render import render
@@ -54,6 +55,7 @@ def routes(router: APIRouter) -> None:
             shows = reading.may_see_budget(hub, db, caller, row)
             windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
             unit = reading.unit_of(db, row.population)
+            version = now_version(db, row)
         settings = hub.settings
         money, all_money = reading.money_of(hub, row.population), [reading.money_of(hub, each.population) for each in windows]
         values: dict[str, Any] = {
@@ -65,6 +67,7 @@ def routes(router: APIRouter) -> None:
             "shows_spending": shows,
             "windows": windows,
             "unit": unit,
+            "kept": "" if row.public or version is None else version.kind,
             "last_day": reading.last_day(entry.policy),
             "examples": reading.examples(row, settings.origin, caller.email, settings.pg_port),
             "over": in_all(None if each is None else each.total for each in all_money),

@@ -1,0 +1,176 @@
+"""Data sets whose rows are at several sites: the hub holds who takes part (a roster that all signed), and never a row.
+
+One coordinator (`together.Coordinator`) for each roster, in the process that the sites call. What a version keeps is the roster
+with its signatures and the declared overlap. A site has one table, so it is in one open data set of a hub.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.crypto import SigningKey, canonical_json
+from cloister.errors import EngineError
+from cloister.hub.generation import generation
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.declarations import domains_of
+from cloister.together import Coordinator, SignedRoster
+from cloister.together.joint import JointSource
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.tables.sourcing.sources import Source
+
+SITES = "sites"
+"""The kind of such a version, as it is stored."""
+DEADLINE = 30.0
+"""Seconds that a site may take for one step of a question."""
+_WAIT = 4.0
+"""Seconds after which a site's call ends that nothing came for: a hub that stops waits for calls to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joined:
+    """Who takes part, and at how many sites one person may have rows ("none", or a number)."""
+
+    signed: SignedRoster
+    overlap: str | int
+
+    def text(self) -> str:
+        """As it is stored."""
+        return canonical_json({"signed": self.signed.plain(), "overlap": self.overlap})
+
+    @classmethod
+    def read(cls, text: str) -> Joined:
+        """Again from the text."""
+        told = json.loads(text)
+        return cls(signed=SignedRoster.from_plain(told["signed"]), overlap=told["overlap"])
+
+    def source(self, hub: Hub, declaration: Mapping[str, Any], coordinator: Coordinator | None = None) -> Source:
+        """The rows, as a session asks for them."""
+        found = coordinator or Coordinator(key_of(hub), self.signed)
+        return JointSource(found.sites, domains_of(SITES, declaration), declaration.get("unit"), overlap=self.overlap)
+
+
+def key_of(hub: Hub) -> SigningKey:
+    """The key by which sites know this hub."""
+    return SigningKey(hub.secret(SITES))
+
+
+@dataclass
+class SiteRows:
+    """The rows of sites, as a `RowSource`."""
+
+    hub: Hub
+    joined: Joined
+    declaration: Mapping[str, Any]
+    schema: Mapping[str, str] = field(init=False)
+    origin: str = field(init=False)
+    _made_for: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.schema = self.joined.source(self.hub, self.declaration).schema
+        keys = sorted(key.hex() for key in self.joined.signed.roster.sites.values())
+        self.origin = hmac.digest(self.hub.secret("origin of rows"), " ".join(["sites", *keys]).encode(), "sha256").hex()
+
+    def settle(self) -> None:
+        """Nothing is stored here."""
+
+    def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
+        """A version that holds the roster."""
+        self._made_for = data_set.id
+        made = DataSetVersion(
+            id=new_id(),
+            data_set=data_set.id,
+            number=number,
+            kind=SITES,
+            format=SITES,
+            origin=self.origin,
+            length=0,
+            created=self.hub.now(),
+            created_by=caller.id,
+        )
+        made.address = self.hub.keys.wrap(self.joined.text().encode(), f"connection {made.place}")
+        return made
+
+    def take(self, db: Db) -> None:
+        """Refuses a site that another open data set of this hub asks already."""
+        own = {key: name for name, key in self.joined.signed.roster.sites.items()}
+        for data_set, version in versions_at_sites(db):
+            if data_set.id == self._made_for:
+                continue
+            taken = own.keys() & set(joined_in(self.hub, version).signed.roster.sites.values())
+            if taken:
+                raise Conflict(
+                    f"The site {own[min(taken)]!r} can't take part",
+                    why="a site of this key takes part in an open data set of this hub",
+                    instead="that data set; or cloister site init in another folder, for a site of its own",
+                )
+
+
+def versions_at_sites(db: Db) -> list[tuple[DataSet, DataSetVersion]]:
+    """The open data sets whose rows are at sites."""
+    present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
+    wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present)
+    found = db.execute(wanted.where(DataSet.state == "open", DataSetVersion.kind == SITES).order_by(DataSet.created, DataSet.id))
+    return [(data_set, version) for data_set, version in found if version.address is not None]
+
+
+def joined_in(hub: Hub, version: DataSetVersion) -> Joined:
+    """What a version keeps."""
+    assert version.address is not None
+    return Joined.read(hub.keys.unwrap(version.address, f"connection {version.place}").decode())
+
+
+class Coordinators:
+    """Those of one process, by the digests of their rosters."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub, self._lock = hub, threading.Lock()
+        self._known: dict[str, Coordinator] = {}
+        self._open: tuple[int, list[Coordinator]] = (-1, [])
+
+    def of(self, signed: SignedRoster) -> Coordinator:
+        """The one of a roster."""
+        with self._lock:
+            found = self._known.get(signed.roster.digest)
+            if found is None:
+                found = self._known[signed.roster.digest] = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=_WAIT)
+            return found
+
+    def called_by(self, name: str, authorization: str) -> Coordinator | None:
+        """The one that a site's call is for; None where no open data set has a site of that name and key."""
+        with self._hub.database.reading() as db:
+            now = generation(db)
+            if self._open[0] != now:
+                self._open = now, [self.of(joined_in(self._hub, version).signed) for _, version in versions_at_sites(db)]
+        return next((each for each in self._open[1] if each.knows(name, authorization)), None)
+
+
+def coordinators_of(hub: Hub) -> Coordinators:
+    """The coordinators of this process."""
+    found: Coordinators | None = hub.parts.get(SITES)
+    return hub.parts.setdefault(SITES, Coordinators(hub)) if found is None else found
+
+
+def source_at_sites(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
+    """The rows of such a version, where sites call this process."""
+    if not hub.serves:
+        raise EngineError(
+            f"The data set {row.name!r} can't be asked in this process",
+            why="its rows are at sites, which call the hub's own process",
+            instead="workers = 1 in hub.toml, so that the hub's own process runs the job",
+        )
+    joined = joined_in(hub, version)
+    return joined.source(hub, row.declaration, coordinators_of(hub).of(joined.signed))

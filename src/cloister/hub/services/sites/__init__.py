@@ -1,0 +1,44 @@
+"""Data sets whose rows are at several sites: owners agree on a roster, and analysts ask such a data set like any other.
+
+- `joining.py`: from the keys of sites to a roster, and from a signed roster to a data set.
+- `pages.py`, `api.py`: the routes, and the one that sites call.
+
+What may not live here: a sum, a key or a message of sites (`cloister.together`), and where a session finds such rows
+(`catalogue`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.service import Link, Service
+from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+register_actions([Action(name="site.call", title=N_("Call the hub as a site"), roles=frozenset({"nobody"}))])
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.sites.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.sites.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="sites",
+    title=N_("Rows at several sites"),
+    pages=_pages,
+    api=_api,
+    links=(Link(title=N_("Sites"), path="/sites", action="dataset.register", order=31, icon="people"),),
+)

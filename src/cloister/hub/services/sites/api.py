@@ -1,0 +1,119 @@
+"""The API of data sets at several sites."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.crypto import fingerprint
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.guidance import budget_of
+from cloister.hub.hub import HubDep
+from cloister.hub.services.catalogue import key_of
+from cloister.hub.services.sites.joining import Joining, join, standings
+from cloister.hub.web.forms import written_here
+
+_PLAIN = r"^[^\x00]*$"
+_Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
+_Text = Annotated[str, Field(max_length=2**20, pattern=_PLAIN)]
+_REGISTER, _WRITTEN = needs("dataset.register"), Depends(written_here)
+
+
+class NewJointDataSet(BaseModel):
+    """A data set of a roster that all of its sites signed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    roster: dict[str, Any]
+    signatures: Annotated[dict[_Line, _Line], Field(max_length=1000)]
+    table: Annotated[_Text, Field(description="The part [tables.NAME] of a site.toml, as each site declares it.")]
+    overlap: Annotated[_Line, Field(description='At how many sites one person may have rows: "none", or a number from 2 on.')]
+    title: _Line
+    about: _Line = ""
+    reason: Annotated[_Line, Field(description="Where the bounds come from, in public words.")]
+    population: _Line
+    epsilon: _Line = ""
+    delta: _Line = ""
+    rho: _Line = ""
+    listed: bool = False
+
+
+class SiteOut(BaseModel):
+    """A site as the hub knows it."""
+
+    name: str
+    fingerprint: str
+    present: str
+
+
+class JointOut(BaseModel):
+    """A data set at several sites."""
+
+    name: str
+    sites: list[SiteOut]
+
+
+class JointList(BaseModel):
+    """One's own, and the key by which sites know this hub."""
+
+    hub: str
+    fingerprint: str
+    items: list[JointOut]
+
+
+def api() -> APIRouter:
+    """All routes."""
+    router = APIRouter()
+
+    @router.get(
+        "/joint-datasets",
+        dependencies=[_REGISTER],
+        summary="List your data sets at several sites",
+        response_description="The hub's key, and the data sets with their sites",
+    )
+    def listed(hub: HubDep, caller: PersonDep) -> JointList:
+        """With when each site last called."""
+        key = key_of(hub).public
+        with hub.database.reading() as db:
+            found = standings(hub, db, caller)
+        items = [
+            JointOut(
+                name=each.name,
+                sites=[
+                    SiteOut(name=name, fingerprint=digits, present=each.present[name])
+                    for name, digits in each.fingerprints.items()
+                ],
+            )
+            for each in found
+        ]
+        return JointList(hub=key.hex(), fingerprint=fingerprint(key), items=items)
+
+    @router.post(
+        "/joint-datasets",
+        dependencies=[_REGISTER, _WRITTEN],
+        status_code=201,
+        summary="Register a data set at several sites",
+        response_description="The data set with its sites",
+    )
+    def make(hub: HubDep, caller: PersonDep, body: NewJointDataSet) -> JointOut:
+        """Of a roster that all sites signed. The rows stay where they are."""
+        asked = Joining(
+            roster=json.dumps(body.roster),
+            signatures=json.dumps(body.signatures),
+            **body.model_dump(exclude={"roster", "signatures", "epsilon", "delta", "rho"}),
+        )
+        budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
+        made = join(hub, caller, asked, budget)
+        roster = body.roster["sites"]
+        return JointOut(
+            name=made.name,
+            sites=[
+                SiteOut(name=name, fingerprint=fingerprint(bytes.fromhex(key)), present="it never called") for name, key in roster
+            ],
+        )
+
+    return router

@@ -1,0 +1,196 @@
+"""From the keys of sites to a roster that their owners sign, and from the signed roster to a data set.
+
+The hub keeps nothing of a roster that is not signed: the page shows it, owners compare its fingerprints with one another (not
+through the hub) and sign it with `cloister site sign`, and it comes back with their signatures.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.records.declarations import check_declaration, check_reasons
+from cloister.hub.services.catalogue import (
+    Joined,
+    SiteRows,
+    Wanted,
+    coordinators_of,
+    joined_in,
+    key_of,
+    made_of,
+    versions_at_sites,
+)
+from cloister.together import Roster, SignedRoster
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSet
+    from cloister.privacy import Guarantee
+
+_LONGEST = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joining:
+    """What an owner says of a data set at several sites."""
+
+    roster: str
+    """As JSON."""
+    signatures: str
+    """What each owner's `cloister site sign` printed, one after another."""
+    table: str
+    """The table as each site declares it: the part [tables.NAME] of a site.toml."""
+    overlap: str
+    title: str
+    population: str
+    about: str = ""
+    reason: str = ""
+    """Where the bounds come from, in public words."""
+    size: int | None = None
+    listed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One data set and its sites, with what the hub knows of them."""
+
+    name: str
+    title: str
+    fingerprints: Mapping[str, str]
+    present: Mapping[str, str]
+
+
+def roster_of(hub: Hub, keys: str, missing: str) -> Roster:
+    """The roster of sites whose public keys these are, as `cloister site init` prints them."""
+    sites: dict[str, bytes] = {}
+    for name, key in _objects(keys, "The keys are invalid", '{"north": "3b6a27…"}'):
+        if name in sites:
+            raise InvalidDeclaration("The keys are invalid", why=f"{name!r} stands there twice", instead="a name for each site")
+        sites[name] = _digits(key, "The keys are invalid", 32)
+    count = missing.strip()
+    if not (count.isascii() and count.isdigit() and len(count) < 4):
+        raise InvalidParameter(
+            "The number of sites that may fail is invalid",
+            why="it is not a whole number",
+            instead=str(max(len(sites) - 1, 0) // 3),
+        )
+    return Roster(sites=sites, hub=key_of(hub).public, missing=int(count))
+
+
+def join(hub: Hub, caller: Caller, asked: Joining, budget: Guarantee | None) -> DataSet:
+    """The data set of a signed roster. The sites may call from now on."""
+    joined = Joined(signed=_signed(hub, asked), overlap=_overlap(asked.overlap))
+    name, declaration = _declared(asked)
+    wanted = Wanted(
+        name=name,
+        title=asked.title,
+        about=asked.about,
+        declaration=declaration,
+        population=asked.population,
+        budget=budget,
+        listed=asked.listed,
+    )
+    return made_of(hub, caller, SiteRows(hub, joined, declaration), wanted)
+
+
+def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
+    """One's own data sets at sites: who takes part, and when each last called."""
+    found = []
+    for data_set, version in versions_at_sites(db):
+        if data_set.owner != caller.id:
+            continue
+        signed = joined_in(hub, version).signed
+        presence = coordinators_of(hub).of(signed).presence
+        found.append(
+            Standing(
+                name=data_set.name,
+                title=data_set.title,
+                fingerprints=signed.roster.fingerprints(),
+                present={name: str(each) for name, each in presence.items()},
+            )
+        )
+    return found
+
+
+def _signed(hub: Hub, asked: Joining) -> SignedRoster:
+    what, instead = "The roster is invalid", "the roster as this hub's page shows it"
+    try:
+        roster = Roster.from_plain(json.loads(asked.roster))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidDeclaration(what, why="its form is wrong", instead=instead) from None
+    if roster.hub != key_of(hub).public:
+        raise InvalidDeclaration(what, why="it is another hub's", instead=instead)
+    what = "The signatures are invalid"
+    signatures = {
+        name: _digits(text, what, 64) for name, text in _objects(asked.signatures, what, "what each cloister site sign printed")
+    }
+    signed = SignedRoster(roster, signatures)
+    signed.check()
+    return signed
+
+
+def _declared(asked: Joining) -> tuple[str, dict[str, Any]]:
+    """The name and the declaration of the one table, in the words of a site.toml."""
+    what, instead = "The table is invalid", "the part [tables.NAME] of a site.toml, with its columns"
+    try:
+        tables = tomllib.loads(asked.table[:_LONGEST]).get("tables", {})
+        [(name, told)] = tables.items()
+        columns, rest = dict(told["columns"]), {part: told[part] for part in told if part not in ("columns", "source")}
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidDeclaration(what, why=f"it is not TOML: {error}", instead=instead) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidDeclaration(what, why="it declares no table, or several", instead=instead) from None
+    unknown = sorted(set(rest) - {"unit", "max_rows", "size"})
+    if unknown:
+        raise InvalidDeclaration(what, why=f"{unknown[0]!r} means nothing here", instead="unit, max_rows, size, columns")
+    if asked.size is not None:
+        rest["size"] = asked.size
+    declaration = check_declaration(name, {"columns": columns, **rest, "reasons": dict.fromkeys(columns, asked.reason)})
+    check_reasons(declaration)
+    return name, declaration
+
+
+def _overlap(text: str) -> str | int:
+    word = text.strip().lower()
+    if word == "none":
+        return "none"
+    if word.isascii() and word.isdigit() and len(word) < 5:
+        return int(word)
+    raise InvalidDeclaration(
+        "The overlap is invalid",
+        why="it says at how many sites one person may have rows",
+        instead="none; or the number of sites, which is always safe",
+    )
+
+
+def _objects(text: str, what: str, instead: str) -> list[tuple[str, str]]:
+    """The pairs of several JSON objects that stand one after another."""
+    reader, found, at = json.JSONDecoder(), list[tuple[str, str]](), 0
+    text = text[:_LONGEST].strip()
+    try:
+        while at < len(text):
+            told, end = reader.raw_decode(text, at)
+            found += told.items()
+            at = end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n,"))
+        if not found or not all(isinstance(each, str) for pair in found for each in pair):
+            raise ValueError
+    except (ValueError, AttributeError, RecursionError):
+        raise InvalidDeclaration(what, why="their form is wrong", instead=instead) from None
+    return found
+
+
+def _digits(text: str, what: str, size: int) -> bytes:
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != size:
+        raise InvalidDeclaration(what, why=f"each has {2 * size} hexadecimal digits", instead="as the command printed it")
+    return found

@@ -1,0 +1,115 @@
+"""The page on which owners of sites agree, and the address that sites call."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from cloister.crypto import fingerprint
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.guidance import budget_of
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import Missing, problem_of
+from cloister.hub.services.catalogue import coordinators_of, key_of, money_of, populations_of
+from cloister.hub.services.sites.joining import Joining, join, roster_of, standings
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.together import Roster
+
+_REGISTER = [needs("dataset.register")]
+_LONG = 2**20
+
+
+def pages() -> APIRouter:
+    """All routes. Who includes them serves them, so sites can call this process."""
+    router = APIRouter()
+
+    @router.get("/sites", dependencies=_REGISTER)
+    def sites(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return _page(request, hub, caller)
+
+    @router.post("/sites/roster", dependencies=_REGISTER)
+    def roster(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        try:
+            made = roster_of(hub, form.text("keys", most=_LONG), form.text("missing"))
+        except CloisterError as error:
+            return _page(request, hub, caller, error=error, typed=form)
+        return _page(request, hub, caller, made=made, typed=form)
+
+    @router.post("/sites/join", dependencies=_REGISTER)
+    def joined(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        try:
+            known = form.text("population")
+            budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
+            made = join(hub, caller, _asked(form, known or form.text("population_new")), budget)
+        except CloisterError as error:
+            return _page(request, hub, caller, error=error, typed=form)
+        return go(request, f"/datasets/{made.name}", request_gettext(request)("%(name)s is open.", name=made.name))
+
+    @router.post("/together/{name:path}", dependencies=[needs("site.call")])
+    async def called(request: Request, hub: HubDep, name: str) -> Response:
+        known = coordinators_of(hub)
+        signed = request.headers.get("authorization", "")
+        found = await run_in_threadpool(lambda: known.called_by(name, signed))
+        if found is None:
+            raise (Missing if not signed else AccessDenied)(
+                "The call was refused", why="no open data set has a site of this name and key", instead="cloister site show"
+            )
+        return await found.polled(request)
+
+    return router
+
+
+def _asked(form: Form, population: str) -> Joining:
+    size = form.text("size", most=20).replace(",", "").replace(" ", "")
+    return Joining(
+        roster=form.text("roster", most=_LONG),
+        signatures=form.text("signatures", most=_LONG),
+        table=form.text("table", most=_LONG),
+        overlap=form.text("overlap"),
+        title=form.text("title"),
+        about=form.text("about"),
+        reason=form.text("reason"),
+        population=population,
+        size=int(size) if size.isascii() and size.isdigit() and int(size) else None,
+        listed=form.flag("listed"),
+    )
+
+
+def _page(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    *,
+    made: Roster | None = None,
+    error: CloisterError | None = None,
+    typed: Form | None = None,
+) -> Response:
+    with hub.database.reading() as db:
+        found = standings(hub, db, caller)
+        populations = [(row.name, money_of(hub, row.name)) for row in populations_of(db, caller)]
+    key, problem = key_of(hub).public, None if error is None else problem_of(error)
+    return render(
+        request,
+        "sites/sites.html",
+        status=200 if problem is None else problem.status,
+        problem=problem,
+        typed=typed or {},
+        made=made,
+        roster="" if made is None else json.dumps(made.plain(), indent=1),
+        standings=found,
+        populations=populations,
+        key=key.hex(),
+        fingerprint=fingerprint(key),
+    )

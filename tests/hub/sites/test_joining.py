@@ -1,0 +1,168 @@
+"""Rows at three sites, asked through a hub: the roster, the data set, a question, and what owners see of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+import pytest
+
+import cloister as cl
+from cloister.crypto import SigningKey
+from cloister.errors import CloisterError
+from cloister.hub.records.catalogue import DataSet
+from cloister.together import MemoryJournal, Roster, Site, SiteAgent
+from cloister.together.owner import OwnersPolicy, Rule
+from tests.hub.house import House, Visitor, served
+from tests.together.wired import COLUMNS, running
+
+NAMES = ("north", "south", "west")
+TABLE = """[tables.hospitals]
+source = "people.csv"
+
+[tables.hospitals.columns]
+age = { kind = "integer", low = 17, high = 90 }
+sex = { kind = "category", values = ["F", "M"] }
+"""
+BUDGET = cl.PureDP(10**6)
+
+
+def key_of(name: str) -> SigningKey:
+    return SigningKey(name.ljust(32).encode())
+
+
+def site(name: str, *rules: Rule) -> Site:
+    held = {"age": [30 + row for row in range(40)], "sex": ["F", "M"] * 20}
+    journal = MemoryJournal()
+    policy = OwnersPolicy([*rules, Rule(answer="always")], journal=journal)
+    return Site(name, cl.PrivateTable(held, columns=COLUMNS), budget=BUDGET, key=key_of(name), journal=journal, policy=policy)
+
+
+@dataclass
+class Play:
+    house: House
+    owner: Visitor
+    analyst: Visitor
+
+    def roster(self, missing: int = 0) -> Roster:
+        """As the page makes it of the sites' keys."""
+        keys = "\n".join(json.dumps({name: key_of(name).public.hex()}) for name in NAMES)
+        page = self.post("/sites/roster", keys=keys, missing=str(missing))
+        assert page.status_code == 200, page.text
+        found = re.search(r'id="roster-json"[^>]*>(.*?)</', page.text, re.DOTALL) or re.search(
+            r"<textarea[^>]*name=\"roster\"[^>]*>(.*?)</textarea>", page.text, re.DOTALL
+        )
+        assert found
+        return Roster.from_plain(json.loads(unescape(re.sub(r"<[^>]+>", "", found[1]))))
+
+    def post(self, path: str, **fields: str) -> Any:
+        token = re.search(r'name="form_token" value="([^"]+)"', self.owner.client.get("/sites").text)
+        assert token
+        return self.owner.client.post(path, data={"form_token": token[1], **fields}, follow_redirects=False)
+
+    def body(self, of: Roster, **other: Any) -> dict[str, Any]:
+        signatures = {name: key_of(name).sign(of.text).hex() for name in of.sites}
+        about = {"title": "Three hospitals", "reason": "the law", "population": "patients", "epsilon": "1000000"}
+        return {"roster": of.plain(), "signatures": signatures, "table": TABLE, "overlap": "none", **about, **other}
+
+    def join(self, **other: Any) -> Any:
+        roster = other.pop("of", None) or self.roster()
+        return self.owner.client.post("/api/v1/joint-datasets", json=self.body(roster, **other), headers=self.owner.bearer)
+
+
+@pytest.fixture
+def play(house: House) -> Play:
+    return Play(house, house.person("owner"), house.person("analyst", email="ana@example.org"))
+
+
+@pytest.fixture
+def open_one(play: Play) -> Iterator[tuple[Play, str]]:
+    """The data set is there, granted, and its hub is served."""
+    made = play.join()
+    assert made.status_code == 201, made.text
+    with play.house.hub.database.reading() as db:
+        [row] = db.query(DataSet).filter(DataSet.name == "hospitals")
+    play.house.grant(row, play.analyst, by=play.owner)
+    with served(play.house.hub) as address:
+        yield play, address
+
+
+def test_a_question_over_three_sites_and_the_owner_of_one_who_says_no(open_one: tuple[Play, str]) -> None:
+    play, address = open_one
+    sites = [site(name) for name in NAMES[:2]] + [site("west", Rule(answer="never", purpose="advertising"))]
+    with running([SiteAgent(each) for each in sites], address), cl.connect(address, token=play.analyst.token) as session:
+        answer = session.sql("SELECT sex, COUNT(*) AS n FROM hospitals GROUP BY sex", spend=1000, purpose="quality report")
+        assert answer.to_pydict()["n"] == [60, 60]
+        assert [each.spent for each in sites] == [cl.PureDP(1000)] * 3
+        again = session.sql("SELECT sex, COUNT(*) AS n FROM hospitals GROUP BY sex", spend=1000, purpose="quality report")
+        assert again.to_pydict() == answer.to_pydict()
+        assert sites[0].spent == cl.PureDP(1000)
+        with pytest.raises(CloisterError, match=r"'west'.*'advertising' and the person 'ana@example.org'"):
+            session.sql("SELECT AVG(age) AS age FROM hospitals", spend=10, purpose="advertising")
+        with pytest.raises(CloisterError, match="not supported"):
+            session.sql("SELECT MAX(t.n) AS m FROM (SELECT age * 2 AS n FROM hospitals) t", spend=10)
+    page = play.owner.client.get("/sites").text
+    assert page.count("it last called at") == 3
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()
+    assert [each["name"] for each in listed["items"][0]["sites"]] == list(NAMES)
+
+
+def test_calls_that_are_no_sites_are_refused(open_one: tuple[Play, str]) -> None:
+    play, _ = open_one
+    client = play.house.client()
+    assert client.post("/together/north").status_code == 404
+    assert client.post("/together/north", headers={"authorization": "Cloister AAAA"}).status_code == 403
+    assert client.post("/together/nobody", headers={"authorization": "Bearer x"}).status_code == 401
+
+
+def test_a_site_is_in_one_open_data_set_and_its_people_keep_their_budget(play: Play) -> None:
+    assert play.join().status_code == 201
+    other = TABLE.replace("hospitals", "clinics")
+    taken = play.join(table=other, epsilon="")
+    assert taken.status_code == 409
+    assert "of this key" in taken.text
+    with play.house.hub.database.begin() as db:
+        db.query(DataSet).filter(DataSet.name == "hospitals").one().state = "closed"
+    moved = play.join(table=other, population="clinics")
+    assert moved.status_code == 422
+    assert "patients" in moved.text
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"signatures": {}}, "form is wrong"),
+        ({"signatures": {"north": "00" * 64}}, "every site signs"),
+        ({"table": "[tables.a]\n[tables.b]"}, "declares no table, or several"),
+        ({"table": "[tables.a.columns]\nage = 3"}, "age"),
+        ({"table": TABLE + "nope = { kind = 'map' }"}, "kind"),
+        ({"table": "x = "}, "not TOML"),
+        ({"overlap": "some"}, "at how many sites"),
+        ({"overlap": "9"}, "at how many sites"),
+        ({"reason": ""}, "public reason is missing"),
+        ({"epsilon": ""}, "budget"),
+        ({"roster": {"sites": []}}, "form is wrong"),
+    ],
+)
+def test_what_is_wrong_is_said(play: Play, change: dict[str, Any], why: str) -> None:
+    answer = play.join(**{"of": play.roster(), **change})
+    assert 400 <= answer.status_code < 500, answer.text
+    assert why in answer.text
+
+
+def test_another_hubs_roster_and_keys_that_are_none(play: Play) -> None:
+    other = Roster(sites={name: key_of(name).public for name in NAMES}, hub=SigningKey(bytes(32)).public, missing=0)
+    assert "another hub" in play.join(of=other).text
+    for keys, missing in (
+        ("nonsense", "0"),
+        ('{"north": "12"}', "0"),
+        ('{"north": 3}', "0"),
+        ("{}", "0"),
+        ('{"a": "' + "0" * 64 + '"}', "x"),
+    ):
+        answer = play.post("/sites/roster", keys=keys, missing=missing)
+        assert answer.status_code == 422, answer.text
