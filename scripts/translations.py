@@ -66,6 +66,7 @@ BELOW = (
     "guests/code.py",
     "guests/outputs.py",
     "synth/states.py",
+    *(f"together/{each}.py" for each in ("coordinator", "joint", "roster")),
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"

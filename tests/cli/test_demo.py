@@ -36,7 +36,7 @@ def told(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def running(*arguments: str, temporary: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A demonstration that serves, and what it printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "demo", "--json", "--port", "0", *arguments],
+        [sys.executable, "-m", "cloister", "demo", "--json", "--no-sites", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -60,7 +60,9 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: P
     assert "cost ε = 0.1 of 'census'" in shown
     assert shown.count("/link/") == len(PEOPLE)
     assert "Ctrl-C" not in shown, "it has ended"
+    assert "cost ε = 0.1 of 'clinics'" in shown, "three processes answered together"
     again = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    assert again["sites"]["columns"]["diabetes"] == [False, True]
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}
     assert set(again["links"]) == set(PEOPLE)
@@ -96,7 +98,7 @@ def test_another_port_is_taken_where_the_usual_one_is(tmp_path: Path) -> None:
             pass  # somebody else has it: as good
         else:
             taken.listen()
-        found = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+        found = told(started("demo", "--once", "--json", "--no-sites", "--data", str(tmp_path / "hub")))
     assert not found["address"].endswith(":8765")
 
 
@@ -110,7 +112,7 @@ def test_a_port_that_was_named_is_that_one_or_none(tmp_path: Path, monkeypatch: 
         assert f"port {port} of 127.0.0.1 is taken" in refused.stderr
         assert "--port 0" in refused.stderr
     monkeypatch.setenv("CLOISTER_HUB_PORT", "0")
-    found = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    found = told(started("demo", "--once", "--json", "--no-sites", "--data", str(tmp_path / "hub")))
     assert found["columns"]["sex"] == ["Female", "Male"], "asked at the address that is printed"
     assert not found["address"].endswith((":0", ":8765"))
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
 SECOND = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 SPEND = "0.1"
+_CLINICS = "Three clinics are processes of their own, each with its rows, key and budget. The hub sees sums with noise alone:"
 PURPOSE = "first look"
 _BUDGET = 3
 _HERE = Path(".")
@@ -72,14 +73,14 @@ class _Shown:
     links: dict[str, str]
     token: str
     answer: Release
-    joint: Release
+    joint: Release | None
     """Of the three clinics."""
     kept: str
     survey: str
 
 
-def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -> None:
-    """Furnish a hub, serve it, print the way in and a first answer; then go on until Ctrl-C."""
+def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, sites: bool = True) -> None:
+    """Furnish a hub, serve it, print the way in and the first answers; then go on until Ctrl-C."""
     with _folder(data) as folder, contextlib.ExitStack() as held:
         settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
         from cloister.hub.locks import serving_lock
@@ -96,8 +97,9 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
 
             def show() -> None:
                 try:
-                    clinics.enter_context(_clinics(hub, people))
-                    found = _first(hub, people)
+                    if sites:
+                        clinics.enter_context(_clinics(hub, people))
+                    found = _first(hub, people, sites=sites)
                     click.echo(_as_json(found) if as_json else _as_text(found, once=once, kept=data is not None))
                     if not once:
                         return
@@ -204,8 +206,8 @@ def _as_csv(source: Any) -> bytes:
     return text.getvalue().encode()
 
 
-def _first(hub: Hub, people: dict[str, Caller]) -> _Shown:
-    """Links to log in by, and the first answer: asked as any client would, through the API."""
+def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
+    """Links to log in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
     from cloister.hub.services.accounts import login_link, make_token
 
@@ -216,7 +218,7 @@ def _first(hub: Hub, people: dict[str, Caller]) -> _Shown:
     with connect(address, token=token, purpose=PURPOSE) as session:
         answer = session.sql(FIRST, spend=SPEND)
         kept = session.address_of(answer)
-        joint = session.sql(QUESTION, spend=SPEND)
+        joint = session.sql(QUESTION, spend=SPEND) if sites else None
     links = {key: login_link(hub, caller.email) for key, caller in people.items()}
     survey = f"{address}/s/{demo_survey(hub, analyst)}"
     return _Shown(address=address, links=links, token=token, answer=answer, joint=joint, kept=kept, survey=survey)
@@ -234,7 +236,7 @@ def _as_json(found: _Shown) -> str:
             "margin95": {name: answer.margin().columns[name].tolist() for name in answer.statistics()},
             "cost": {population: str(cost) for population, cost in answer.spent_by.items()},
             "release": found.kept,
-            "sites": {"sql": QUESTION, "columns": found.joint.to_pydict(), "cost": str(found.joint.cost)},
+            **({} if found.joint is None else {"sites": {"sql": QUESTION, "columns": found.joint.to_pydict()}}),
             "survey": found.survey,
         }
     )
@@ -251,12 +253,7 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
         "",
         repr(found.answer),
         "",
-        "Three clinics are processes of their own, each with its rows, key and budget. The hub sees sums with noise alone:",
-        "",
-        QUESTION,
-        "",
-        repr(found.joint),
-        "",
+        *([] if found.joint is None else [_CLINICS, "", QUESTION, "", repr(found.joint), ""]),
         f"The hub is at {found.address}",
         "Each of these links signs one person in, once:",
     ]

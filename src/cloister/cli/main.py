@@ -129,9 +129,10 @@ def _failed(error: Exception) -> NoReturn:
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: a free one (default: CLOISTER_HUB_PORT, or 8765).")
 @click.option("--once", is_flag=True, help="Exit after printing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--no-sites", is_flag=True, help="Leave out the three clinics, which are processes of their own.")
 @click.option("--terminal", is_flag=True, help="No hub: a session in this terminal, with a prompt.")
-def demo(data: Path | None, port: int | None, once: bool, as_json: bool, terminal: bool) -> None:
-    """Start a hub on this machine with sample tables and four people, and print a first private answer.
+def demo(data: Path | None, port: int | None, once: bool, as_json: bool, no_sites: bool, terminal: bool) -> None:
+    """Start a hub on this machine with sample tables, four people and three sites, and print the first private answers.
 
     \b
     cloister demo
@@ -145,7 +146,7 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, termina
         return
     from cloister.cli.demo_hub import run_hub
 
-    run_hub(data, port=port, once=once, as_json=as_json)
+    run_hub(data, port=port, once=once, as_json=as_json, sites=not no_sites)
 
 
 @cli.group()
