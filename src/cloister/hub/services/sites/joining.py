@@ -7,6 +7,7 @@ through the hub) and sign it with `cloister site sign`, and it comes back with t
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -144,7 +145,9 @@ def _declared(asked: Joining) -> tuple[str, dict[str, Any]]:
         [(name, told)] = tables.items()
         columns, rest = dict(told["columns"]), {part: told[part] for part in told if part not in ("columns", "source")}
     except tomllib.TOMLDecodeError as error:
-        raise InvalidDeclaration(what, why=f"it is not TOML: {error}", instead=instead) from None
+        line = re.search(r"line (\d+)", str(error))
+        at = line[1] if line else len(asked.table.splitlines())
+        raise InvalidDeclaration(what, why=f"it is not TOML in line {at}", instead=instead) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidDeclaration(what, why="it declares no table, or several", instead=instead) from None
     unknown = sorted(set(rest) - {"unit", "max_rows", "size"})
