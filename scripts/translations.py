@@ -65,6 +65,7 @@ BELOW = (
     "guests/blocks.py",
     "guests/code.py",
     "guests/outputs.py",
+    "synth/pooling.py",
     "synth/states.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
