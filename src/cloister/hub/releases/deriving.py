@@ -85,7 +85,8 @@ def keep_derived(
             created=hub.now(),
             details={"project": "", "of": [each.id for each in sources], **details},
         )
-        check_derived(hub, db, caller, row, "release.see")
+        # several are a combination, which the policies and the grants of all of their data must allow
+        check_derived(hub, db, caller, row, "release.see" if len(sources) == 1 else "release.download")
         db.add(row)
         db.flush()
         told = {"purpose": row.purpose, "data_sets": list(row.data_sets), "of": row.details["of"]}

@@ -93,8 +93,10 @@ def pooling_pages(router: APIRouter, kind: ReleaseKind) -> None:
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, kind=kind.name, limit=_SHOWN)
         parts = [each for each in rows if "of" not in each.details]
-        status = 200 if problem is None else problem.status
-        return render(request, "releases/pool.html", status=status, kind=kind, rows=parts, typed=typed, problem=problem)
+        status, first = 200 if problem is None else problem.status, {"releases": (), "table": "", "title": ""}
+        return render(
+            request, "releases/pool.html", status=status, kind=kind, rows=parts, typed=first | {**typed}, problem=problem
+        )
 
     @router.get(f"{kind.path}/pool", dependencies=[needs("release.see")])
     def form(request: Request, hub: HubDep, caller: CallerDep) -> Response:

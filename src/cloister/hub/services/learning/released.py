@@ -15,11 +15,13 @@ from pydantic import Field
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.problems import Missing
+from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.kinds import View, kind_of
 from cloister.hub.releases.tables import TableOffer, table_in
 from cloister.hub.service import JobType
 from cloister.hub.services.jobs import caller_of_job, came_of, submit
+from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training, model_of
 from cloister.hub.web.languages import N_, language_of
@@ -89,6 +91,8 @@ def offered_table(hub: Hub, caller: Caller, name: str) -> TableOffer:
     """A released table by its name in queries, as this person may take it; any other is missing."""
     with hub.database.reading() as db:
         found = table_in(hub, db, caller, name)
+        if found is not None:
+            check_derived(hub, db, caller, found.row, ACTION)  # what its data may not be used for, it may not either
     if found is None or found.which.name != name:
         raise Missing("There is no such table", why="it does not exist, or was not shown to you", instead="/synthetic")
     read_sources(hub, caller, [found.row.id], found.row.kind)

@@ -30,6 +30,7 @@ _HIDDEN = 1_000
 """Rows of a file where the noise hides how many there are."""
 _HEIGHT, _WIDTH = 90, 480
 _MODELS = 16
+_POOLED = N_("Pooled from tables of different populations")
 
 
 @lru_cache(maxsize=_MODELS)
@@ -90,7 +91,7 @@ def _shown(view: View) -> dict[str, Any]:
     model = _model(view)
     rows = _rows(view, _SHOWN * len(model.columns))
     return {
-        "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
+        "method": {**METHODS, "pooled": _POOLED}.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
         "pictures": [bars_of(each, _WIDTH, _HEIGHT) for each in pictures_of(model)],
         "name_in_queries": name_in_queries(view.row),
