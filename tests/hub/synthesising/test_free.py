@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.generation import bump
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.synthesising.order import Synthesis
@@ -63,6 +65,23 @@ def test_what_cannot_be_pooled_says_why(stage: Stage):
     stage.post(f"/releases/{one}/shares", {"email": "bea@example.org"})
     stage.post(f"/releases/{other}/shares", {"email": "bea@example.org"})
     assert stage.post("/releases/pool", {"releases": [one, other]}, bea).status_code == 403, "to look is not to take"
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"), [({"combinable_with": []}, "may not be combined"), ({"prohibitions": ["learn.run"]}, "")]
+)
+def test_the_policies_of_its_data_bind_what_is_made_of_it(stage: Stage, policy: dict[str, list[str]], said: str):
+    with stage.hub.database.begin() as db:
+        db.get_one(DataSet, stage.people.id).metadata_ = {"policy": policy}
+        bump(db)
+    ids = two(stage)
+    pooled = stage.post("/releases/pool", {"releases": ids})
+    assert (pooled.status_code, said in pooled.text) == (403 if said else 201, True), pooled.text
+    page = stage.ana.client.get(f"/synthetic/{ids[0]}").text
+    name = page[page.index("people_synthetic_") :][:25]
+    stage.house.grant(stage.people, stage.ana, by=stage.owner, actions=("learn.run",))
+    learnt = stage.post("/models/released", {"table": name, "method": "GaussianNB", "features": ["age"], "target": "sex"})
+    assert learnt.status_code == (202 if said else 403), learnt.text
 
 
 def test_a_model_learns_from_a_table_for_nothing(stage: Stage):
