@@ -65,6 +65,7 @@ BELOW = (
     "guests/blocks.py",
     "guests/code.py",
     "guests/outputs.py",
+    "synth/pooling.py",
     "synth/states.py",
     *(f"together/{each}.py" for each in ("coordinator", "joint", "roster")),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +11,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.services.jobs import Workers
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.synthesising.conftest import MAY, Stage
 from tests.hub.synthesising.test_comparing import compared
 from tests.hub.web.browser import accessible, browser, serve, visit
 
 __all__ = ["browser", "serve", "visit"]
-WIDTHS = (400, 1200)
+WIDTHS = (390, 1400)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,57 @@ def test_a_query_from_the_table_to_its_answer(served: tuple[Stage, str, str], vi
 def test_pages_are_accessible(served: tuple[Stage, str, str], visit: Any, width: int) -> None:
     for path in (f"/synthetic/{served[2]}", "/synthetic", "/synthesise?about=people", "/datasets", "/ask"):
         accessible(opened(served, visit, path, width=width))
+
+
+def test_a_model_and_a_pool_for_nothing(served: tuple[Stage, str, str], visit: Any) -> None:
+    """From what a table is for, over its expected error, to a model of it and to one table of two populations."""
+    stage = served[0]
+    import cloister.learn.frame.from_tables  # noqa: F401  a first import takes longer than a page waits on a busy machine
+
+    clinic = stage.house.sample_data_set("clinic", owner=stage.owner)
+    stage.house.grant(clinic, stage.ana, by=stage.owner, actions=(*MAY, "learn.run"))
+    page = opened(served, visit, "/synthesise?about=clinic", width=WIDTHS[0])
+    page.get_by_label("A model that predicts one column").check()
+    page.get_by_label("Column to predict").select_option("sex")
+    page.get_by_role("button", name="Cost and expected error").click()
+    expect(page.locator("img[src^='data:image/svg']")).to_be_visible()
+    accessible(page)
+    pictured(page, "synthesise")
+    other = stage.made(table="clinic", columns=["age", "sex"], spend="0.5", purpose="teaching")
+
+    page = opened(served, visit, f"/synthetic/{other}", width=WIDTHS[1])
+    pictured(page, "table")
+    page.get_by_role("link", name="Train a model on it").click()
+    page.locator("input[name=features][value=age]").check()
+    page.get_by_label("Target").select_option("sex")
+    accessible(page)
+    pictured(page, "train")
+    page.get_by_role("button", name="Train").click()
+    expect(page.locator("main")).to_contain_text("Model of a released table")
+    assert Workers(stage.hub, 0).run_one()
+    [model] = [each for each in stage.get("/releases?kind=model").json()["releases"] if each["mine"]]
+    accessible(opened(served, visit, f"/models/{model['id']}", width=WIDTHS[0]))
+
+    for width in WIDTHS:
+        page = opened(served, visit, "/synthetic", width=width)
+        page.get_by_role("link", name="Pool").click()
+        for box in page.get_by_role("checkbox").all():
+            box.check()
+        page.get_by_label("Table name").fill("patients")
+        accessible(page)
+        pictured(page, f"pool-{width}")
+        page.get_by_role("button", name="Pool").click()
+        expect(page.locator("main")).to_contain_text("has the sum of their costs")
+        accessible(page)
+        pictured(page, f"pooled-{width}")
+    assert (stage.spent, str(stage.hub.ledger.spent("clinic"))) == ("ε = 0.5", "ε = 0.5")
+
+
+def pictured(page: Page, name: str) -> None:
+    """A picture of the page, where a folder for them is named."""
+    folder = os.environ.get("CLOISTER_PICTURES")
+    if folder:
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
 def test_the_owner_compares_on_any_width(served: tuple[Stage, str, str], visit: Any) -> None:

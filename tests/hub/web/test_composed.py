@@ -46,8 +46,9 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
-        pages zone
+
         at calls deadline epoch most_sites overlap protocol sender sites stayed threshold
+        pages zone use two document example rules
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
         to twice word year
         declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below

@@ -15,6 +15,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.releases.kinds import ANSWERS, View, Which
+from cloister.hub.releases.pooling import pooling_api
 from cloister.hub.releases.reading import file_of, own_release, read_release, releases_of
 from cloister.hub.releases.shapes import (
     Line,
@@ -44,6 +45,7 @@ def api(kinds: Iterable[ReleaseKind]) -> APIRouter:
     router = APIRouter()
     _reading(router, sorted({file.media_type for kind in kinds for file in kind.files.values()}))
     _sharing(router)
+    pooling_api(router, {kind.name: kind for kind in kinds})
     return router
 
 

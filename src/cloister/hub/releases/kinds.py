@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
     from cloister.hub.web.languages import Language
+    from cloister.privacy import Guarantee
     from cloister.session import Frame
     from cloister.tables import Domain
 
@@ -70,6 +71,10 @@ class AsTable:
     columns: Callable[[StoredRelease], Mapping[str, Domain]]
     answer: Callable[[View, str, str, str | None], TableAnswer]
     """By the name that it has in the query, the query, and its dialect."""
+    codes: Callable[[View, int], Mapping[str, Any]]
+    """Rows by column, as codes of the declaration, at most so many: what a model learns from at no cost."""
+    guarantee: Callable[[StoredRelease], Guarantee]
+    """What it was made under, of a person of any one population."""
 
 
 class Compared(Protocol):
@@ -123,6 +128,8 @@ class ReleaseKind:
     """By the name of the form in its address."""
     as_table: AsTable | None = None
     """How SQL is asked of one; None: it is no table."""
+    pooled: Callable[[Sequence[StoredRelease], str], tuple[bytes, Mapping[str, Any]]] | None = None
+    """One release of several, under a name: its body and its details (`pooling.py`). None: they are not pooled."""
     against_rows: AgainstRows | None = None
     """How its data set's owner compares one with the rows; None: not at all."""
 

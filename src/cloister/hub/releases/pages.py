@@ -23,6 +23,7 @@ from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.comparing import compare_release, owns_sources, seen_comparison
 from cloister.hub.releases.kinds import View, Which, kind_of
+from cloister.hub.releases.pooling import pooling_pages
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.web.flashes import go
@@ -51,6 +52,9 @@ def pages(kinds: Iterable[ReleaseKind]) -> APIRouter:
 
 
 def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
+    if kind.pooled is not None:
+        pooling_pages(router, kind)
+
     @router.get(kind.path, dependencies=[needs("release.see")])
     def releases(
         request: Request,
@@ -161,7 +165,7 @@ def release_page(
             "may_download": _may(hub, db, caller, number, "release.download"),
             "may_share": _may(hub, db, caller, number, "release.share"),
             "may_name": is_open(caller, "release.share"),
-            "may_compare": kind.against_rows is not None and owns_sources(db, caller, row),
+            "may_compare": kind.against_rows is not None and "of" not in row.details and owns_sources(db, caller, row),
             "key": new_secret(),
         }
     view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)

@@ -66,6 +66,39 @@ def fit_table(
     model.set_feature_names(encoder.names)
 
 
+def fit_released(
+    model: PrivateModel,
+    codes: Mapping[str, Any],
+    declaration: PrivateTable,
+    *,
+    features: Sequence[str],
+    target: str | None,
+    guarantee: Guarantee,
+) -> None:
+    """Fit the model, with no noise of its own, to rows that were released, such as those of a synthetic table: as codes of the
+    declared columns.
+
+    Guarantee: that of the release, for any number of models, since what is computed from a release alone is post-processing
+    (Dwork and Roth 2014, proposition 2.1). It is none for rows of people.
+
+    >>> from cloister.learn import GaussianNB
+    >>> from cloister.privacy import PureDP
+    >>> from cloister.tables import Category
+    >>> table = PrivateTable({"age": [], "sex": []}, {"age": Integer(0, 9), "sex": Category(["F", "M"])})
+    >>> model, codes = GaussianNB(), {"age": np.array([1, 2, 8, 9] * 50), "sex": np.array([0, 0, 1, 1] * 50)}
+    >>> fit_released(model, codes, table, features=["age"], target="sex", guarantee=PureDP("0.5"))
+    >>> model.predict([[1], [9]]).tolist(), str(model.guarantee_)
+    (['F', 'M'], 'ε = 0.5')
+    """
+    check_target(model, features, target)
+    encoder = Encoder.of(declaration.columns, list(features))
+    declare(model, encoder, declaration, target)
+    model.set_params(privacy=None)
+    model._fitted(rows_of(model, encoder, target, codes, declaration), None)
+    model.guarantee_ = guarantee
+    model.set_feature_names(encoder.names)
+
+
 def check_target(model: PrivateModel, features: Sequence[str], target: str | None) -> None:
     """A target where the model learns one, and not among the features."""
     if (target is None) != (model.target_kind == "none"):

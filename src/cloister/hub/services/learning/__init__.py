@@ -4,6 +4,7 @@
   which settings.
 - `expected.py`, `membership.py`: what made-up rows say of a method, before anything is spent and on a model's card.
 - `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
+- `released.py`: models of released tables, at no cost.
 - `api.py`, `pages.py`: the routes.
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
@@ -17,6 +18,7 @@ from cloister.hub.service import Link, Service
 from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT
 from cloister.hub.services.learning.models import MODEL
+from cloister.hub.services.learning.released import FREE
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -41,7 +43,7 @@ SERVICE = Service(
     title="Models",
     pages=_pages,
     api=_api,
-    jobs=(FIT,),
+    jobs=(FIT, FREE),
     releases=(MODEL,),
     algorithm=check_settings,
     links=(

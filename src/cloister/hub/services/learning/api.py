@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
+from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.description import example
@@ -23,8 +24,10 @@ from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL, Learnt, LearntLine
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
-from cloister.hub.web.routing import TICKED, WRITTEN, Number
-from cloister.hub.work.ordering import order_api, price
+from cloister.hub.services.learning.released import FreeTraining, submit_free
+from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
+from cloister.hub.work.ordering import JobOfWork, order_api, price
+from cloister.hub.work.submitting import accepted
 
 
 class Predicting(Sent):
@@ -70,6 +73,18 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
     router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
+
+    @router.post(
+        "/models/released",
+        dependencies=[TICKED, needs(ACTION), WRITTEN],
+        summary="Train a model on a released table",
+        response_description="The job that does it",
+        status_code=202,
+        response_model=JobOfWork,
+    )
+    def released(hub: HubDep, caller: CallerDep, wanted: Annotated[FreeTraining, Body()], key: IdempotencyKey = "") -> Response:
+        """On rows of a synthetic table: nothing is spent, and the model has the guarantee of the table."""
+        return accepted(submit_free(hub, caller, key, wanted))
 
     @router.get(
         "/models/methods",

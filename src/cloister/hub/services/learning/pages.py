@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -13,9 +13,9 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.ids import same
+from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
-from cloister.hub.problems import problem_of
+from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import attachment, read_release
 from cloister.hub.services.learning.algorithms import ACTION, NAME
@@ -24,10 +24,13 @@ from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
-from cloister.hub.web.forms import TOKEN_FIELD, token_of
+from cloister.hub.services.learning.released import FreeTraining, offered_table, submit_free
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import TOKEN_FIELD, FormDep, token_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
-from cloister.hub.web.routing import Number
+from cloister.hub.web.render import render
+from cloister.hub.web.routing import TICKED, Number
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages
@@ -53,6 +56,22 @@ def pages() -> APIRouter:
     how: dict[str, Any] = {"more": _choices, "errors": expected, "priced_at": "expected"}
     router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))
 
+    @router.get("/learn/released", dependencies=[needs(ACTION)])
+    def start(request: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=200)] = "") -> Response:
+        """An empty order of a model of a released table."""
+        return _free(request, hub, caller, about, {})
+
+    @router.post("/learn/released", dependencies=[TICKED, needs(ACTION)])
+    def train(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Order it; a form that is sent twice orders once."""
+        typed: dict[str, Any] = {name: form.text(name, most=200) for name in ("table", "method", "target", "title")}
+        typed["features"] = tuple(dict.fromkeys(form.all("features")))
+        try:
+            job = submit_free(hub, caller, f"form {form.text('key', most=60)}", FreeTraining(**typed))
+        except CloisterError as error:
+            return _free(request, hub, caller, typed["table"], typed, problem_of(error))
+        return go(request, f"/jobs/{job}")
+
     @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Rows as CSV in, the same with predictions out. They are read as they come, and kept nowhere."""
@@ -67,6 +86,20 @@ def pages() -> APIRouter:
         return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
 
     return router
+
+
+def _free(
+    request: Request, hub: Hub, caller: Caller, name: str, typed: Mapping[str, Any], problem: Problem | None = None
+) -> Response:
+    """The form of a model of a released table."""
+    offer = offered_table(hub, caller, name)
+    columns = _columns(offer)
+    first = {"method": "GaussianNB", "features": (), "target": "", "title": ""}
+    methods = [
+        (title, [(each.name, each.title) for each in offered().values() if each.task == task]) for task, title in TASKS.items()
+    ]
+    how = {"table": name, "columns": columns, "methods": methods, "typed": {**first, **typed}, "key": new_secret()}
+    return render(request, "learning/released.html", status=200 if problem is None else problem.status, problem=problem, **how)
 
 
 def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:

@@ -22,6 +22,15 @@ METHODS = {
     "aim": N_("AIM: round by round what the model gets most wrong, chosen by looking at the rows, for a part of the spend"),
 }
 """What an order may name: methods whose rows are differentially private. A method of the library that is not stays out."""
+USES = {
+    "": N_("Anything"),
+    "questions": N_("Questions about counts and means, with margins"),
+    "model": N_("A model that predicts one column"),
+    "teaching": N_("Teaching and exploring: pictures, pairs of columns, exercises"),
+    "software": N_("Testing software: types, values and rules, with columns that have nothing to do with each other"),
+}
+"""What a table may be for. It says what is measured, where the method is left open: of a model the target with each two other
+columns; of software each column by itself, which takes the least spend."""
 _MOST = 50
 
 
@@ -40,6 +49,8 @@ class Synthesis:
     title: str = ""
     rules: str = asked(N_("Rules"), default="")
     """What every row obeys: one condition a line."""
+    use: str = asked(N_("What it is for"), default="")
+    target: str = asked(N_("Column to predict"), default="")
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= _MOST or len(set(self.columns)) != len(self.columns):
@@ -50,6 +61,22 @@ class Synthesis:
             raise InvalidParameter(
                 f"The method {self.method[:60]!r} is invalid", why="the hub knows none of that name", instead=", ".join(METHODS)
             )
+        if self.use not in USES:
+            raise InvalidParameter(
+                f"The use {self.use[:60]!r} is invalid",
+                why="the hub knows none of that name",
+                instead=", ".join(filter(None, USES)),
+            )
+        if (self.use == "model") != (self.target in self.columns) or (self.target and self.use != "model"):
+            raise InvalidParameter(
+                "The column to predict is invalid",
+                why="a table for a model names one of its columns, and any other table none",
+                instead="one of the columns, or another use",
+            )
+        if self.use == "model" and self.method in ("independent", "mst"):
+            raise InvalidParameter(
+                "The method is invalid", why="it does not measure the column to predict with the others", instead="auto, or aim"
+            )
         check_purpose(self.purpose)
         _ = self.spending
 
@@ -57,6 +84,16 @@ class Synthesis:
     def conditions(self) -> list[str]:
         """The rules."""
         return [line.strip() for line in self.rules.splitlines() if line.strip()]
+
+    @property
+    def way(self) -> str:
+        """The method, where it or the use says one."""
+        return "independent" if self.use == "software" and self.method == "auto" else self.method
+
+    @property
+    def about(self) -> list[str] | None:
+        """What is to be answered well."""
+        return [self.target] if self.use == "model" else None
 
     @property
     def algorithm(self) -> str:
@@ -69,5 +106,7 @@ class Synthesis:
         return exact_positive(self.spend, "spend")
 
 
-ORDER = Stored(Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title", "rules")
+ORDER = Stored(
+    Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title", "rules", "use", "target"
+)
 """As a job holds it."""

@@ -5,34 +5,32 @@ The rows are drawn when somebody looks or downloads, always the same ones, from 
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View
 from cloister.hub.releases.notebooks import notebook
+from cloister.hub.releases.rows import MOST_VALUES, row_files
 from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
-from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.languages import N_
+from cloister.hub.web.pictures import bars_of
 from cloister.noise import Random
 
 if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
     from cloister.session import Frame
     from cloister.synth import SyntheticModel
-    from cloister.synth.report import Picture
 
 _SHOWN = 10
 _HIDDEN = 1_000
 """Rows of a file where the noise hides how many there are."""
-_MOST_VALUES = 5_000_000
-"""Of a file; a program that has the model draws as many rows as it likes."""
 _HEIGHT, _WIDTH = 90, 480
-_AT_ONCE = 5_000
 _MODELS = 16
+_POOLED = N_("Pooled from tables of different populations")
 
 
 @lru_cache(maxsize=_MODELS)
@@ -53,54 +51,52 @@ def _answer(view: View, name: str, sql: str, dialect: str | None) -> TableAnswer
     return TableAnswer(table=found.labelled, statistics=tuple(found.statistics), notes=found.notes)
 
 
-def _rows(view: View, model: SyntheticModel, most: int | None = None) -> Frame:
-    """Rows of a release: the same at each look, from choices that protect nothing."""
+def _drawn(view: View, most: int) -> tuple[SyntheticModel, int, Random]:
+    """What rows of a release are drawn by: the same at each look, from choices that protect nothing."""
+    model = _model(view)
     known = _HIDDEN if model.rows < 2 * model.rows_error else max(round(model.rows), 1)
-    number = min(known, _MOST_VALUES // len(model.columns))
-    secret = view.hub.ledger.derive("synthesising", view.row.id)
-    return model.sample(number if most is None else min(number, most), random=Random.derived(secret))
+    return model, min(known, most), Random.derived(view.hub.ledger.derive("synthesising", view.row.id))
+
+
+def _rows(view: View, values: int) -> Frame:
+    """At most so many values."""
+    model, number, random = _drawn(view, values // len(view.row.details["columns"]))
+    return model.sample(number, random=random)
+
+
+def _codes(view: View, most: int) -> Mapping[str, Any]:
+    model, number, random = _drawn(view, most)
+    return dict(zip([each.name for each in model.columns], model.codes(number, {}, random), strict=True))
+
+
+def _pooled(rows: Sequence[StoredRelease], table: str) -> tuple[bytes, Mapping[str, Any]]:
+    """Of several populations, whose margins and guarantees are those of `cloister.synth.pooled`."""
+    from cloister.synth import pooled
+
+    model = pooled([_read(row.body) for row in rows], table=table or None)
+    return kept(model, "")
+
+
+def kept(model: SyntheticModel, title: str) -> tuple[bytes, dict[str, Any]]:
+    """The body and the details of a release: with the model its public report."""
+    told = {"model": model.to_json(), "report": model.report().to_html(title=title)}
+    details: dict[str, Any] = {"table": model.table, "columns": [each.name for each in model.columns], "rules": list(model.rules)}
+    details |= {"method": model.method, "rows": model.rows, "rows_error": model.rows_error}
+    return json.dumps(told, ensure_ascii=False).encode(), details
 
 
 def _shown(view: View) -> dict[str, Any]:
     from cloister.synth.report import pictures_of
 
     model = _model(view)
-    rows = _rows(view, model, _SHOWN)
+    rows = _rows(view, _SHOWN * len(model.columns))
     return {
-        "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
+        "method": {**METHODS, "pooled": _POOLED}.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
-        "pictures": [_drawn(each) for each in pictures_of(model)],
+        "pictures": [bars_of(each, _WIDTH, _HEIGHT) for each in pictures_of(model)],
         "name_in_queries": name_in_queries(view.row),
-        "most": f"{_MOST_VALUES // len(rows.column_names):,}",
+        "most": f"{MOST_VALUES // len(rows.column_names):,}",
     }
-
-
-def _drawn(picture: Picture) -> dict[str, Any]:
-    """Where the bars of the model and the error bars of the counts stand, in a picture of fixed size."""
-    texts = zip(picture.labels, picture.counts or picture.model, picture.model, strict=True)
-    bars = [
-        {**{name: round(value, 2) for name, value in bar._asdict().items()}, "text": text}
-        for bar, text in zip(picture.bars(_WIDTH, _HEIGHT), texts, strict=True)
-    ]
-    return {"name": picture.name, "margin": picture.margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
-
-
-def _csv(view: View) -> File:
-    rows = _rows(view, _model(view))
-    return File(name=f"synthetic-{view.row.id}.csv", body=csv_pieces(rows.column_names, _lines(rows)))
-
-
-def _lines(rows: Frame) -> Iterator[tuple[Any, ...]]:
-    """Row by row, a truth as Python writes it; not all at once, since values of Python take more room than columns."""
-    for start in range(0, len(rows), _AT_ONCE):
-        parts = [series.values[start : start + _AT_ONCE].tolist() for series in rows.columns.values()]
-        yield from zip(*[[str(each) if isinstance(each, bool) else each for each in part] for part in parts], strict=True)
-
-
-def _parquet(view: View) -> File:
-    body = io.BytesIO()
-    _rows(view, _model(view)).to_polars().write_parquet(body)
-    return File(name=f"synthetic-{view.row.id}.parquet", body=body.getvalue())
 
 
 @lru_cache(maxsize=_MODELS)
@@ -139,10 +135,15 @@ SYNTHETIC = ReleaseKind(
     shown=_shown,
     told=_json,
     against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: _read(row.body).compare(rows)),
-    as_table=AsTable(columns=lambda row: {each.name: each.domain for each in _read(row.body).columns}, answer=_answer),
+    as_table=AsTable(
+        columns=lambda row: {each.name: each.domain for each in _read(row.body).columns},
+        answer=_answer,
+        codes=_codes,
+        guarantee=lambda row: _read(row.body).cost,
+    ),
+    pooled=_pooled,
     files={
-        "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
-        "parquet": FileKind(media_type="application/vnd.apache.parquet", make=_parquet),
+        **row_files("synthetic", _rows),
         "report": FileKind(
             media_type="text/html; charset=utf-8",
             make=lambda view: File(name=f"report-{view.row.id}.html", body=_page(view.row.body)),

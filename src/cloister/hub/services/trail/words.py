@@ -88,6 +88,7 @@ _EVENTS = {
     "question.see": N_("Saved query viewed"),
     "release.answer": N_("Synthetic table queried"),
     "release.compare": N_("Release compared with its rows"),
+    "release.derive": N_("Release made of releases"),
     "release.download": N_("Answer downloaded"),
     "release.rename": N_("Answer renamed"),
     "release.see": N_("Answer viewed"),

@@ -1,0 +1,120 @@
+"""Several releases of a kind made one, such as the synthetic tables of two hospitals: on a page, and in the API.
+
+Owners synthesise apart; somebody who may read each of the tables pools them, in a project or alone. Nothing is charged
+(`deriving.py`). What holds: a person of one population has the guarantee of that one, a person of several the sum.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.description import example
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.releases.deriving import keep_derived, read_sources
+from cloister.hub.releases.reading import read_release, releases_of
+from cloister.hub.releases.shapes import ReleaseLine, Sent, Title
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render
+from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.work.concurrency import working
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cloister.hub.releases.kinds import ReleaseKind
+
+_SHOWN = 50
+_MOST = 20
+
+
+class Pooling(Sent):
+    """Which releases are pooled: two or more of one kind, of different populations."""
+
+    model_config = example(releases=["1f3a9c2b", "77d0e4aa"], table="patients", title="Both hospitals")
+
+    releases: Annotated[list[Annotated[str, Field(max_length=32)]], Field(min_length=2, max_length=_MOST)]
+    table: Annotated[str, Field(max_length=40, pattern=r"^([a-z][a-z0-9_]*)?$", description="What the pool is a table of.")] = ""
+    title: Title = ""
+
+
+def pool(hub: Hub, caller: Caller, kind: ReleaseKind, ids: Sequence[str], *, table: str, title: str) -> str:
+    """The id of the pool."""
+    if kind.pooled is None or not 2 <= len(set(ids)) == len(ids) <= _MOST:
+        raise InvalidParameter(
+            "The tables cannot be pooled", why=f"they are 2 to {_MOST} different ones", instead="two tables of different people"
+        )
+    sources = read_sources(hub, caller, ids, kind.name)
+    populations = [name for each in sources for name in each.cost]
+    twice = next((name for name in populations if populations.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidParameter(
+            "The tables cannot be pooled",
+            why=f"two of them are of the population {twice!r}, and the same people would be counted twice",
+            instead="tables of different populations",
+        )
+    with working(hub, caller):
+        body, details = kind.pooled(sources, table)
+    return keep_derived(hub, caller, kind, sources, body=body, details=details, title=title)
+
+
+def pooling_api(router: APIRouter, kinds: Mapping[str, ReleaseKind]) -> None:
+    """The route, for whatever kinds are pooled."""
+
+    @router.post(
+        "/releases/pool",
+        dependencies=[TICKED, needs("release.see"), WRITTEN],
+        summary="Pool releases of different populations",
+        response_description="The pool, a release of the same kind",
+        status_code=201,
+    )
+    def pooled(hub: HubDep, caller: CallerDep, wanted: Pooling) -> ReleaseLine:
+        """One synthetic table of several, at no cost. A person who is in one of their populations has the guarantee of that one;
+        a person who is in several, the sum. Of one population twice: not pooled, since people would count twice."""
+        with hub.database.reading() as db:
+            first = read_release(hub, db, caller, wanted.releases[0])
+        number = pool(hub, caller, kinds[first.kind], wanted.releases, table=wanted.table, title=wanted.title)
+        with hub.database.reading() as db:
+            return ReleaseLine.of(read_release(hub, db, caller, number), mine=True)
+
+
+def pooling_pages(router: APIRouter, kind: ReleaseKind) -> None:
+    """The form, and what it does."""
+
+    def shown(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], problem: Problem | None = None) -> Response:
+        with hub.database.reading() as db:
+            rows = releases_of(hub, db, caller, kind=kind.name, limit=_SHOWN)
+        parts = [each for each in rows if "of" not in each.details]
+        status, first = 200 if problem is None else problem.status, {"releases": (), "table": "", "title": ""}
+        return render(
+            request, "releases/pool.html", status=status, kind=kind, rows=parts, typed=first | {**typed}, problem=problem
+        )
+
+    @router.get(f"{kind.path}/pool", dependencies=[needs("release.see")])
+    def form(request: Request, hub: HubDep, caller: CallerDep) -> Response:
+        """Those that may be pooled."""
+        return shown(request, hub, caller, {})
+
+    @router.post(f"{kind.path}/pool", dependencies=[TICKED, needs("release.see")])
+    def pooled(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """To the page of the pool."""
+        typed = {name: form.text(name, most=200) for name in ("table", "title")}
+        chosen = form.all("releases")
+        try:
+            wanted = Pooling.model_validate({"releases": chosen, **typed}) if len(chosen) > 1 and len(chosen) <= _MOST else None
+            number = pool(hub, caller, kind, wanted.releases if wanted else [], **typed)
+        except ValueError:
+            told = "it is a word of small letters, digits and underscores, of at most 40 characters"
+            error: CloisterError = InvalidParameter("The table's name is invalid", why=told, instead="patients")
+            return shown(request, hub, caller, {"releases": chosen, **typed}, problem_of(error))
+        except CloisterError as found:
+            return shown(request, hub, caller, {"releases": chosen, **typed}, problem_of(found))
+        return go(request, f"{kind.path}/{number}")
