@@ -23,6 +23,11 @@ PACKAGE = DOCS.parent / "src"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>\n'
 
+FEWER = {"RUNS": 50, "STEPS": 20, "PEOPLE": 10}
+"""What a draft has a part of, by the name that figures have for it, and the part."""
+POINTS = ("EPSILONS", "DIMENSIONS", "SIZES", "WINDOWS")
+"""Of what a draft has the first alone."""
+
 
 def scripts(*, kept: bool) -> list[Path]:
     """The figures' scripts: those whose pictures are kept in the tree, or those that are drawn at each build."""
@@ -49,13 +54,17 @@ def blank_for_build() -> None:
 
 
 def draft(script: Path) -> str:
-    """A picture that is drawn at each build, from its own script, with one run and one ε of each curve, and some of the twins."""
+    """A picture that is drawn at each build, from its own script, with one run and one point of each curve, and fewer people."""
     names = runpy.run_path(str(script))
     drawing = names["chart"].__globals__
-    if "RUNS" in drawing:
-        drawing["RUNS"] = max(drawing["RUNS"] // 50, 1)
-    if isinstance(drawing.get("EPSILONS"), tuple):
-        drawing["EPSILONS"] = drawing["EPSILONS"][:1]
+    for name, part in FEWER.items():
+        if isinstance(drawing.get(name), int):
+            drawing[name] = max(drawing[name] // part, 1)
+    for name in POINTS:
+        if isinstance(drawing.get(name), tuple | list):
+            drawing[name] = drawing[name][:1]
+        elif isinstance(drawing.get(name), dict):
+            drawing[name] = dict([*drawing[name].items()][:1])
     if "TWINS" in drawing:
         drawing["TWINS"] = drawing["TWINS"][::4]
     for name in ("measured", "price_of_privacy"):

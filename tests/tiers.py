@@ -34,3 +34,19 @@ def some_by_day(names: str, cases: Iterable[Any], day: Callable[[Any], bool]) ->
             for case, by_day in zip(given, chosen, strict=True)
         ],
     )
+
+
+def pairwise(cases: Iterable[tuple[Any, ...]]) -> Callable[[tuple[Any, ...]], bool]:
+    """A selection of cases in which each two values that meet anywhere meet once: what breaks two of them together is found."""
+    given = [*cases]
+    left = {pair for case in given for pair in _pairs(case)}
+    chosen: list[int] = []
+    while left:
+        best = max(range(len(given)), key=lambda number: len(_pairs(given[number]) & left))
+        chosen.append(best)
+        left -= _pairs(given[best])
+    return lambda case: any(given[number] == case for number in chosen)
+
+
+def _pairs(case: tuple[Any, ...]) -> set[tuple[int, str, int, str]]:
+    return {(i, repr(one), j, repr(case[j])) for j in range(len(case)) for i, one in enumerate(case[:j])}

@@ -7,15 +7,17 @@ import altair as alt
 from cloister.compress import DCA, PCA, RUCA, RandomProjection, Rounded, drawn_faces, trade_off
 
 NAMES = ["PCA", "random directions", "DCA", "RUCA", "RUCA, one bit each"]
+PEOPLE = 30
+DIMENSIONS = (1, 2, 5, 14)
 COLOURS = ["#3f6c8f", "#a59a8c", "#c9714f", "#5d7f4b", "#2d2823"]
 
 
 def chart() -> alt.LayerChart:
     """Thirty people with ten pictures each."""
-    faces = drawn_faces(30, 10)
+    faces = drawn_faces(PEOPLE, 10)
     made = [PCA(), RandomProjection(random_state=1), DCA(rho_prime=-1e-6), RUCA(rho_p=3, rho_prime=-1e-6), Rounded(RUCA(rho_p=3))]
     projections = dict(zip(NAMES, made, strict=True))
-    found = trade_off(faces.pixels, faces.glasses, faces.person, projections, dimensions=[1, 2, 5, 14], splits=1)
+    found = trade_off(faces.pixels, faces.glasses, faces.person, projections, dimensions=DIMENSIONS, splits=1)
     rows = [{**each, "label": str(each["dimensions"])} for each in found.data()]
     base = alt.Chart(alt.Data(values=rows)).properties(width=440, height=280)
     x = alt.X("utility:Q", scale=alt.Scale(domain=[0.4, 1.02]), title="accuracy of an honest reader: glasses or not")

@@ -9,13 +9,14 @@ import altair as alt
 
 from scripts.curves import COLOURS, INK
 
+RUNS = 10
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "learn_four_places.py"
 
 
 def chart() -> alt.LayerChart:
     """The curve of the example, as lines."""
     example = runpy.run_path(str(EXAMPLE))
-    found = example["four_places"](times=10)
+    found = example["four_places"](times=RUNS)
     names = list(example["PLACES"])
     points = [
         {"epsilon": float(epsilon), "accuracy": accuracy, "place": place}

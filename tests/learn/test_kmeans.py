@@ -21,6 +21,7 @@ from cloister.learn.frame.portable import load
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
+from tests.tiers import by_day_and_night
 
 EXPECTED: dict[str, str] = {}
 
@@ -207,10 +208,11 @@ def test_it_learns_from_a_table_and_is_charged() -> None:
     assert model.fit_predict(X).shape == (2000,)
 
 
-def test_a_tie_of_many_rows_breaks_the_same_way_with_one_row_more() -> None:
+@by_day_and_night("ties", 50, 200)
+def test_a_tie_of_many_rows_breaks_the_same_way_with_one_row_more(ties: int) -> None:
     generator = np.random.default_rng(1)
     plenty = Allowance(PureDP(10**6))
-    for number in range(200):
+    for number in range(ties):
         dimension = int(generator.integers(20, 40))
         row, apart = generator.normal(size=(2, dimension)) / dimension
         centres = np.vstack([row + apart, row - apart, *generator.normal(size=(5, dimension))])

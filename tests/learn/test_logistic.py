@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cloister.learn import load
 from cloister.learn.linear_models.logistic import LogisticRegression
 from cloister.learn.linear_models.svm import LinearSVC
 from cloister.noise import Random
+from tests.tiers import pairwise, some_by_day
 
 MODELS = [LogisticRegression, LinearSVC]
 METHODS = ["auto", "objective", "gradient", "output", "centroids"]
@@ -60,11 +62,10 @@ def test_every_method_learns(kind: Any, method: str, delta: str | None) -> None:
     assert (two.coef_.shape, three.coef_.shape, three.intercept_.shape) == ((1, 4), (3, 4), (3,))
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("epsilon", ["0.001", "1", "10000"])
-@pytest.mark.parametrize("delta", [None, "1e-6"])
-@pytest.mark.parametrize("classes", [2, 3])
+CASES = [*product(MODELS, METHODS, ["0.001", "1", "10000"], [None, "1e-6"], [2, 3])]
+
+
+@some_by_day("kind, method, epsilon, delta, classes", CASES, pairwise(CASES))
 def test_nothing_breaks_it(kind: Any, method: str, epsilon: str, delta: str | None, classes: int) -> None:
     nasty = [
         (np.empty((0, 4)), np.empty(0, dtype=int)),

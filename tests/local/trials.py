@@ -43,12 +43,14 @@ def trials(oracle: FrequencyOracle, *, n: int, seed: int, cells: int = CELLS) ->
     places = skewed(size, n)
     truth = np.bincount(places, minlength=size)
     variances = np.array([oracle.variance(n, count / n) for count in truth])
+    normal = 1.96 * np.sqrt(variances)
     errors, covered, widths = [], [], []
     for reports in _surveys(oracle, places, -(-cells // size), Random.deterministic(seed)):
         estimate = oracle.estimate(oracle.aggregate(reports))
+        margin = estimate.margin(0.95)
         errors.append(estimate.counts - truth)
-        covered.append(abs(errors[-1]) <= estimate.margin(0.95))
-        widths.append(estimate.margin(0.95) / (1.96 * np.sqrt(variances)))
+        covered.append(abs(errors[-1]) <= margin)
+        widths.append(margin / normal)
     return Trials(np.stack(errors), variances, np.stack(covered), np.stack(widths))
 
 

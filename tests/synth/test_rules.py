@@ -17,6 +17,7 @@ from cloister.session import Count, Question
 from cloister.synth import SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import states_of
+from tests.tiers import by_day_and_night
 
 COLUMNS = {
     "birth": cl.Date("1900-01-01", "1999-12-31"),
@@ -36,7 +37,6 @@ RULES = [
     "boys + girls = children",
     "missing(value) == missing(measured)",
 ]
-MANY = 100_000
 
 
 def rows(n: int = 4000) -> dict[str, Any]:
@@ -90,9 +90,10 @@ def model() -> SyntheticModel:
     )
 
 
-def test_not_one_of_many_rows_breaks_a_rule(model: SyntheticModel) -> None:
-    made = model.sample(MANY, random=Random.deterministic(2)).to_pydict()
-    assert len(made["age"]) == MANY
+@by_day_and_night("many", 20_000, 100_000)
+def test_not_one_of_many_rows_breaks_a_rule(model: SyntheticModel, many: int) -> None:
+    made = model.sample(many, random=Random.deterministic(2)).to_pydict()
+    assert len(made["age"]) == many
     assert violations(made) == NONE
     assert 0.3 < np.mean([death is None for death in made["death"]]) < 0.7
     assert np.mean([value is None for value in made["value"]]) == pytest.approx(0.3, abs=0.05)
@@ -300,7 +301,7 @@ def test_what_no_map_mends_is_said_and_not_drawn() -> None:
     model = cl.synth.fit_frame(held, columns, epsilon=5, rules=["x != y"], random=Random.deterministic(1))
     assert model.unmapped == ("x != y",)
     assert "not of the rows that were counted" in str(model)
-    made = model.sample(MANY, random=Random.deterministic(2))
+    made = model.sample(20_000, random=Random.deterministic(2))
     assert not (np.asarray(made["x"]) == np.asarray(made["y"])).any()
 
 

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -168,6 +169,7 @@ def l2_squared_on_grid(sensitivity_squared: Fraction, step: Fraction, coordinate
     return ((length + root_above(Fraction(coordinates or 1))) * step) ** 2
 
 
+@lru_cache(maxsize=4096)
 def root_above(x: Fraction, bits: int = 160) -> Fraction:
     """√x where it is rational, else a number above it by a relative 2^−bits at most.
 

@@ -68,14 +68,18 @@ def test_what_people_write_is_shown_as_text_on_every_page(own: World) -> None:
     assert shown > 5, "it was shown nowhere: the walk shows nothing"
 
 
-def test_the_database_is_as_it_was(own: World) -> None:
-    for visitor in (own.analyst, own.administrator):
-        for place in places(own.house.app):
+def test_the_database_is_as_it_was(world: World) -> None:
+    """All at once, and each alone where one of them was refused: it may have been refused before another was read."""
+    asked = dict.fromkeys(("search", "after", "before", "person", "action", "object", "project", "since"), SQL)
+    for visitor in (world.analyst, world.administrator):
+        for place in places(world.house.app):
             if not place.writes and not place.parameters:
-                for name in ("search", "after", "before", "person", "action", "object", "project", "since"):
+                answer = visitor.client.get(place.path, params=asked)
+                assert answer.status_code < 500, place
+                for name in asked if answer.status_code >= 400 and answer.status_code not in (401, 403) else ():
                     answer = visitor.client.get(place.path, params={name: SQL})
                     assert answer.status_code < 500, (place, name)
-    assert own.administrator.client.get("/api/v1/people").json()["items"]
+    assert world.administrator.client.get("/api/v1/people").json()["items"]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_keyed_noise_is_averaged_over_different_sets() -> None:
     noise = Controls(set_size=None, audit_sums=False, output=OutputPerturbation(counts=20))
     with ControlledSession.of(students(), noise, name="students") as asked:
         rich, estimates = where("spends", 500, ">"), []
-        for cut in range(10, 890, 4):
+        for cut in range(10, 890, 10):
             halves = (where("student", cut, "<"), where("student", cut, ">="))
             estimates.append(sum(asked.count(And(rich, half)).value for half in halves))  # type: ignore[misc]
     single = 12.0  # standard deviation of one answer: uniform on −20 … 20

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter
 from cloister.together.circuits import FixedPoint, Program, leading_eigenvectors
+from tests.tiers import some_by_day
 
 Matrix = npt.NDArray[np.float64]
 BITS = 36
 END = 2 ** (BITS - 2) - 1
 """Two parties' halves add up to 35 bits and a sign."""
+EXAMPLES = settings.default.max_examples
+"""A hundred by day, more at night."""
 
 
 @cache
@@ -68,7 +71,7 @@ def hostile(side: int) -> dict[str, Matrix]:
     }
 
 
-@pytest.mark.parametrize(("side", "components"), [(2, 2), (3, 1), (4, 4), (5, 2), (6, 3)])
+@some_by_day("side, components", [(2, 2), (3, 1), (4, 4), (5, 2), (6, 3)], lambda case: case[0] < 5)
 def test_hostile_matrices(side: int, components: int) -> None:
     program = eigenvectors(side, components)
     for name, matrix in hostile(side).items():
@@ -81,7 +84,7 @@ def test_hostile_matrices(side: int, components: int) -> None:
 
 
 @given(numbers=st.lists(st.integers(-END, END) | st.integers(-3, 3) | st.sampled_from([0, END, -END]), min_size=10, max_size=10))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=EXAMPLES // 20, deadline=None)
 def test_any_matrix_is_the_same_in_integers_and_in_gates(numbers: list[int]) -> None:
     matrix = np.zeros((4, 4))
     matrix[np.triu_indices(4)] = numbers
@@ -93,7 +96,7 @@ def test_any_matrix_is_the_same_in_integers_and_in_gates(numbers: list[int]) -> 
 
 
 @given(seed=st.integers(0, 2**32), rank=st.integers(1, 12), decay=st.floats(0, 3), scale=st.floats(0, 30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=EXAMPLES // 10, deadline=None)
 def test_the_bounds_that_are_proved_hold(seed: int, rank: int, decay: float, scale: float) -> None:
     """The reference refuses a number outside them: so these are matrices of any rank, decay and size."""
     generator = np.random.default_rng(seed)

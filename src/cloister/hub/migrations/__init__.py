@@ -68,12 +68,17 @@ def _steps() -> ScriptDirectory:
     return ScriptDirectory(str(Path(__file__).parent))
 
 
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(each.revision for each in _steps().walk_revisions())
+
+
 def _seen(connection: Connection) -> set[str]:
     """The last steps that a database has seen. One of a later version, which has seen a step that there is none of here, is
     refused, and one that has tables of ours and has seen none.
     """
     every_model()
-    known = {each.revision for each in _steps().walk_revisions()}
+    known = _known()
     seen = set(MigrationContext.configure(connection).get_current_heads())
     if seen - known:
         raise OtherVersion(
@@ -91,7 +96,15 @@ def _seen(connection: Connection) -> set[str]:
 
 def _check_tables(connection: Connection) -> None:
     """Refuse a database of an early version: its steps have the names of ours, and its tables are others."""
-    there = {name: {each["name"] for each in columns} for (_, name), columns in inspect(connection).get_multi_columns().items()}
+    if connection.dialect.name == "sqlite":  # one question, where SQLAlchemy asks one for each table
+        asked = "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+        columns = [(table, name) for table, name in connection.exec_driver_sql(asked)]
+    else:
+        described = inspect(connection).get_multi_columns()
+        columns = [(table, each["name"]) for (_, table), held in described.items() for each in held]
+    there: dict[str, set[str]] = {}
+    for name, column in columns:
+        there.setdefault(name, set()).add(column)
     for table in Base.metadata.sorted_tables:
         lacking = {each.name for each in table.columns} - there.get(table.name, set())
         if lacking:

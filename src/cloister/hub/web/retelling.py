@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 WORDS = frozenset({"action", "first", "last", "title", "titles", "what", "whom", "why"})
 """Places that hold words of the hub."""
@@ -47,6 +48,8 @@ class _Shape:
     places: tuple[str, ...]
     said: str
     weight: int
+    word: str
+    """One that stands in each text of this shape; "" where none is sure to."""
 
 
 class Shapes:
@@ -68,13 +71,19 @@ class Shapes:
             if shape is not None:
                 short = shape.weight < 2 and not any(place in WORDS for place in shape.places)
                 found.setdefault(context or (_PART if short else ""), []).append(shape)
-        self._shapes = {context: sorted(shapes, key=_rank) for context, shapes in found.items()}
+        self._shapes: dict[str, dict[str, list[tuple[int, _Shape]]]] = {}
+        for context, shapes in found.items():
+            by_word = self._shapes.setdefault(context, {})
+            for place, shape in enumerate(sorted(shapes, key=_rank)):
+                by_word.setdefault(shape.word, []).append((place, shape))
 
     def told(self, text: str, depth: int = 0, context: str = "") -> str:
         """The text in the catalogue's language; nothing where no shape fits it."""
         if depth > _DEEPEST or len(text) > 2000:
             return ""
-        for shape in self._shapes.get(context, ()):
+        by_word = self._shapes.get(context, {})  # there are two thousand: those are tried of which it has a word
+        likely = [each for word in {"", *_WORD.findall(text)} for each in by_word.get(word, ())]
+        for _, shape in sorted(likely, key=itemgetter(0)):
             match = shape.pattern.fullmatch(text)
             values = self._values(shape, match, depth) if match else None
             if values is not None and (context != _PART or all(map(_CODE.fullmatch, values.values()))):
@@ -153,4 +162,22 @@ def _shape(text: str, said: str) -> _Shape | None:
         if place:
             pattern += f"(?P={place})" if place in seen else f"(?P<{place}>.+?)"
             seen.add(place)
-    return _Shape(re.compile(pattern, re.DOTALL), places, said, weight)
+    return _Shape(re.compile(pattern, re.DOTALL), places, said, weight, _surely(fixed))
+
+
+def _surely(fixed: list[str]) -> str:
+    """The longest word that stands in every text with these fixed parts: one that touches a place may be part of a longer one.
+
+    >>> _surely(["for ", "th of the columns", "s"])
+    'for'
+    >>> _surely(["", "th"])
+    ''
+    """
+    last = len(fixed) - 1
+    whole = [
+        found[0]
+        for number, part in enumerate(fixed)
+        for found in _WORD.finditer(part)
+        if (found.start() or not number) and (found.end() < len(part) or number == last)
+    ]
+    return max(whole, key=len, default="")

@@ -108,7 +108,7 @@ class Domain:
             self._places = {value: place for place, value in enumerate(self.values)}
         places = self._places
         try:
-            return np.fromiter((places[value] for value in values), dtype=np.int64)
+            return np.fromiter(map(places.__getitem__, values), dtype=np.int64)
         except (KeyError, TypeError):
             raise _outside() from None
 

@@ -155,9 +155,14 @@ def _log_transform(kind: Kind, places: Floats) -> Floats:
         return found
     square = kind.scale**2
     if square <= 1:
-        steps = np.arange(1, 4 + math.ceil(9 * kind.scale))[:, None]  # what is left out is below 10⁻¹⁷
-        heights = np.exp(-(steps**2) / (2 * square))
-        moved = (heights * np.sin(steps * turns / 2) ** 2).sum(axis=0) * 4 / (1 + 2 * float(heights.sum()))
+        most = 4 + math.ceil(9 * kind.scale)  # what is left out is below 10⁻¹⁷
+        heights = [math.exp(-(step**2) / (2 * square)) for step in range(1, most)]
+        before, sine, twice = np.zeros(len(turns)), np.sin(turns / 2), 2 * np.cos(turns / 2)
+        moved = np.zeros(len(turns))
+        for height in heights:  # sin (k+1)x = 2·cos x·sin kx − sin (k−1)x: one sine and one cosine for all steps
+            moved += height * sine**2
+            before, sine = sine, twice * sine - before
+        moved *= 4 / (1 + 2 * math.fsum(heights))
         return np.asarray(np.log1p(-moved))
     turns = turns - 2 * math.pi * np.rint(turns / (2 * math.pi))
     others = sum(np.exp(-2 * math.pi * square * each * (math.pi * each - turns)) for each in (-2, -1, 1, 2))
