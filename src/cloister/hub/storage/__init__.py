@@ -9,7 +9,7 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
 from cloister.hub.storage.limits import Limits, RefusedUpload
-from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore
+from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
 from cloister.hub.storage.uploads import Received, Upload
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Upload",
     "connect",
     "guarded_address",
+    "header_of",
     "keep",
     "reopen",
     "shown_of",

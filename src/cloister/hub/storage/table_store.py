@@ -295,9 +295,9 @@ def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
     if kind == "csv":
         with path.open("rb") as sealed:
             start = b"".join(islice(decrypted(sealed, key), _START))
-        return _header(UploadedCsv(Content(start)), rows)
+        return header_of(UploadedCsv(Content(start)), rows)
     with in_memory(path, key) as file:
-        return _header(_parquet(file), rows)
+        return header_of(_parquet(file), rows)
 
 
 def suggestion(kind: str, values: Sequence[str | None]) -> str:
@@ -318,7 +318,8 @@ def suggestion(kind: str, values: Sequence[str | None]) -> str:
     return "Category" if repeats and max(map(len, shown)) <= _LONGEST_CATEGORY else "Text"
 
 
-def _header(source: Source, rows: int) -> Header:
+def header_of(source: Source, rows: int) -> Header:
+    """The columns of a source, and so many of its first rows."""
     shown = guarded("The upload could not be read", lambda: _rows(source, rows), why="its first rows are damaged") if rows else ()
     columns = [
         HeaderColumn(name=name, kind=kind, suggested=suggestion(kind, [row[i] for row in shown]))

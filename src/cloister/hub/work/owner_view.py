@@ -57,19 +57,18 @@ def make_view(
         with hub.database.reading() as db:
             return work.ready(hub, db, present(hub, db, caller), order)
 
-    def found_in(found: Found) -> dict[str, Any] | None:
+    def searched(found: Found) -> dict[str, Any] | None:
         search = find(found)
         try:
             return scrubbed(search)
         except CloisterError as error:
             raise work.unsaid(error) from None
 
-    found, result = steadily(decided, found_in)
+    found, result = steadily(decided, searched)
     if result is None:
         raise Stopped
     (plain, secret), [which] = work.told(found.order), found.objects
-    row = OwnerView(id=new_id(), kind=kind, person=caller.id, data_set=which.id, order=plain, wrapped=b"", created=hub.now())
-    row.wrapped = hub.keys.wrap(json.dumps(result | secret).encode(), row.about)
+    row = view_of(hub, caller, which.id, kind, plain, result | secret)
     ended = {"href": f"{path}/{row.id}"}
     with hub.database.begin() as db:
         progress.finish(db, ended)
@@ -79,6 +78,23 @@ def make_view(
         db.flush()
         write(db, hub, caller, work.action, kind=kind, object_id=row.id, purpose=order.purpose, data_sets=[which.id])
     return ended
+
+
+def view_of(
+    hub: Hub, caller: Caller, which: str, kind: str, order: Mapping[str, Any], found: Mapping[str, Any]
+) -> OwnerView:
+    """What was found, wrapped and bound to the view and to whose rows it is of; not yet in the database."""
+    row = OwnerView(
+        id=new_id(), kind=kind, person=caller.id, data_set=which, order=dict(order), wrapped=b"", created=hub.now()
+    )
+    row.wrapped = hub.keys.wrap(json.dumps(found).encode(), row.about)
+    return row
+
+
+def found_in(hub: Hub, row: OwnerView) -> dict[str, Any]:
+    """What was found, for whoever was allowed to look at this moment."""
+    found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
+    return found
 
 
 def seen_view(
@@ -103,5 +119,5 @@ def seen_view(
     touched = {data_set.id: frozenset(columns(row.order))}
     context = context_of(hub, caller, purpose=str(row.order["purpose"]), columns=touched)
     check(hub, db, caller, action, data_set_object(data_set), context)
-    found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
+    found = found_in(hub, row)
     return row, found | {"newest": data_set.version, "version": found.get("version", data_set.version)}

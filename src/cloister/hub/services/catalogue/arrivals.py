@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -19,6 +19,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import Arrival
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.services.catalogue.live import authorities_of, reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
@@ -28,6 +29,7 @@ from cloister.hub.storage import (
     Received,
     RefusedUpload,
     StoredTable,
+    header_of,
     keep,
     shown_of,
 )
@@ -183,11 +185,15 @@ def arrivals_of(db: Session, caller: Caller) -> list[Arrival]:
 
 def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
     """The first rows of an upload, for who sent it; that they were looked at is a line of the trail."""
-    if row.kind == "connection" or row.file:
+    if row.kind == "connection":
         raise InvalidParameter(
             "The rows were not shown", why="the hub holds no uploaded file for this entry", instead="look where they come from"
         )
-    header = table_store_of(hub).look(_received(row), rows=rows)
+    table = table_in(row)
+    if table is None:
+        header = table_store_of(hub).look(_received(row), rows=rows)
+    else:
+        header = header_of(table_store_of(hub).open(table, name=row.shown), rows)
     with hub.database.begin() as db:
         write(db, hub, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
         kept_row = db.get(Arrival, row.id)
@@ -212,12 +218,18 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
     return found
 
 
+def forget(db: Session, row: Arrival) -> None:
+    """Delete an arrival, and what was found in it for its owner."""
+    db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))
+    db.delete(row)
+
+
 def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable | None:
     """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
     table = table_in(row)
     if row.kind != "connection":
         table_store_of(hub).discard(_received(row))
-    db.delete(row)
+    forget(db, row)
     write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
     return table
 
@@ -231,7 +243,7 @@ def forget_old(hub: Hub) -> int:
             tables.append(table_in(row))
             if row.kind != "connection":
                 table_store_of(hub).discard(_received(row))
-            db.delete(row)
+            forget(db, row)
     for table in tables:
         if table is not None:
             table_store_of(hub).destroy(table, lambda: None)

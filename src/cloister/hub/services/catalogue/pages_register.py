@@ -20,6 +20,7 @@ from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, con
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
+from cloister.hub.services.catalogue.trial import read_for_trial, trial_reading
 from cloister.hub.services.catalogue.typed import COLUMN_FIELDS, KINDS, beginning, keep, wanted_of
 from cloister.hub.services.catalogue.windows import EVERY, current, over
 from cloister.hub.storage import Header
@@ -85,7 +86,38 @@ def routes(router: APIRouter) -> None:
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
             return _declare_page(request, hub, caller, arrival, wrong=wrong)
-        return _review_page(request, hub, caller, arrival, wanted)
+        try:
+            return _review_page(request, hub, caller, arrival, wanted)
+        except CloisterError as error:  # what the policy of this moment forbids
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+
+    @router.post("/register/{number}/trial", dependencies=_REGISTER)
+    def read_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        try:
+            read_for_trial(hub, caller, number, wanted)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        return go(request, f"/register/{number}/trial")
+
+    @router.get("/register/{number}/trial", dependencies=_REGISTER)
+    def trial(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        try:
+            found = trial_reading(hub, caller, number, wanted)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        if found is None:
+            return go(request, f"/register/{number}/review")
+        places = {name: place for place, (name, _, _) in enumerate(arrival.columns)}
+        values = {"arrival": arrival, "wanted": wanted, "found": found, "places": places, "unit": wanted.unit or UNITS[0]}
+        return render(request, "catalogue/trial.html", **values)
 
     @router.post("/register/{number}/open", dependencies=_REGISTER)
     def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
@@ -172,6 +204,7 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
     values: dict[str, Any] = {
         "arrival": arrival,
         "wanted": wanted,
+        "trial": None if wanted.public else trial_reading(hub, caller, arrival.id, wanted),
         "known": known,
         "unit": (wanted.unit or UNITS[0]) if known is None else known.unit,
         "money": money,

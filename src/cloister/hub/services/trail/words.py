@@ -53,6 +53,7 @@ _EVENTS = {
     "dataset.revoke": N_("Access revoked"),
     "dataset.see": N_("Data set viewed"),
     "dataset.shared": N_("Data set closed: another one has the same rows"),
+    "dataset.trial": N_("Trial reading of an upload made"),
     "dataset.upload": N_("File uploaded"),
     "dataset.uses": N_("Uses of a data set viewed"),
     "dataset.version": N_("Version added"),
