@@ -49,6 +49,7 @@ _EVENTS = {
     "dataset.look": N_("First rows of an upload viewed"),
     "dataset.manage": N_("Data set changed"),
     "dataset.open": N_("Data set opened"),
+    "dataset.redeclare": N_("Declaration changed"),
     "dataset.register": N_("Data set registered"),
     "dataset.revoke": N_("Access revoked"),
     "dataset.see": N_("Data set viewed"),
