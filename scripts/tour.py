@@ -60,7 +60,7 @@ STOPS = (
         who="owner",
         path="/register",
         steps=(
-            ("CSV or Parquet", CSV),
+            ("Table file", CSV),
             ("Upload",),
             ("Kind", "integer"),
             ("From", "17"),

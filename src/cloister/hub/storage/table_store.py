@@ -36,6 +36,7 @@ from typing import IO, Any, Literal
 from cloister.crypto import DecryptedReader, Keyring, decrypted, new_key
 from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
+from cloister.hub.storage.foreign import Reading, read_foreign
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
@@ -101,6 +102,19 @@ class TableStore:
     def look(self, received: Received, *, rows: int = 0) -> Header:
         """The columns of an upload, and so many of its first rows for its owner."""
         return header(self._upload(received), self._key_of(received), received.kind, rows)
+
+    def converted(self, received: Received, how: Reading) -> Received:
+        """A foreign file as a CSV file, read in a process of its own; the upload is gone afterwards, and stays where it fails."""
+        with (
+            in_memory(self._upload(received), self._key_of(received)) as file,
+            read_foreign(file, received.kind, how, self.limits) as pieces,
+            self.receiving("csv") as upload,
+        ):
+            for piece in pieces:
+                upload.write(piece)
+            made = upload.finish()
+        self.discard(received)
+        return replace(made, digest=received.digest, length=received.length)
 
     def add(self, received: Received, *, about: str) -> StoredTable:
         """An upload as a table under a fresh key, bound to what it is for. The upload is gone afterwards; a failure leaves it,

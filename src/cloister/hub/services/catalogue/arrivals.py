@@ -23,9 +23,11 @@ from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.services.catalogue.live import authorities_of, reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
+    FOREIGN,
     Allowed,
     Header,
     HeaderColumn,
+    Reading,
     Received,
     RefusedUpload,
     StoredTable,
@@ -49,6 +51,13 @@ _TYPES = {
     "application/csv": "csv",
     "application/vnd.apache.parquet": "parquet",
     "application/x-parquet": "parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/gzip": "gz",
+    "application/zip": "zip",
+    "application/x-spss-sav": "sav",
+    "application/x-stata-dta": "dta",
+    "application/x-sas-data": "sas7bdat",
 }
 
 
@@ -59,16 +68,16 @@ def kind_of(content_type: str, name: str = "") -> str:
     ('csv', 'parquet')
     """
     if name:
-        kind = {"csv": "csv", "txt": "csv", "tsv": "csv", "parquet": "parquet", "pq": "parquet"}.get(
-            name.lower().rpartition(".")[2]
-        )
+        end = name.lower().rpartition(".")[2]
+        known = {"csv": "csv", "txt": "csv", "tsv": "csv", "parquet": "parquet", "pq": "parquet"}
+        kind = end if end in FOREIGN else known.get(end)
     else:
         kind = _TYPES.get(content_type.partition(";")[0].strip().lower())
     if kind is None:
         raise RefusedUpload(
             "The upload is invalid",
             why="its kind is missing, or is not one that the hub reads",
-            instead="people.csv or people.parquet; in the API, Content-Type: text/csv or application/vnd.apache.parquet",
+            instead="people.csv, people.parquet or people.xlsx; in the API, Content-Type: text/csv",
         )
     return kind
 
@@ -100,9 +109,15 @@ def sent(hub: Hub, source: Path | str | Iterable[bytes], kind: str) -> Received:
     return table_store_of(hub).receive(source, kind)
 
 
-def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival:
-    """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone."""
+def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "", how: Reading | None = None) -> Arrival:
+    """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone. A foreign file becomes
+    a CSV file first, and how it was read is said beside its name."""
+    how, said = how or Reading(), [shown]
     try:
+        if upload.kind in FOREIGN:
+            upload = table_store_of(hub).converted(upload, how)
+            said.append(how.sheet)
+        shown = " · ".join(each for each in (*said, upload.encoding) if each)
         header = table_store_of(hub).look(upload)
         check_printable({each.name: each.kind for each in header.columns})
         with hub.database.begin() as db:

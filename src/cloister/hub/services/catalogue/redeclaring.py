@@ -85,7 +85,7 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
             bump(db)
             return row.version
     except IntegrityError:
-        raise Conflict("The declaration was not changed", why="a version came at the same moment", instead="again") from None
+        raise Conflict("The declaration was not changed", why="a version came at the same moment", instead="change the declaration once more") from None
 
 
 def _mine(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, DataSetVersion]:
