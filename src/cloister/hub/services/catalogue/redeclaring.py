@@ -93,10 +93,10 @@ def _mine(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, DataSet
     check_open(row)
     if row.public or row.window:
         why = "a public table declares nothing" if row.public else "all windows of a data set have one declaration"
-        raise Conflict(f"The declaration of {name!r} stays", why=why, instead="a data set of its own")
+        raise Conflict(f"The declaration of {name!r} was not changed", why=why, instead="a data set of its own")
     version = now_version(db, row)
     if version is None or version.destroyed is not None:
-        raise Conflict(f"The declaration of {name!r} stays", why="the key of its rows was destroyed", instead="a new version")
+        raise Conflict(f"The declaration of {name!r} was not changed", why="the key of its rows was destroyed", instead="a new version")
     return row, version
 
 
@@ -106,7 +106,7 @@ def _check_policies(row: DataSet, declaration: Mapping[str, Any]) -> None:
     lost = [column for column in columns if column not in declaration["columns"]] if isinstance(columns, Mapping) else []
     if lost:
         raise Conflict(
-            f"The declaration of {row.name!r} stays",
+            f"The declaration of {row.name!r} was not changed",
             why=f"the column {lost[0]!r} would be dropped, and has a policy of its own",
             instead="a declaration with that column, or take its policy away first",
         )
