@@ -1,4 +1,4 @@
-"""A declaration is opened again: in place while nothing was charged, and as a new version under the same population afterwards."""
+"""A declaration is opened again: in place while nothing was charged, and as a new version of its population afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def clamped(ada: Sender) -> int:
 
 
 def test_as_long_as_nothing_is_charged_it_changes_in_place(world: World, ada: Sender) -> None:
-    world.register(declaration={**DECLARED, "columns": {**DECLARED["columns"], "age": {"kind": "integer", "low": 17, "high": 30}}})
+    world.register(
+        declaration={**DECLARED, "columns": {**DECLARED["columns"], "age": {"kind": "integer", "low": 17, "high": 30}}}
+    )
     assert clamped(ada) > 0
     page = ada.get(PATH).text
     assert 'value="30"' in page

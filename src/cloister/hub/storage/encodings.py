@@ -96,12 +96,14 @@ def _named(line: bytes) -> bytes:
     body = line.removesuffix(b"\r")
     end = line[len(body) :]
     text = tried(body.decode, UnicodeDecodeError)
-    if not text or not text.isprintable() and "\t" not in text:
+    if not text or (not text.isprintable() and "\t" not in text):
         return line
     delimiter = delimiter_of(text)
     whole = text.rstrip(delimiter)
     missing = len(text) - len(whole)
     if not missing or not whole:
         return line
-    at = whole.count(delimiter) + 1  # of a name in quotes that holds a delimiter, the number is greater; it stays a name of its own
+    at = (
+        whole.count(delimiter) + 1
+    )  # of a name in quotes that holds a delimiter, the number is greater; it stays a name of its own
     return (whole + "".join(f"{delimiter}column_{at + place}" for place in range(1, missing + 1))).encode() + end

@@ -45,7 +45,10 @@ _TEXTS = {
     "password": (N_("a password protects it"), N_("the file without a password: the hub encrypts it under a key of its own")),
     "several": (N_("it does not hold exactly one file"), N_("one CSV file, compressed alone")),
     "empty": (N_("it has no line of names"), N_("a sheet whose first line names the columns")),
-    "extra": (N_("this hub has no reader for such files"), N_('the table saved as CSV UTF-8; an administrator installs "cloister[files]"')),
+    "extra": (
+        N_("this hub has no reader for such files"),
+        N_('the table saved as CSV UTF-8; an administrator installs "cloister[files]"'),
+    ),
 }  # fmt: skip
 
 

@@ -22,7 +22,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, NoReturn
 
-_STATISTICS = {"sav": "read_sav", "zsav": "read_sav", "por": "read_por", "dta": "read_dta", "sas7bdat": "read_sas7bdat", "xpt": "read_xport"}
+_STATISTICS = {
+    "sav": "read_sav",
+    "zsav": "read_sav",
+    "por": "read_por",
+    "dta": "read_dta",
+    "sas7bdat": "read_sas7bdat",
+    "xpt": "read_xport",
+}
 _PIECE = 2**16
 _ROWS = 10_000
 
@@ -47,6 +54,7 @@ def main() -> None:
         resource.setrlimit(limit, (most, most))
     try:
         if kind in ("gz", "zip"):
+            _open_no_more(3)
             _unpack(kind, sys.stdin.buffer, sys.stdout.buffer)
         else:
             rows = _of_sheet(sheet) if kind in ("xlsx", "ods") else _of_statistics(kind)
@@ -66,6 +74,11 @@ def _stop(said: dict[str, Any]) -> NoReturn:
     sys.stderr.write(json.dumps(said))
     sys.stderr.flush()
     os._exit(1)  # a reader's own threads and buffers say nothing more
+
+
+def _open_no_more(most: int) -> None:
+    """From here on no further file and no socket can be opened: there are numbers for no more than so many."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _unpack(kind: str, packed: IO[bytes], plain: IO[bytes]) -> None:
@@ -95,6 +108,7 @@ def _unpack(kind: str, packed: IO[bytes], plain: IO[bytes]) -> None:
 def _of_sheet(sheet: str) -> Iterator[list[Any]]:
     from python_calamine import CalamineWorkbook, PasswordError
 
+    _open_no_more(3)
     try:
         book = CalamineWorkbook.from_filelike(sys.stdin.buffer)
     except PasswordError:
@@ -118,6 +132,7 @@ def _of_statistics(kind: str) -> Iterator[list[Any]]:
         columns, about = read("/proc/self/fd/0", row_offset=start, row_limit=_ROWS, output_format="dict")
         names = list(about.column_names)
         if first:
+            _open_no_more(4)  # the file is opened again for each piece of it
             yield list(names)
             first = False
         length = len(columns[names[0]]) if names else 0
@@ -132,7 +147,8 @@ def _write(rows: Iterable[list[Any]], lines: int) -> None:
     found = enumerate(rows, 1)
     head: list[list[str]] = []
     first = 0
-    for first, row in found:
+    for line, row in found:
+        first = line
         texts = [_text(value) for value in row]
         if head or any(texts):
             head.append(texts)

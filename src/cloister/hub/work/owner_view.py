@@ -6,17 +6,15 @@ another's by now, or for which a rule forbids it, nothing is shown. What fails b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
-from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import check, context_of
@@ -68,7 +66,7 @@ def make_view(
     if result is None:
         raise Stopped
     (plain, secret), [which] = work.told(found.order), found.objects
-    row = view_of(hub, caller, which.id, kind, plain, result | secret)
+    row = view_of(hub, caller.id, which.id, kind, plain, result | secret)
     ended = {"href": f"{path}/{row.id}"}
     with hub.database.begin() as db:
         progress.finish(db, ended)
@@ -78,23 +76,6 @@ def make_view(
         db.flush()
         write(db, hub, caller, work.action, kind=kind, object_id=row.id, purpose=order.purpose, data_sets=[which.id])
     return ended
-
-
-def view_of(
-    hub: Hub, caller: Caller, which: str, kind: str, order: Mapping[str, Any], found: Mapping[str, Any]
-) -> OwnerView:
-    """What was found, wrapped and bound to the view and to whose rows it is of; not yet in the database."""
-    row = OwnerView(
-        id=new_id(), kind=kind, person=caller.id, data_set=which, order=dict(order), wrapped=b"", created=hub.now()
-    )
-    row.wrapped = hub.keys.wrap(json.dumps(found).encode(), row.about)
-    return row
-
-
-def found_in(hub: Hub, row: OwnerView) -> dict[str, Any]:
-    """What was found, for whoever was allowed to look at this moment."""
-    found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
-    return found
 
 
 def seen_view(

@@ -394,9 +394,7 @@ class DuckDBPrepared(Prepared):
         table, spelling = self.declaration, DuckDBSpelling()
         schema, during = table.source.schema, table.during
         with self._of_source() as (_, asked):
-            return {
-                name: asked(partial(_offending, name, table.columns[name], schema, spelling, during)) for name in names
-            }
+            return {name: asked(partial(_offending, name, table.columns[name], schema, spelling, during)) for name in names}
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration

@@ -35,7 +35,15 @@ from cloister.tables.engines.engine import (
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.workspace import Workspace
-from cloister.tables.sourcing.preparation import Spelling, offenders_sql, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
+from cloister.tables.sourcing.preparation import (
+    Spelling,
+    offenders_sql,
+    outside_sql,
+    over_cap_sql,
+    prepared_sql,
+    report_sql,
+    units_sql,
+)
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
 from cloister.tables.sourcing.sources import Kind, Source, check_names
 

@@ -229,7 +229,9 @@ def offenders_sql(
         f"{spelling.fence}"
     )
     counted = f"SELECT what, value, COUNT(*) AS n FROM ({values}) AS offending WHERE what IS NOT NULL GROUP BY what, value"
-    ranked = f"SELECT what, value, n, ROW_NUMBER() OVER (PARTITION BY what ORDER BY n DESC, value) AS place FROM ({counted}) AS found"
+    ranked = (
+        f"SELECT what, value, n, ROW_NUMBER() OVER (PARTITION BY what ORDER BY n DESC, value) AS place FROM ({counted}) AS found"
+    )
     return f"SELECT what, value, n FROM ({ranked}) AS ranked WHERE place <= {MOST_OFFENDERS} ORDER BY what, place"
 
 

@@ -18,7 +18,9 @@ from cloister.hub.storage import Reading
 from cloister.hub.web.forms import written_here
 
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
-_Sheet = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Of a workbook: the sheet that holds the table.")]
+_Sheet = Annotated[
+    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Of a workbook: the sheet that holds the table.")
+]
 _Lines = Annotated[int, Query(ge=1, le=2, description="Of a workbook: how many lines name the columns.")]
 _WRITTEN = Depends(written_here)
 _VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")

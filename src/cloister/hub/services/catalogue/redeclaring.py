@@ -85,7 +85,9 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
             bump(db)
             return row.version
     except IntegrityError:
-        raise Conflict("The declaration was not changed", why="a version came at the same moment", instead="change the declaration once more") from None
+        raise Conflict(
+            "The declaration was not changed", why="a version came at the same moment", instead="change the declaration once more"
+        ) from None
 
 
 def _mine(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, DataSetVersion]:
@@ -96,7 +98,9 @@ def _mine(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, DataSet
         raise Conflict(f"The declaration of {name!r} was not changed", why=why, instead="a data set of its own")
     version = now_version(db, row)
     if version is None or version.destroyed is not None:
-        raise Conflict(f"The declaration of {name!r} was not changed", why="the key of its rows was destroyed", instead="a new version")
+        raise Conflict(
+            f"The declaration of {name!r} was not changed", why="the key of its rows was destroyed", instead="a new version"
+        )
     return row, version
 
 

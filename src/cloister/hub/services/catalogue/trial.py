@@ -1,6 +1,6 @@
 """A trial reading: what of an upload does not fit its declaration, for its owner alone, before the table opens.
 
-It is an owner's view (`work/owner_view.py`): exact, encrypted, decided anew at each look, and costs nothing. It is bound to the
+It is an owner's view (`records/owner_views.py`): exact, encrypted, decided anew at each look, and costs nothing. It is bound to the
 upload, and is gone with it: when the table opens, when the upload is discarded, or after a day. The audit log says that it was
 made, and nothing of what it found. It tells the owner how to mend the declaration from public knowledge; whoever copied a value
 from it into the declaration would publish that value, so the page says so, and the form asks again.
@@ -16,7 +16,7 @@ from sqlalchemy import delete, select
 
 from cloister.hub.problems import Conflict
 from cloister.hub.records.declarations import table_of
-from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.services.catalogue.arrivals import arrival_of, table_in
 from cloister.hub.services.catalogue.live import reached, scratch_of, table_store_of
 from cloister.hub.services.catalogue.metadata import provider_of
@@ -24,7 +24,6 @@ from cloister.hub.services.catalogue.registering import check_allowed, drafted
 from cloister.hub.services.catalogue.row_sources import UploadedRows
 from cloister.hub.services.trail import write
 from cloister.hub.storage import KeptAddress
-from cloister.hub.work.owner_view import found_in, view_of
 from cloister.printable import json_of, shown
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Offenders, PrivateTable, Workspace, prepare
@@ -51,7 +50,7 @@ def read_for_trial(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> Non
     table = table_of(row, _source(hub, given.arrival, row), number)
     assert isinstance(table, PrivateTable)
     found = scrubbed(lambda: _found(hub, table))
-    view = view_of(hub, caller, number, _VIEW, {"declaration": _digest(row)}, found)
+    view = view_of(hub, caller.id, number, _VIEW, {"declaration": _digest(row)}, found)
     with hub.database.begin() as db:
         arrival_of(db, caller, number)  # what was discarded meanwhile leaves nothing behind
         check_allowed(db, hub, caller, row, wanted)
