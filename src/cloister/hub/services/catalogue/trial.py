@@ -1,7 +1,7 @@
 """A trial reading: what of an upload does not fit its declaration, for its owner alone, before the table opens.
 
-It is an owner's view (`records/owner_views.py`): exact, encrypted, decided anew at each look, and costs nothing. It is bound to the
-upload, and is gone with it: when the table opens, when the upload is discarded, or after a day. The audit log says that it was
+It is an owner's view (`records/owner_views.py`): exact, encrypted, decided anew at each look, and costs nothing. It is bound to
+an upload, and is gone with it: when the table opens, when the upload is discarded, or after a day. The audit log says that it was
 made, and nothing of what it found. It tells the owner how to mend the declaration from public knowledge; whoever copied a value
 from it into the declaration would publish that value, so the page says so, and the form asks again.
 """
@@ -9,7 +9,6 @@ from it into the declaration would publish that value, so the page says so, and 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
@@ -98,15 +97,31 @@ def _found(hub: Hub, table: PrivateTable) -> dict[str, Any]:
 
 def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[str, Any]:
     """As it is kept: numbers, and values as texts that can be shown."""
-    told = asdict(report)
-    for name, column in told["columns"].items():
+    columns = {}
+    for name, each in report.columns.items():
         found = offenders.get(name, Offenders())
-        column["misfits"] = column["nulled"] + column["clamped"]
-        for kind, values in (("nulled", found.nulled), ("clamped", found.clamped)):
-            column[f"{kind}_values"] = [[_cut(value), count] for value, count in values]
-    lost = report.rows_malformed + report.rows_without_unit + report.rows_over_cap
-    misfits = sum(column["misfits"] for column in told["columns"].values())
-    return told | {"lost": lost, "misfits": misfits}
+        columns[name] = {
+            "given": each.given,
+            "nulled": each.nulled,
+            "clamped": each.clamped,
+            "misfits": each.nulled + each.clamped,
+            "nulled_values": [[_cut(value), count] for value, count in found.nulled],
+            "clamped_values": [[_cut(value), count] for value, count in found.clamped],
+        }
+    return {
+        "rows": report.rows,
+        "rows_malformed": report.rows_malformed,
+        "rows_before": report.rows_before,
+        "rows_after": report.rows_after,
+        "rows_undated": report.rows_undated,
+        "rows_without_unit": report.rows_without_unit,
+        "rows_over_cap": report.rows_over_cap,
+        "units_over_cap": report.units_over_cap,
+        "units": {name: {"units": each.units, "fullest": each.fullest} for name, each in report.units.items()},
+        "columns": columns,
+        "lost": report.rows_malformed + report.rows_without_unit + report.rows_over_cap,
+        "misfits": sum(each["misfits"] for each in columns.values()),
+    }
 
 
 def _cut(value: str) -> str:
