@@ -264,7 +264,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
     assert [column.name for column in columns] == ["🏔", "Größe", 'a "b", c', "select"]
 
 
-@pytest.mark.parametrize("kind", ["xlsx", "", "CSV", "../csv"])
+@pytest.mark.parametrize("kind", ["xls", "", "CSV", "../csv"])
 def test_other_kinds(tmp_path: Path, kind: str) -> None:
     assert "does not read" in refusal(tmp_path, CSV, kind)
 
