@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import encodings.cp437  # noqa: F401 - of names in archives: zipfile would load it when no file can be opened any more
 import json
 import os
 import resource
