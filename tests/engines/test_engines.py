@@ -38,6 +38,8 @@ from cloister.tables import (
     prepare,
 )
 from cloister.tables.engines.compiler import CompiledQuery
+from cloister.tables.engines.engine import Offenders
+from cloister.tables.sourcing.preparation import LONGEST_OFFENDER
 
 from . import reference
 from .conftest import Loader
@@ -365,10 +367,11 @@ def test_units_may_be_numbers_floats_days_or_text(loader: Loader) -> None:
 
 
 def test_the_owner_report(loader: Loader) -> None:
-    data = {"a": ["1", "x", "500", None], "p": ["a", "a", "a", None]}
+    data = {"a": ["1", "x" * 90, "500", None], "p": ["a", "a", "a", None]}
     table = PrivateTable(loader.load(data, {"a": "text", "p": "text"}), columns={"a": Integer(0, 120)}, unit="p", max_rows=1)
     with prepare(table, secret=SECRET) as prepared:
-        report = prepared.owner_report()
+        report, offenders = prepared.owner_report(), prepared.owner_offenders()
+    assert offenders["a"] == Offenders(nulled=(("x" * (LONGEST_OFFENDER + 1), 1),), clamped=(("500", 1),))
     assert (report.rows, report.rows_without_unit, report.units_over_cap, report.rows_over_cap) == (4, 1, 1, 2)
     assert (report.columns["a"].given, report.columns["a"].nulled, report.columns["a"].clamped) == (3, 1, 1)
 

@@ -190,6 +190,9 @@ class PartsPrepared(InEachPart, Prepared):
     def _owner_report(self) -> PreparationReport:
         _nowhere()
 
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        _nowhere()
+
 
 class PartsRelated(InEachPart):
     """A relation over a table in parts."""

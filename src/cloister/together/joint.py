@@ -374,6 +374,9 @@ class JointPrepared(AtSites, Prepared):
     def _owner_report(self) -> PreparationReport:
         _nowhere()
 
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        _nowhere()
+
 
 class JointRelated(AtSites):
     """A relation over a table at several sites."""

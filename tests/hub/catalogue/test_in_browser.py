@@ -29,7 +29,9 @@ def paths(world: World, ada: Sender) -> list[str]:
     ada.declare(wrong, **{**FORM, "c0_reason": ""})
     ada.declare(right, **{**FORM, "name": "more", "population_new": "others"})
     shown = ["/datasets", "/datasets/people", "/datasets/people/manage", "/datasets/visits_2026_q4"]
-    shown += ["/datasets/visits_2026_q4/version", "/register", f"/register/{wrong}", f"/register/{right}/review"]
+    ada.post(f"/register/{right}/trial", f"/register/{right}/review")
+    shown += ["/datasets/visits_2026_q4/version", "/register", f"/register/{wrong}"]
+    shown += [f"/register/{right}/{page}" for page in ("review", "trial")]
     shown += [f"/datasets/stays_2026_q2{page}" for page in ("", "/manage", "/version", "/reading")]
     return [*shown, "/populations/homes%202026-Q2", "/populations", "/populations/people", "/"]
 
@@ -45,6 +47,32 @@ def test_every_page_is_for_everybody(world: World, ada: Sender, paths: list[str]
             for path in paths:
                 page.goto(address + path)
                 accessible(page)
+
+
+def test_what_does_not_fit_is_mended_before_the_table_opens(world: World, ada: Sender, visit: Callable[..., Any]) -> None:  # noqa: F811
+    """An upload that does not fit: the owner reads it for a trial, goes to the column, mends it, reads again, opens it."""
+    number = ada.arrival(PEOPLE + b"17,D,Ghent,120\n17,D,Ghent,70000\n" + "\U0001f984,n/a,<b>,9\n".encode() * 3)
+    ada.declare(number, **FORM)
+    with served(world.app) as address:
+        for width, language in ((1400, "en"), (390, "zh-CN")):
+            guest = visit(address, width=width, locale=language)
+            guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
+            page = guest.page(f"/register/{number}/review")
+            accessible(page)
+            page.locator(f"form[action$='/{number}/trial'] button").first.click()
+            assert page.url == f"{address}/register/{number}/trial"
+            accessible(page)
+            sex = page.locator("main tbody tr").filter(has_text="sex")
+            assert "n/a × 3" in sex.inner_text()
+            assert ("D × 2" in sex.inner_text()) == (language == "en")  # in Chinese it is mended
+            sex.get_by_role("link").click()
+            assert page.url == f"{address}/register/{number}#f-c1_kind"
+            page.locator("[name=c1_values]").fill("F\nM\nD")
+            page.locator(f"main form[action$='{number}'] button:not([formaction])").last.click()
+            assert page.url == f"{address}/register/{number}/review"
+        page.locator(f"form[action$='/{number}/open'] button").click()
+        page.wait_for_url(f"{address}/datasets/people/manage", wait_until="networkidle")
+    assert world.rows(DataSet)[0].declaration["columns"]["sex"]["values"] == ["F", "M", "D"]
 
 
 def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[..., Any]) -> None:  # noqa: F811

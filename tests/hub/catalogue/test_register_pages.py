@@ -8,6 +8,7 @@ from cloister.hub.records.catalogue import Arrival, DataSet, Population
 from cloister.hub.records.trail import TrailLine
 from tests.hub.accounts.world import Clock
 from tests.hub.catalogue.world import CANARY, FORM, PEOPLE, VISITS, Sender, World, text_of
+from tests.hub.storage.test_foreign import xlsx
 
 
 def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> None:
@@ -117,6 +118,27 @@ def test_what_is_refused_at_the_end_leaves_nothing_but_the_form(
     assert world.hub.ledger.populations() == []
     ada.declare(number, **FORM)
     assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+
+
+def test_a_workbook_and_latin_letters_become_a_table(world: World, ada: Sender) -> None:
+    book = xlsx({"codes": [["a"], [1]], "people": [["name", "age", ""], ["Zoë", 39]]})
+    asked = ada.send(book, "study.xlsx")
+    assert asked.status_code == 422
+    assert "Its sheets: codes, people" in text_of(asked.text)
+    assert world.left()[4] == []  # nothing of it stays
+    number = ada.send(book, "study.xlsx", sheet="people").headers["location"].rpartition("/")[2]
+    page = ada.post(f"/register/{number}/rows", f"/register/{number}").text
+    assert "study.xlsx · people" in text_of(page)
+    assert "<td>Zoë</td><td>39</td>" in page
+    latin = ada.arrival("name,town,\nZoë,Köln,\n".encode("latin-1"), "old.csv")
+    page = ada.post(f"/register/{latin}/rows", f"/register/{latin}").text
+    assert "old.csv · Windows-1252" in text_of(page)
+    assert "<td>Zoë</td><td>Köln</td>" in page
+    headers = {"Content-Type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+    sent = ada.api("POST", "/uploads?sheet=people", content=book, headers=headers)
+    assert [each["name"] for each in sent.json()["columns"]] == ["name", "age"]
+    refused = ada.api("POST", "/uploads", content=book, headers=headers).json()
+    assert refused["detail"].startswith("it has several sheets")
 
 
 def test_events_are_not_opened_as_persons_without_a_word(world: World, ada: Sender) -> None:

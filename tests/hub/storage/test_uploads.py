@@ -196,16 +196,15 @@ def test_too_much_is_refused_when_it_is_too_much(tmp_path: Path) -> None:
         (b"\n39\n", "no columns"),
         (b"age,age\n1,2\n", "two of its columns"),
         ("größe,GRÖSSE,Größe\n1,2,3\n".encode(), "two of its columns"),
-        (b"age,\n1,2\n", "not plain text"),
+        (b"age,,pay\n1,2,3\n", "not plain text"),
         (b'"age,name\n1,2\n', "unbalanced quotes"),
         (b"age\rname\n1,2\n", "carriage return"),
         (b"age,name\n1,\0\n", "NUL"),
         (b"a\0e,name\n1,2\n", "NUL"),
-        ("age,name\n39,Zoë\n".encode("utf-16"), "UTF-16"),
         ("age,name\n39,Zoe\n".encode("utf-16-le"), "UTF-16"),
         ("age,name\n39,Zoe\n".encode("utf-16-be"), "UTF-16"),
-        ("age,name\n39,Zoë\n".encode("latin-1"), "not in UTF-8"),
-        ("âge,name\n39,Zoe\n".encode("latin-1"), "not in UTF-8"),
+        ("age,name\n39,Zoë\n".encode() + "40,Zoë\n".encode("latin-1"), "not in UTF-8"),
+        (b"age,name\n39,Zo\x81\n", "not in UTF-8"),
         (b"age,name\n39,Zo\xc3", "ends within a letter"),
         (gzip.compress(CSV), "compressed"),
         (b"PK\x03\x04" + bytes(100), "spreadsheet or a ZIP"),
@@ -221,8 +220,8 @@ def test_what_is_no_csv_file_of_a_table(tmp_path: Path, content: bytes, why: str
 
 
 def test_the_line_to_write(tmp_path: Path) -> None:
-    assert "iconv -f UTF-16 -t UTF-8" in refusal(tmp_path, "age\n39\n".encode("utf-16"))
-    assert "iconv -f WINDOWS-1252 -t UTF-8" in refusal(tmp_path, "name\nZoë\n".encode("latin-1"))
+    assert "iconv -f UTF-16 -t UTF-8" in refusal(tmp_path, "age\n39\n".encode("utf-16-le"))
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in refusal(tmp_path, b"name\nZo\x81\n")
     assert "tr -d" in refusal(tmp_path, b"name\nZo\0\n")
     assert "gunzip" in refusal(tmp_path, gzip.compress(CSV))
 
@@ -265,7 +264,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
     assert [column.name for column in columns] == ["🏔", "Größe", 'a "b", c', "select"]
 
 
-@pytest.mark.parametrize("kind", ["xlsx", "", "CSV", "../csv"])
+@pytest.mark.parametrize("kind", ["xls", "", "CSV", "../csv"])
 def test_other_kinds(tmp_path: Path, kind: str) -> None:
     assert "does not read" in refusal(tmp_path, CSV, kind)
 

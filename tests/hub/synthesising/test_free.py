@@ -97,7 +97,8 @@ def test_a_model_learns_from_a_table_for_nothing(stage: Stage):
     model = stage.get(f"/models/{told['result']['model']}").json()
     assert (model["cost"], json.loads(model["model"])["guarantee"]) == ({"people": "ε = 1"}, {"kind": "pure", "epsilon": "1"})
     lines = stage.post(f"/models/{told['result']['model']}/predictions", {"csv": "age\n40\n30\n"}).json()["csv"].split()
-    assert lines == ["age,prediction", "40,M", "30,F"]
+    assert [line.partition(",")[0] for line in lines] == ["age", "40", "30"]
+    assert {line[-1] for line in lines[1:]} <= {"F", "M"}, "which one is chance: the table is noisy"
     assert stage.spent == "ε = 1"
     for changed, status in (({"table": "people"}, 404), ({"features": ["pay"]}, 422), ({"target": "age"}, 422)):
         assert stage.post("/models/released", {**order, **changed}).status_code == status

@@ -325,7 +325,7 @@ ACTS: dict[str, Act] = {
     "an anonymised table without parts": lambda s: s.send(s.owner, "/anonymised/new", table="people", k="5"),
     "a k that is no number": lambda s: s.send(s.owner, "/anonymised/new", table="people", k="x", part_0="quasi"),
     "an upload": lambda s: _uploaded(s, "x.csv", b"PK\x03\x04"),
-    "an upload in UTF-16": lambda s: _uploaded(s, "x.csv", "age\n3\n".encode("utf-16")),
+    "an upload in UTF-16": lambda s: _uploaded(s, "x.csv", "age\n3\n".encode("utf-16-le")),
     "an upload of no rows": lambda s: _uploaded(s, "x.csv", b"age,sex\n"),
     "an upload of one name twice": lambda s: _uploaded(s, "x.csv", b"age,age\n1,2\n"),
     "an upload of wild quotes": lambda s: _uploaded(s, "x.csv", b'"age,sex\n1,2\n'),

@@ -1,6 +1,8 @@
 """Tables at rest, and tables elsewhere.
 
 table_store.py  uploads become tables, tables become sources of rows; keys pass on and are destroyed
+foreign.py      files of other programs become CSV in a process of their own, which is foreign_reader.py
+encodings.py    the letters of a CSV file become UTF-8
 uploads.py      what is being sent; texts.py says whether it is a table; limits.py how much it may be
 connections.py  tables in other databases: allowed.py says where the hub may connect to, postgres_address.py what an address
                 may say
@@ -8,24 +10,29 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
+from cloister.hub.storage.foreign import FOREIGN, Reading, SeveralSheets
 from cloister.hub.storage.limits import Limits, RefusedUpload
-from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore
+from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
 from cloister.hub.storage.uploads import Received, Upload
 
 __all__ = [
+    "FOREIGN",
     "Allowed",
     "DamagedTable",
     "Header",
     "HeaderColumn",
     "KeptAddress",
     "Limits",
+    "Reading",
     "Received",
     "RefusedUpload",
+    "SeveralSheets",
     "StoredTable",
     "TableStore",
     "Upload",
     "connect",
     "guarded_address",
+    "header_of",
     "keep",
     "reopen",
     "shown_of",

@@ -36,6 +36,7 @@ from typing import IO, Any, Literal
 from cloister.crypto import DecryptedReader, Keyring, decrypted, new_key
 from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
+from cloister.hub.storage.foreign import Reading, read_foreign
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
@@ -101,6 +102,19 @@ class TableStore:
     def look(self, received: Received, *, rows: int = 0) -> Header:
         """The columns of an upload, and so many of its first rows for its owner."""
         return header(self._upload(received), self._key_of(received), received.kind, rows)
+
+    def converted(self, received: Received, how: Reading) -> Received:
+        """A foreign file as a CSV file, read in a process of its own; the upload is gone afterwards, and stays where it fails."""
+        with (
+            in_memory(self._upload(received), self._key_of(received)) as file,
+            read_foreign(file, received.kind, how, self.limits) as pieces,
+            self.receiving("csv") as upload,
+        ):
+            for piece in pieces:
+                upload.write(piece)
+            made = upload.finish()
+        self.discard(received)
+        return replace(made, digest=received.digest, length=received.length)
 
     def add(self, received: Received, *, about: str) -> StoredTable:
         """An upload as a table under a fresh key, bound to what it is for. The upload is gone afterwards; a failure leaves it,
@@ -295,9 +309,9 @@ def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
     if kind == "csv":
         with path.open("rb") as sealed:
             start = b"".join(islice(decrypted(sealed, key), _START))
-        return _header(UploadedCsv(Content(start)), rows)
+        return header_of(UploadedCsv(Content(start)), rows)
     with in_memory(path, key) as file:
-        return _header(_parquet(file), rows)
+        return header_of(_parquet(file), rows)
 
 
 def suggestion(kind: str, values: Sequence[str | None]) -> str:
@@ -318,7 +332,8 @@ def suggestion(kind: str, values: Sequence[str | None]) -> str:
     return "Category" if repeats and max(map(len, shown)) <= _LONGEST_CATEGORY else "Text"
 
 
-def _header(source: Source, rows: int) -> Header:
+def header_of(source: Source, rows: int) -> Header:
+    """The columns of a source, and so many of its first rows."""
     shown = guarded("The upload could not be read", lambda: _rows(source, rows), why="its first rows are damaged") if rows else ()
     columns = [
         HeaderColumn(name=name, kind=kind, suggested=suggestion(kind, [row[i] for row in shown]))

@@ -18,7 +18,7 @@ from cloister.tables.sourcing.lines import LONGEST_LINE, Header, read_header
 from cloister.tables.sourcing.sources import check_names
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_OTHERS = {
+OTHERS = {
     b"PAR1": (N_("it is a Parquet file"), N_("the same file, declared as parquet")),
     b"PK\x03\x04": (N_("it is a spreadsheet or a ZIP archive"), N_("the sheet saved as CSV UTF-8")),
     b"\x1f\x8b": (N_("it is compressed"), "gunzip people.csv.gz, then send people.csv"),
@@ -88,7 +88,7 @@ class TextCheck:
         self._started = True
         if chunk.startswith(_UTF16):
             raise _refused("it is in UTF-16", _FROM_UTF16)
-        for start, (why, instead) in _OTHERS.items():
+        for start, (why, instead) in OTHERS.items():
             if chunk.startswith(start):
                 raise _refused(why, instead)
 

@@ -28,6 +28,8 @@ from typing import Any
 from cloister.crypto import EncryptedWriter, Keyring, decrypted, new_key
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
+from cloister.hub.storage.encodings import Recoder
+from cloister.hub.storage.foreign import FOREIGN
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.texts import TextCheck
 from cloister.tables.engines.folder import PrivateFolder
@@ -46,19 +48,22 @@ class Received:
     """SHA-256 of what was sent, as `sha256sum` prints it."""
     length: int
     wrapped_key: bytes = field(repr=False)
+    encoding: str = ""
+    """Of a CSV file that was not in UTF-8: what it was."""
 
 
 class Upload:
     """One that is arriving: `with` it, `write` what comes, `finish` at the end. Whatever else ends it leaves nothing."""
 
     def __init__(self, folder: Path, keys: Keyring, kind: str, limits: Limits) -> None:
-        if kind not in KINDS:
+        if kind not in (*KINDS, *FOREIGN):
             raise RefusedUpload("The upload is invalid", why=f"the hub does not read {kind!r}", instead="csv or parquet")
         self._keys, self._kind, self._limits = keys, kind, limits
         self._id = new_id()
         self._place = folder / "uploads" / self._id
         self._key = new_key()
         self._text = TextCheck(limits) if kind == "csv" else None
+        self._recoder = Recoder()
         self._working = PrivateFolder(folder / "working")
         self._part = self._working.path / "part"
         self._file = self._part.open("xb")
@@ -70,19 +75,18 @@ class Upload:
         """The next bytes; refused as soon as they can be."""
         self._bytes += len(chunk)
         self._limits.check("bytes", self._bytes, self._limits.bytes)
-        if self._text is not None:
-            self._text.feed(chunk)
         self._digest.update(chunk)
-        _on_disk(lambda: self._writer.write(chunk))
+        self._keep(chunk if self._text is None else self._recoder.feed(chunk))
 
     def finish(self) -> Received:
         """Everything was written: checks what only the whole can show, and gives it its place, on the disk."""
         if not self._bytes:
             raise RefusedUpload("The upload is invalid", why="it is empty", instead="a file with a line of names and rows")
         if self._text is not None:
+            self._keep(self._recoder.finish())
             self._text.finish()
         _on_disk(self._end)
-        if self._text is None:
+        if self._kind == "parquet":
             with in_memory(self._part, self._key) as file:
                 check_parquet(file, self._limits)
         _on_disk(lambda: settle(self._part, self._place))
@@ -92,7 +96,13 @@ class Upload:
             digest=self._digest.hexdigest(),
             length=self._bytes,
             wrapped_key=self._keys.wrap(self._key, f"upload {self._id}"),
+            encoding=self._recoder.encoding,
         )
+
+    def _keep(self, chunk: bytes) -> None:
+        if self._text is not None:
+            self._text.feed(chunk)
+        _on_disk(lambda: self._writer.write(chunk))
 
     def _end(self) -> None:
         self._writer.finish()

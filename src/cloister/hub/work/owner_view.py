@@ -6,17 +6,15 @@ another's by now, or for which a rule forbids it, nothing is shown. What fails b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
-from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import check, context_of
@@ -57,19 +55,18 @@ def make_view(
         with hub.database.reading() as db:
             return work.ready(hub, db, present(hub, db, caller), order)
 
-    def found_in(found: Found) -> dict[str, Any] | None:
+    def searched(found: Found) -> dict[str, Any] | None:
         search = find(found)
         try:
             return scrubbed(search)
         except CloisterError as error:
             raise work.unsaid(error) from None
 
-    found, result = steadily(decided, found_in)
+    found, result = steadily(decided, searched)
     if result is None:
         raise Stopped
     (plain, secret), [which] = work.told(found.order), found.objects
-    row = OwnerView(id=new_id(), kind=kind, person=caller.id, data_set=which.id, order=plain, wrapped=b"", created=hub.now())
-    row.wrapped = hub.keys.wrap(json.dumps(result | secret).encode(), row.about)
+    row = view_of(hub, caller.id, which.id, kind, plain, result | secret)
     ended = {"href": f"{path}/{row.id}"}
     with hub.database.begin() as db:
         progress.finish(db, ended)
@@ -103,5 +100,5 @@ def seen_view(
     touched = {data_set.id: frozenset(columns(row.order))}
     context = context_of(hub, caller, purpose=str(row.order["purpose"]), columns=touched)
     check(hub, db, caller, action, data_set_object(data_set), context)
-    found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
+    found = found_in(hub, row)
     return row, found | {"newest": data_set.version, "version": found.get("version", data_set.version)}

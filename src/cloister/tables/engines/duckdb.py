@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,10 +41,19 @@ from cloister.tables.engines.held import MOST_BYTES, Held, countable, wanted_col
 from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import ENCRYPTED_SCRATCH, Workspace, attach_scratch
-from cloister.tables.sourcing.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
+from cloister.tables.sourcing.preparation import (
+    Spelling,
+    offenders_sql,
+    outside_sql,
+    over_cap_sql,
+    prepared_sql,
+    report_sql,
+    units_sql,
+)
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.during import During
     from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.relations.public import PublicCodes
 
@@ -362,19 +372,36 @@ class DuckDBPrepared(Prepared):
             with suppress(duckdb.Error):  # one that ended meanwhile is closed
                 cursor.interrupt()
 
-    def _owner_report(self) -> PreparationReport:
+    @contextmanager
+    def _of_source(self) -> Iterator[tuple[Any, Callable[[Callable[[str], str]], list[Any]]]]:
+        """A connection, and what asks the source on it; it is attached for each question: lines of a file pass by once."""
         import duckdb
 
-        table = self.declaration
+        source = self.declaration.source
         settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
         with without_progress_bar(duckdb.connect(":memory:", config=settings)) as connection:
 
-            def asked(sql: Callable[[str], str]) -> Any:
-                relation = table.source.attach(connection)  # for each question: lines of a file pass by once
+            def asked(sql: Callable[[str], str]) -> list[Any]:
+                relation = source.attach(connection)
                 try:
-                    return connection.execute(sql(relation)).fetchall()[0]
+                    return connection.execute(sql(relation)).fetchall()  # type: ignore[no-any-return]
                 finally:
-                    table.source.detach(connection)
+                    source.detach(connection)
+
+            yield connection, asked
+
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        table, spelling = self.declaration, DuckDBSpelling()
+        schema, during = table.source.schema, table.during
+        with self._of_source() as (_, asked):
+            return {name: asked(partial(_offending, name, table.columns[name], schema, spelling, during)) for name in names}
+
+    def _owner_report(self) -> PreparationReport:
+        table = self.declaration
+        with self._of_source() as (connection, rows_of):
+
+            def asked(sql: Callable[[str], str]) -> Any:
+                return rows_of(sql)[0]
 
             spelling, schema, during = DuckDBSpelling(), table.source.schema, table.during
             row = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
@@ -399,6 +426,12 @@ class DuckDBPrepared(Prepared):
             cursor.close()
         self._connection.close()
         self._folder.remove()
+
+
+def _offending(
+    name: str, domain: Domain, schema: Mapping[str, str], spelling: Spelling, during: During | None, relation: str
+) -> str:
+    return offenders_sql(name, domain, schema, relation, spelling, during)
 
 
 def _bytes(rows: int, layout: Layout) -> int:

@@ -10,7 +10,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,6 +85,24 @@ class PreparationReport:
     """And on no day: the date is missing, or is none."""
     units: dict[str, UnitsReport] = field(default_factory=dict)
     """By the column that says whose row it is, and by each identifier: as the rows were given, before any cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offenders:
+    """For the owner only: values of a column that do not fit its declaration, cut short, each with how often it is there.
+
+    >>> Offenders.of([(0, "n/a", 3), (1, "250", 1)]).clamped
+    (('250', 1),)
+    """
+
+    nulled: tuple[tuple[str, int], ...] = ()
+    clamped: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[Any]) -> Offenders:
+        """From the rows of `offenders_sql`."""
+        told = [(int(what), str(value), int(count)) for what, value, count in rows]
+        return cls(*(tuple((value, count) for what, value, count in told if what == kind) for kind in (0, 1)))
 
 
 class Engine(Protocol):
@@ -297,6 +315,13 @@ class Prepared(Answering):
             self._report = self._reading(self._owner_report)
         return self._report
 
+    def owner_offenders(self) -> dict[str, Offenders]:
+        """By column, the commonest values that do not fit its declaration: for the owner only, as sensitive as the source. A
+        column in which every value fits is not in it."""
+        wanted = [name for name, each in self.owner_report().columns.items() if each.nulled or each.clamped]
+        found = self._reading(lambda: self._owner_offenders(wanted)) if wanted else {}
+        return {name: Offenders.of(rows) for name, rows in found.items()}
+
     def close(self) -> None:
         """Removes the prepared rows. Closing twice is harmless."""
         with self._lock:
@@ -322,6 +347,10 @@ class Prepared(Answering):
     @abstractmethod
     def _owner_report(self) -> PreparationReport:
         """The numbers of the report."""
+
+    @abstractmethod
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        """What `offenders_sql` finds in each of these columns."""
 
     @abstractmethod
     def _close(self) -> None:

@@ -26,7 +26,7 @@ from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.postgres_spelling import TYPES, PostgresSpelling, identifier
 from cloister.tables.engines.workspace import Workspace
 from cloister.tables.sourcing.postgres_lineage import lineage_of
-from cloister.tables.sourcing.preparation import outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
+from cloister.tables.sourcing.preparation import offenders_sql, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.sourcing.sources import Source, check_names
 
 if TYPE_CHECKING:
@@ -266,6 +266,16 @@ class PostgresPrepared(Prepared):
             running = [connection for connection, asker in self._running.items() if thread in (None, asker)]
         for connection in running:
             connection.cancel_safe(timeout=5)
+
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        table, source, spelling = self.declaration, self._source, PostgresSpelling()
+        with self._connection() as connection:
+            return {
+                name: connection.execute(
+                    offenders_sql(name, table.columns[name], source.schema, source.relation, spelling, table.during)
+                ).fetchall()
+                for name in names
+            }
 
     def _owner_report(self) -> PreparationReport:
         table, source, spelling = self.declaration, self._source, PostgresSpelling()

@@ -35,7 +35,15 @@ from cloister.tables.engines.engine import (
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.workspace import Workspace
-from cloister.tables.sourcing.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
+from cloister.tables.sourcing.preparation import (
+    Spelling,
+    offenders_sql,
+    outside_sql,
+    over_cap_sql,
+    prepared_sql,
+    report_sql,
+    units_sql,
+)
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
 from cloister.tables.sourcing.sources import Kind, Source, check_names
 
@@ -361,6 +369,15 @@ class SparkPrepared(Prepared):
             if asking is not None:
                 asking.stop()
             self._session.interruptTag(tag)
+
+    def _owner_offenders(self, names: list[str]) -> dict[str, list[Any]]:
+        columns, schema, relation, _ = self._renamed()
+        spelling, during = SparkSpelling(), self._during()
+
+        def found(here: str) -> list[Any]:
+            return self._collect(offenders_sql(here, columns[here], schema, relation, spelling, during))
+
+        return {name: found(self._names[name]) for name in names}
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration

@@ -73,13 +73,21 @@ def read_header(path: Path | Openable) -> Header:
             why="its first line holds a carriage return",
             instead=r"lines that end in \n or \r\n",
         )
-    unquoted = re.sub(_QUOTED, "", text)
-    delimiter = max(_DELIMITERS, key=unquoted.count)
+    delimiter = delimiter_of(text)
     fields = re.findall(_field(delimiter), delimiter + text) if text else []
     if "".join(delimiter + field for field in fields) != (delimiter + text if text else ""):
         raise EngineError("The CSV file could not be read", why="its first line has unbalanced quotes", instead='"age","name"')
     names = [field[1:-1].replace('""', '"') if field.startswith('"') else field for field in fields]
     return Header(line, tuple(names), delimiter)
+
+
+def delimiter_of(line: str) -> str:
+    """What the first line holds most often outside quotes.
+
+    >>> delimiter_of('"a,b";c')
+    ';'
+    """
+    return max(_DELIMITERS, key=re.sub(_QUOTED, "", line).count)
 
 
 def batches(path: Path | Openable, header: Header) -> Any:

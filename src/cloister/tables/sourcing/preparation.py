@@ -21,6 +21,10 @@ from cloister.tables.engines.compiler import storage
 from cloister.tables.engines.order import Part, parts_of, rank_sql
 from cloister.tables.sourcing.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
 
+MOST_OFFENDERS = 10
+"""So many values of each kind that do not fit are shown to the owner."""
+LONGEST_OFFENDER = 80
+"""Characters of such a value."""
 _EXACT_IN_DOUBLE = 2**52
 _WHOLE_FLOATS = 2**62
 
@@ -196,6 +200,39 @@ def report_sql(
         inner.append(f"{_day(during, schema, spelling)} AS day")
         where = f" WHERE {_inside(during)}"
     return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws{where}"
+
+
+def offenders_sql(
+    name: str,
+    domain: Domain,
+    schema: Mapping[str, str],
+    relation: str,
+    spelling: Spelling,
+    during: During | None = None,
+) -> str:
+    """For the owner: the values of a column that are none of the declared ones (0) or beyond a bound (1), each with how often it
+    is there, the commonest `MOST_OFFENDERS` of either kind. Values are cut to `LONGEST_OFFENDER` characters before they are
+    grouped, so that one that is long costs no more than another."""
+    kind, x = schema[name], spelling.name(name)
+    inner = [f"substr({spelling.text('s', kind)}, 1, {LONGEST_OFFENDER + 1}) AS value"]
+    coded = code(domain, kind, "r", spelling)
+    bounds = _raw_bounds(domain, kind, spelling)
+    beyond = "" if bounds is None else f" WHEN r < {bounds[0]} OR r > {bounds[1]} THEN 1"
+    inner.append(f"CASE WHEN s IS NOT NULL AND {coded} IS NULL THEN 0{beyond} END AS what")
+    columns = [f"{x} AS s", f"{raw(domain, kind, x, spelling)} AS r"]
+    where = ""
+    if during is not None:
+        columns.append(f"{_day(during, schema, spelling)} AS day")
+        where = f" WHERE {_inside(during)}"
+    values = (
+        f"SELECT {', '.join(inner)} FROM (SELECT {', '.join(columns)} FROM {relation}{spelling.fence}) AS raws{where}"
+        f"{spelling.fence}"
+    )
+    counted = f"SELECT what, value, COUNT(*) AS n FROM ({values}) AS offending WHERE what IS NOT NULL GROUP BY what, value"
+    ranked = (
+        f"SELECT what, value, n, ROW_NUMBER() OVER (PARTITION BY what ORDER BY n DESC, value) AS place FROM ({counted}) AS found"
+    )
+    return f"SELECT what, value, n FROM ({ranked}) AS ranked WHERE place <= {MOST_OFFENDERS} ORDER BY what, place"
 
 
 def outside_sql(schema: Mapping[str, str], relation: str, spelling: Spelling, during: During) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -14,9 +14,14 @@ from cloister.hub.hub import HubDep
 from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
+from cloister.hub.storage import Reading
 from cloister.hub.web.forms import written_here
 
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+_Sheet = Annotated[
+    str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Of a workbook: the sheet that holds the table.")
+]
+_Lines = Annotated[int, Query(ge=1, le=2, description="Of a workbook: how many lines name the columns.")]
 _WRITTEN = Depends(written_here)
 _VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
@@ -28,10 +33,11 @@ _BODY: dict[str, Any] = {
 def routes(router: APIRouter) -> None:
     """Add them."""
 
-    async def taken(request: Request, hub: HubDep, caller: PersonDep) -> UploadOut:
+    async def taken(request: Request, hub: HubDep, caller: PersonDep, sheet: _Sheet = "", lines: _Lines = 1) -> UploadOut:
         """The body is the file; Content-Type says what it is. The whole of it is kept, or nothing."""
         upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream())
-        return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload)))
+        how = Reading(sheet=sheet, lines=lines)
+        return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload, how=how)))
 
     for method in ("POST", "PUT"):
         router.add_api_route(

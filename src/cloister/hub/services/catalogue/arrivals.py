@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -19,15 +19,19 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import Arrival
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.services.catalogue.live import authorities_of, reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
+    FOREIGN,
     Allowed,
     Header,
     HeaderColumn,
+    Reading,
     Received,
     RefusedUpload,
     StoredTable,
+    header_of,
     keep,
     shown_of,
 )
@@ -47,6 +51,13 @@ _TYPES = {
     "application/csv": "csv",
     "application/vnd.apache.parquet": "parquet",
     "application/x-parquet": "parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/gzip": "gz",
+    "application/zip": "zip",
+    "application/x-spss-sav": "sav",
+    "application/x-stata-dta": "dta",
+    "application/x-sas-data": "sas7bdat",
 }
 
 
@@ -57,16 +68,16 @@ def kind_of(content_type: str, name: str = "") -> str:
     ('csv', 'parquet')
     """
     if name:
-        kind = {"csv": "csv", "txt": "csv", "tsv": "csv", "parquet": "parquet", "pq": "parquet"}.get(
-            name.lower().rpartition(".")[2]
-        )
+        end = name.lower().rpartition(".")[2]
+        known = {"csv": "csv", "txt": "csv", "tsv": "csv", "parquet": "parquet", "pq": "parquet"}
+        kind = end if end in FOREIGN else known.get(end)
     else:
         kind = _TYPES.get(content_type.partition(";")[0].strip().lower())
     if kind is None:
         raise RefusedUpload(
             "The upload is invalid",
             why="its kind is missing, or is not one that the hub reads",
-            instead="people.csv or people.parquet; in the API, Content-Type: text/csv or application/vnd.apache.parquet",
+            instead="people.csv, people.parquet or people.xlsx; in the API, Content-Type: text/csv",
         )
     return kind
 
@@ -98,9 +109,15 @@ def sent(hub: Hub, source: Path | str | Iterable[bytes], kind: str) -> Received:
     return table_store_of(hub).receive(source, kind)
 
 
-def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival:
-    """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone."""
+def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "", how: Reading | None = None) -> Arrival:
+    """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone. A foreign file becomes
+    a CSV file first, and how it was read is said beside its name."""
+    how, said = how or Reading(), [shown]
     try:
+        if upload.kind in FOREIGN:
+            upload = table_store_of(hub).converted(upload, how)
+            said.append(how.sheet)
+        shown = " · ".join(each for each in (*said, upload.encoding) if each)
         header = table_store_of(hub).look(upload)
         check_printable({each.name: each.kind for each in header.columns})
         with hub.database.begin() as db:
@@ -183,11 +200,15 @@ def arrivals_of(db: Session, caller: Caller) -> list[Arrival]:
 
 def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
     """The first rows of an upload, for who sent it; that they were looked at is a line of the trail."""
-    if row.kind == "connection" or row.file:
+    if row.kind == "connection":
         raise InvalidParameter(
             "The rows were not shown", why="the hub holds no uploaded file for this entry", instead="look where they come from"
         )
-    header = table_store_of(hub).look(_received(row), rows=rows)
+    table = table_in(row)
+    if table is None:
+        header = table_store_of(hub).look(_received(row), rows=rows)
+    else:
+        header = header_of(table_store_of(hub).open(table, name=row.shown), rows)
     with hub.database.begin() as db:
         write(db, hub, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
         kept_row = db.get(Arrival, row.id)
@@ -212,12 +233,18 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
     return found
 
 
+def forget(db: Session, row: Arrival) -> None:
+    """Delete an arrival, and what was found in it for its owner."""
+    db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))
+    db.delete(row)
+
+
 def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable | None:
     """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
     table = table_in(row)
     if row.kind != "connection":
         table_store_of(hub).discard(_received(row))
-    db.delete(row)
+    forget(db, row)
     write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
     return table
 
@@ -231,7 +258,7 @@ def forget_old(hub: Hub) -> int:
             tables.append(table_in(row))
             if row.kind != "connection":
                 table_store_of(hub).discard(_received(row))
-            db.delete(row)
+            forget(db, row)
     for table in tables:
         if table is not None:
             table_store_of(hub).destroy(table, lambda: None)

@@ -23,9 +23,12 @@ from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.preparation import preparation_report
+from cloister.hub.services.catalogue.redeclaring import opened_again, redeclare, was_charged
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.shared import others_of
+from cloister.hub.services.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, typed_of
 from cloister.hub.services.catalogue.windows import column_of
+from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -61,6 +64,25 @@ def routes(router: APIRouter) -> None:
             unit = reading.unit_of(db, row.population)
         values: dict[str, Any] = {"max_rows": row.declaration.get("max_rows") or 1, "during": row.declaration.get("during")}
         return render(request, "catalogue/as_read.html", row=row, report=report, unit=unit, **values)
+
+    @router.get("/datasets/{name}/declaration", dependencies=_MANAGE)
+    def declaration(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        return _declaration_page(request, hub, caller, name)
+
+    @router.post("/datasets/{name}/declaration", dependencies=_MANAGE)
+    def redeclared(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: WideFormDep) -> Response:
+        try:
+            _, schema = opened_again(hub, caller, name)
+            columns = _columns_of(schema)
+            typed = keep(form, len(columns))
+            wanted, wrong = declaration_typed(typed, columns)
+            if wanted is None:
+                return _declaration_page(request, hub, caller, name, typed, wrong)
+            number = redeclare(hub, caller, name, wanted, row_is_person=typed.get("row_is_person") == "yes")
+        except CloisterError as error:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        said = request_gettext(request)("Queries now read version %(number)s, as it is declared here.", number=number)
+        return go(request, f"/datasets/{name}/manage", said)
 
     @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -179,6 +201,37 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         "column": column_of(row.window),
     }
     return render(request, "catalogue/manage.html", status=200 if problem is None else problem.status, **values)
+
+
+def _declaration_page(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    name: str,
+    typed: Mapping[str, str] | None = None,
+    wrong: Mapping[str, CloisterError] | None = None,
+) -> Response:
+    """The declaration, to be opened again."""
+    try:
+        row, schema = opened_again(hub, caller, name)
+    except CloisterError as error:
+        return manage_page(request, hub, caller, name, problem_of(error))
+    columns = _columns_of(schema)
+    refused = [(field, problem_of(error)) for field, error in (wrong or {}).items()]
+    values: dict[str, Any] = {
+        "row": row,
+        "columns": columns,
+        "typed": typed_of(row.declaration, columns) if typed is None else typed,
+        "kinds": KINDS,
+        "charged": was_charged(hub, row.population),
+        "refused": refused,
+        "errors": dict(refused),
+    }
+    return render(request, "catalogue/redeclare.html", status=422 if refused else 200, **values)
+
+
+def _columns_of(schema: Mapping[str, str]) -> list[HeaderColumn]:
+    return [HeaderColumn(name=name, kind=kind, suggested="") for name, kind in schema.items()]
 
 
 def _done(request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Db, DataSet], None], said: str) -> Response:

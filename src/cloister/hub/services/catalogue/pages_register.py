@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
@@ -20,11 +20,12 @@ from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, con
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
-from cloister.hub.services.catalogue.typed import COLUMN_FIELDS, KINDS, beginning, keep, wanted_of
+from cloister.hub.services.catalogue.trial import read_for_trial, trial_reading
+from cloister.hub.services.catalogue.typed import KINDS, WideFormDep, beginning, keep, wanted_of
 from cloister.hub.services.catalogue.windows import EVERY, current, over
 from cloister.hub.storage import Header
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import Form, FormDep, form_of
+from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 
 if TYPE_CHECKING:
@@ -34,16 +35,6 @@ if TYPE_CHECKING:
 _REGISTER = [needs("dataset.register")]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _ROWS = 10
-_MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
-
-
-async def wide_form(request: Request) -> Form:
-    """A form with a line for each of many columns."""
-    await request.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=2**18)
-    return await form_of(request)
-
-
-_WideForm = Annotated[Form, Depends(wide_form)]
 
 
 def routes(router: APIRouter) -> None:
@@ -63,7 +54,7 @@ def routes(router: APIRouter) -> None:
         return _declare_page(request, hub, caller, _own(hub, caller, number))
 
     @router.post("/register/{number}", dependencies=_REGISTER)
-    def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: _WideForm) -> Response:
+    def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         _, wrong = _read(hub, caller, arrival)
         if wrong:
@@ -71,7 +62,7 @@ def routes(router: APIRouter) -> None:
         return go(request, f"/register/{number}/review")
 
     @router.post("/register/{number}/rows", dependencies=_REGISTER)
-    def rows(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: _WideForm) -> Response:
+    def rows(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         try:
             header = look(hub, caller, arrival, _ROWS)
@@ -85,7 +76,38 @@ def routes(router: APIRouter) -> None:
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
             return _declare_page(request, hub, caller, arrival, wrong=wrong)
-        return _review_page(request, hub, caller, arrival, wanted)
+        try:
+            return _review_page(request, hub, caller, arrival, wanted)
+        except CloisterError as error:  # what the policy of this moment forbids
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+
+    @router.post("/register/{number}/trial", dependencies=_REGISTER)
+    def read_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        try:
+            read_for_trial(hub, caller, number, wanted)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        return go(request, f"/register/{number}/trial")
+
+    @router.get("/register/{number}/trial", dependencies=_REGISTER)
+    def trial(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        try:
+            found = trial_reading(hub, caller, number, wanted)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        if found is None:
+            return go(request, f"/register/{number}/review")
+        places = {name: place for place, (name, _, _) in enumerate(arrival.columns)}
+        values = {"arrival": arrival, "wanted": wanted, "found": found, "places": places, "unit": wanted.unit or UNITS[0]}
+        return render(request, "catalogue/trial.html", **values)
 
     @router.post("/register/{number}/open", dependencies=_REGISTER)
     def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
@@ -172,6 +194,7 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
     values: dict[str, Any] = {
         "arrival": arrival,
         "wanted": wanted,
+        "trial": None if wanted.public else trial_reading(hub, caller, arrival.id, wanted),
         "known": known,
         "unit": (wanted.unit or UNITS[0]) if known is None else known.unit,
         "money": money,

@@ -6,7 +6,7 @@ form, and is checked before the first byte of the file is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
@@ -27,6 +27,7 @@ from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
+from cloister.hub.storage import Reading, SeveralSheets
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
 from cloister.hub.web.multipart import FileForm
@@ -53,8 +54,8 @@ def routes(router: APIRouter) -> None:
             _, arrival = await _arrived(request, hub, caller)
             assert arrival is not None
         except CloisterError as error:
-            problem = problem_of(error)
-            return await run_in_threadpool(lambda: new_page(request, hub, caller, problem))
+            problem, sheets = problem_of(error), error.sheets if isinstance(error, SeveralSheets) else ()
+            return await run_in_threadpool(lambda: new_page(request, hub, caller, problem, sheets=sheets))
         return go(request, f"/register/{arrival.id}")
 
     @router.get("/datasets/{name}/version", dependencies=_VERSION)
@@ -130,11 +131,14 @@ async def _arrived(
         )
     if optional and not form.file_name:
         return fields, None
+    how = Reading(sheet=fields.get("sheet", "").strip()[:200], lines=2 if fields.get("lines") == "2" else 1)
     upload = await received(hub, kind_of("", form.file_name or "?"), form.file())
-    return fields, await run_in_threadpool(lambda: kept(hub, caller, upload, form.file_name))
+    return fields, await run_in_threadpool(lambda: kept(hub, caller, upload, form.file_name, how))
 
 
-def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, address: str = "") -> Response:
+def new_page(
+    request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, address: str = "", *, sheets: Sequence[str] = ()
+) -> Response:
     """Where a new data set begins: a file, or a connection; and what waits from before."""
     with hub.database.reading() as db:
         waiting = arrivals_of(db, caller)
@@ -144,6 +148,7 @@ def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None
         "most": hub.settings.upload_megabytes,
         "problem": problem,
         "address": address,
+        "sheets": sheets,
     }
     return render(request, "catalogue/new.html", status=200 if problem is None else problem.status, **values)
 

@@ -140,11 +140,11 @@ def made_of(
 ) -> DataSet:
     """The data set that is made of rows, wherever they come from."""
     provider = provider_of(wanted.provider)
-    data_set = _drafted(hub, caller, given.schema, wanted, provider)
+    data_set = drafted(hub, caller, given.schema, wanted, provider)
 
     def check_all(db: Db) -> None:
         _check_free(db, hub, caller, data_set, wanted)
-        _check_allowed(db, hub, caller, data_set, wanted)
+        check_allowed(db, hub, caller, data_set, wanted)
         check_origin(db, data_set, given.origin)
 
     with hub.database.reading() as db:
@@ -222,7 +222,7 @@ def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
     )
 
 
-def _drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted, provider: str) -> DataSet:
+def drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted, provider: str) -> DataSet:
     """The data set as it would be, from what is public alone."""
     if not plain_word(wanted.name):
         raise InvalidParameter(
@@ -314,7 +314,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         )
 
 
-def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
+def check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """The hub's floor on δ and the institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
     if not data_set.public and db.get(Population, wanted.population) is None:
         check_max_delta(hub.settings.max_delta, f"The budget of {wanted.population!r}", wanted.budget)

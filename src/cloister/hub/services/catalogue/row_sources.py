@@ -14,7 +14,7 @@ from sqlalchemy import select
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
-from cloister.hub.services.catalogue.arrivals import arrival_of, stored, table_in
+from cloister.hub.services.catalogue.arrivals import arrival_of, forget, stored, table_in
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.origins import origin_of
 from cloister.hub.storage import StoredTable
@@ -108,7 +108,7 @@ class UploadedRows:
             raise Conflict(
                 "The upload was not registered", why="it was used or discarded meanwhile", instead="upload the file again"
             )
-        db.delete(found)
+        forget(db, found)
 
 
 @dataclass

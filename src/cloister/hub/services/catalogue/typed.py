@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter, MissingBound
 from cloister.hub.guidance import budget_of
@@ -17,6 +19,7 @@ from cloister.hub.records.declarations import no_reason
 from cloister.hub.services.catalogue.registering import Wanted
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.storage import HeaderColumn
+from cloister.hub.web.forms import Form, form_of
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
 from cloister.tables.declaring.plain import domain_of
@@ -29,8 +32,18 @@ FIELDS = (
 )  # fmt: skip
 COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", "sensitivity", "labels", "purposes")
 KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
+_MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
 _LONGEST, _LONGEST_LIST = 5_000, 200_000
 _NUMBERS = ("integer", "huge")
+
+
+async def wide_form(request: Request) -> Form:
+    """A form with a line for each of many columns."""
+    await request.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=2**18)
+    return await form_of(request)
+
+
+WideFormDep = Annotated[Form, Depends(wide_form)]
 
 
 def beginning(columns: Sequence[HeaderColumn], file: str) -> dict[str, str]:
@@ -79,6 +92,43 @@ def wanted_of(
     return (None if reader.wrong else wanted), reader.wrong
 
 
+def declaration_typed(
+    typed: Mapping[str, str], columns: Sequence[HeaderColumn]
+) -> tuple[dict[str, Any] | None, dict[str, CloisterError]]:
+    """The declaration alone, of a form that asks for nothing else; None where something is wrong, and then what is wrong."""
+    reader = _Reader(typed, columns)
+    declaration = reader.declaration("")
+    return (None if reader.wrong else declaration), reader.wrong
+
+
+def typed_of(declaration: Mapping[str, Any], columns: Sequence[HeaderColumn]) -> dict[str, str]:
+    """What somebody would type into the form to declare that of these columns; what is not among them is left out.
+
+    >>> age = HeaderColumn(name="age", kind="text", suggested="Text")
+    >>> typed_of({"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}, "reasons": {"age": "adults"}}, [age])
+    {'rows_are': 'units', 'c0_kind': 'integer', 'c0_low': '17', 'c0_high': '90', 'c0_reason': 'adults'}
+    """
+    found = {"rows_are": "column" if declaration.get("unit") else "units"}
+    for part in ("max_rows", "size"):
+        if declaration.get(part):
+            found[part] = str(declaration[part])
+    reasons = declaration.get("reasons") or {}
+    for place, column in enumerate(columns):
+        if declaration.get("unit") == column.name:
+            found["unit_column"] = str(place)
+        declared = declaration["columns"].get(column.name, {})
+        for part in ("kind", "low", "high", "step"):
+            if declared.get(part) is not None:
+                found[f"c{place}_{part}"] = str(declared[part])
+        if "values" in declared:
+            found[f"c{place}_values"] = "\n".join(str(value) for value in declared["values"])
+        if declared.get("nullable"):
+            found[f"c{place}_nullable"] = "yes"
+        if reasons.get(column.name):
+            found[f"c{place}_reason"] = reasons[column.name]
+    return found
+
+
 class _Reader:
     """One reading of the form."""
 
@@ -102,7 +152,7 @@ class _Reader:
             )
         every, column = self._text("every"), self._chosen("date_column")
         self._at("date_column", lambda: check_cut(every, column), None)
-        declaration = self._declaration(column)
+        declaration = self.declaration(column)
         window: dict[str, Any] = {}
         if every:
             label = self._text("window")
@@ -195,8 +245,8 @@ class _Reader:
         known = chosen.isascii() and chosen.isdigit() and int(chosen[:6]) < len(self._columns)
         return self._columns[int(chosen)].name if known else ""
 
-    def _declaration(self, dated: str) -> dict[str, Any]:
-        """`dated` names the date column by which windows are cut, whose bounds its window says."""
+    def declaration(self, dated: str) -> dict[str, Any]:
+        """What is declared; `dated` names the date column by which windows are cut, whose bounds its window says."""
         columns, reasons = {}, {}
         for place, column in enumerate(self._columns):
             if self._text(f"c{place}_kind") == "date" and column.name == dated:

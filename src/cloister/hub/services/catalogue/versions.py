@@ -61,11 +61,11 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others:
             wanted = select(DataSet).where(DataSet.id.in_([each.id for each in rows])).order_by(DataSet.id).with_for_update()
             locked = {each.id: each for each in db.scalars(wanted)}
             row = locked[data_set]
-            first = given.version(caller, row, _newest(db, row) + 1)
-            _put(hub, db, caller, row, first, tables[row.id])
+            first = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, first, tables[row.id])
             for other in [each for each in locked.values() if each.id != data_set and each.state == "open"]:
-                version = SharedRowsOf(hub, row, first).version(caller, other, _newest(db, other) + 1)
-                _put(hub, db, caller, other, version, tables[other.id])
+                version = SharedRowsOf(hub, row, first).version(caller, other, newest(db, other) + 1)
+                put(hub, db, caller, other, version, tables[other.id])
             given.take(db)
             db.flush()
             bump(db)
@@ -139,7 +139,7 @@ def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:
     return [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"]
 
 
-def _put(hub: Hub, db: Db, caller: Caller, row: DataSet, version: DataSetVersion, table: PrivateTable | PublicTable) -> None:
+def put(hub: Hub, db: Db, caller: Caller, row: DataSet, version: DataSetVersion, table: PrivateTable | PublicTable) -> None:
     """Make a version the one that questions read."""
     check_open(row)
     check_origin(db, row, version.origin)
@@ -153,7 +153,8 @@ def _put(hub: Hub, db: Db, caller: Caller, row: DataSet, version: DataSetVersion
         open_table(hub, db, caller, row, table)
 
 
-def _newest(db: Db, row: DataSet) -> int:
+def newest(db: Db, row: DataSet) -> int:
+    """The greatest number of its versions."""
     wanted = select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
     return db.scalar(wanted.limit(1)) or 0
 

@@ -1,0 +1,72 @@
+"""A declaration is opened again: in place while nothing was charged, and as a new version of its population afterwards."""
+
+from __future__ import annotations
+
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.trail import TrailLine
+from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
+
+AGAIN = {name: text for name, text in FORM.items() if name.startswith("c") or name in ("rows_are", "size")}
+PATH = "/datasets/people/declaration"
+
+
+def again(ada: Sender, **fields: str) -> str:
+    answer = ada.post(PATH, PATH, **{**AGAIN, **fields})
+    assert answer.status_code == 303, text_of(answer.text)
+    return text_of(ada.get("/datasets/people/manage").text)
+
+
+def clamped(ada: Sender) -> int:
+    return int(ada.api("GET", "/datasets/people/reading").json()["columns"]["age"]["clamped"])
+
+
+def test_as_long_as_nothing_is_charged_it_changes_in_place(world: World, ada: Sender) -> None:
+    world.register(
+        declaration={**DECLARED, "columns": {**DECLARED["columns"], "age": {"kind": "integer", "low": 17, "high": 30}}}
+    )
+    assert clamped(ada) > 0
+    page = ada.get(PATH).text
+    assert 'value="30"' in page
+    assert "Nothing has been charged yet" in page
+    assert "Queries now read version 1" in again(ada)
+    assert clamped(ada) == 0
+    assert [each.number for each in world.rows(DataSetVersion)] == [1]
+    [line] = [each for each in world.rows(TrailLine) if each.action == "dataset.redeclare"]
+    assert line.details["columns"] == ["age"]
+
+
+def test_once_something_is_charged_it_is_a_new_version_of_the_same_population(world: World, ada: Sender) -> None:
+    world.register()
+    asked = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.5", "purpose": "research"}
+    first = ada.api("POST", "/questions", json=asked)
+    assert first.status_code == 201, first.text
+    assert "This will be a new version" in ada.get(PATH).text
+    assert "Queries now read version 2" in again(ada, c0_high="40", c1_kind="", c2_kind="text")
+    row = world.rows(DataSet)[0]
+    assert (row.version, row.population, sorted(row.declaration["columns"])) == (2, "people", ["age", "pay", "town"])
+    assert str(world.hub.ledger.spent("people")) == "ε = 0.5"
+    assert clamped(ada) > 0
+    assert ada.api("POST", "/questions", json=asked).json()["cost"] == {"people": "ε = 0.5"}  # of other rows: not the old answer
+    assert ada.post("/datasets/people/versions/1/destroy", "/datasets/people/manage").status_code == 303
+    assert clamped(ada) > 0  # the file is shared, and stays as long as one of them has a key
+
+
+def test_what_is_wrong_stands_beside_its_field(world: World, ada: Sender) -> None:
+    world.register()
+    answer = ada.post(PATH, PATH, **{**AGAIN, "c0_reason": "", "c3_high": "many"})
+    assert answer.status_code == 422
+    assert "their public reason is missing" in text_of(answer.text)
+    assert 'value="many"' in answer.text
+    assert world.rows(DataSet)[0].declaration["columns"]["age"]["high"] == 90
+
+
+def test_what_may_not_be_opened_again(world: World, ada: Sender) -> None:
+    policy = {"columns": {"sex": {"sensitivity": "special"}}}
+    world.register(metadata=policy)
+    world.register(name="towns", public=True)
+    answer = ada.post(PATH, PATH, **{**AGAIN, "c1_kind": ""})
+    assert "has a policy of its own" in text_of(answer.text)
+    assert ada.get("/datasets/towns/declaration").status_code == 409
+    eve = world.owner("eve@example.org")
+    assert eve.get(PATH).status_code in (403, 404)
+    assert eve.post(PATH, "/register", **AGAIN).status_code in (403, 404)
