@@ -106,8 +106,8 @@ def routes(router: APIRouter) -> None:
         if found is None:
             return go(request, f"/register/{number}/review")
         places = {name: place for place, (name, _, _) in enumerate(arrival.columns)}
-        values = {"arrival": arrival, "wanted": wanted, "found": found, "places": places, "unit": wanted.unit or UNITS[0]}
-        return render(request, "catalogue/trial.html", **values)
+        values: dict[str, Any] = {"arrival": arrival, "wanted": wanted, "found": found, "places": places}
+        return render(request, "catalogue/trial.html", unit=wanted.unit or UNITS[0], **values)
 
     @router.post("/register/{number}/open", dependencies=_REGISTER)
     def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
