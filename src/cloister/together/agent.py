@@ -28,7 +28,7 @@ from cloister.errors import CloisterError, EngineError, InvalidDeclaration, Inva
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.checking import check_request
-from cloister.together.coordinator import WAIT, Signed, refused
+from cloister.together.coordinator import WAIT, refused
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, round_about
 from cloister.together.reading import LONGEST, request_from
@@ -55,7 +55,11 @@ class Caller:
 
     name: str
     key: SigningKey
-    signed: Signed | None
+
+    @property
+    def joined(self) -> str:
+        """The digest of what it joined, or nothing."""
+        raise NotImplementedError
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""
@@ -106,8 +110,7 @@ class Caller:
         import httpx
 
         assert isinstance(client, httpx.Client)
-        joined = "" if self.signed is None else self.signed.roster.digest
-        poll = pack("poll", "", self.name, self.key, at=int(time.time()), roster=joined, answers=answers)
+        poll = pack("poll", "", self.name, self.key, at=int(time.time()), roster=self.joined, answers=answers)
         headers = {
             "Authorization": "Cloister " + base64.b64encode(poll).decode(),
             "Cloister-Protocol": str(PROTOCOL),
@@ -140,8 +143,13 @@ class SiteAgent(Caller):
         self.site, self._note = site, note or _unnoted
         self.name, self.key = site.name, site._key
         self.part = site.part(site.table)
-        self.signed = next(reversed(site.joined()), None)
+        self.signed: SignedRoster | None = next(reversed(site.joined()), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
+
+    @property
+    def joined(self) -> str:
+        """The digest of the roster."""
+        return "" if self.signed is None else self.signed.roster.digest
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""

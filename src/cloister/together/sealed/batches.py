@@ -136,9 +136,9 @@ class Batch:
         return total
 
 
-def pad_sums(key: bytes, format: MaskedFormat, place: int, ranges: Ranges) -> npt.NDArray[np.uint64]:
+def pad_sums(key: bytes, declared: MaskedFormat, place: int, ranges: Ranges) -> npt.NDArray[np.uint64]:
     """The sums of the pads of those cells, from the batch's key alone."""
-    numbers = format.numbers(format.marginals[place])
+    numbers = declared.numbers(declared.marginals[place])
     total = np.zeros(numbers, dtype=np.uint64)
     for first, after in ranges:
         for page in range(first // PAGE, -(-after // PAGE)):
@@ -162,17 +162,17 @@ class Sealer:
     """
 
     def __init__(
-        self, format: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None, random: Random | None = None
+        self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None, random: Random | None = None
     ) -> None:
         if len(key_holder) != 2 * KEY_BYTES:
             raise InvalidDeclaration("The key holder's key is invalid", why="it has 64 bytes", instead="cloister csp show")
-        if format.unit is not None and counts is None:
+        if declared.unit is not None and counts is None:
             raise InvalidDeclaration(
                 "counts= is missing",
-                why=f"{format.unit!r} says whose row it is, and a person's rows count over all batches",
+                why=f"{declared.unit!r} says whose row it is, and a person's rows count over all batches",
                 instead="counts=Journal(folder)",
             )
-        self.format, self._to, self._counts = format, key_holder[KEY_BYTES:], counts
+        self.format, self._to, self._counts = declared, key_holder[KEY_BYTES:], counts
         self._random = random or default_random()
 
     def seal(self, source: Any, path: str | Path) -> Path:
@@ -205,20 +205,19 @@ class Sealer:
 
     def _codes(self, source: Any) -> dict[str, npt.NDArray[Any]]:
         """The rows in codes, as they count: values within bounds, and of each person no more rows than declared."""
-        format = self.format
-        columns = dict(format.columns)
-        if format.unit is not None:
-            columns.setdefault(format.unit, Text())
-        table = PrivateTable(source, columns, format.unit, format.max_rows, row_is_person=True)
+        columns = dict(self.format.columns)
+        if self.format.unit is not None:
+            columns.setdefault(self.format.unit, Text())
+        table = PrivateTable(source, columns, self.format.unit, self.format.max_rows, row_is_person=True)
         prepared = prepare(table, workspace=Workspace.of())
         try:
             codes = prepared.rows(list(columns))
         finally:
             prepared.close()
-        if format.unit is None:
+        if self.format.unit is None:
             return codes
-        kept = self._within(codes[format.unit].tolist())
-        return {name: codes[name][kept] for name in format.columns} if format.columns else codes
+        kept = self._within(codes[self.format.unit].tolist())
+        return {name: codes[name][kept] for name in self.format.columns}
 
     def _within(self, units: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Which rows still count; what they take is on disk before the batch is."""

@@ -56,7 +56,8 @@ class Marginal:
         object.__setattr__(self, "products", tuple(_names(each, 'products=[("age", "pay")]') for each in self.products))
         if any(not 2 <= len(each) <= _MOST_COLUMNS for each in self.products):
             raise _invalid(
-                "a product is of two or three columns; a square has a line of its own", 'products=[("age", "pay")], squares=["age"]'
+                "a product is of two or three columns; a square has a line of its own",
+                'products=[("age", "pay")], squares=["age"]',
             )
 
     @cached_property

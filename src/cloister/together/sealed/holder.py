@@ -1,23 +1,24 @@
 """The key holder: it has the keys of batches and never a value, and gives sums of pads with its own whole noise inside.
 
 The hub has masked cells c = x + F_k(position) modulo 2⁶⁴, the key holder has k. For a request with the linear map A, and a set S
-of rows with each row at most once, the key holder gives r = A·Σ_S F − η, and the hub releases A·Σ_S c − r + η′; η and η′ are each
-the whole noise that the request's laws state.
+of rows with each row at most once, the key holder gives r = A·Σ_S F − η, and the hub releases A·Σ_S c − r + η′; η and η′ are
+each the whole noise that the request's laws state.
 
-*Lemma.* Neighbours: one person's rows added or removed, under the bounds of the format. (1) What the hub sees for a charge, however
-it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it costs a person at most what
-the key holder's ledger charged. (2) What the key holder sees, the release included, is a function of A·Σ_S x + η′ and of what it
-drew itself. *Proof.* (1) Pads are uniform and independent of all else to whoever lacks k (no position is used twice: `batches.py`).
-So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A simulator that is given z = A·Σ_S x + η draws uniform
-numbers for c and says r = A·Σ_S c − z: the same distribution. It holds for several charges at once, since each η is drawn for one
-charge. z is the mechanism that the laws promise: the key holder works out by itself how far a person moves A·Σ x, for the very
-map that it applies, from the bounds that the sealed key is bound to (`cost_of`), refuses a row that is twice in S, and charges
-that. A scaled map costs as much more; two subsets are two charges, each with noise of its own; one charge asked again gives the same
-bytes. (2) r and η are its own, and the release less η is A·Σ_S x + η′. ∎ The charge counts a person at k owners k times.
+*Lemma.* Neighbours: one person's rows added or removed, under the bounds of the format. (1) What the hub sees for a charge,
+however it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it costs a person
+at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function of A·Σ_S x + η′
+and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to whoever lacks k: no position is used
+twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A simulator that is given
+z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds for several charges at
+once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder works out by itself how far
+a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound to (`cost_of`), refuses a
+row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two charges, each with noise of its
+own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and η are its own, and the release
+less η is A·Σ_S x + η′. ∎
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
-together read everything. Blinding an encrypted value instead, so that the key holder noises what it opens, holds for an honest hub
-alone: Enc(1000·x + r) drowns the noise (`tests/together/test_sealed_attacks.py`).
+together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
+honest hub alone: Enc(1000·x + r) drowns the noise (`tests/together/sealed`).
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class SealedPlan:
 class KeyHolder:
     """Holds the keys of batches. Its ledger charges each population that it was given a budget for, and no other.
 
-    `a_day` is how many charges it allows in 24 hours. A ledger or key that outlasts the process needs a journal in a folder beside
-    it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
+    `a_day` is how many charges it allows in 24 hours. A ledger or key that outlasts the process needs a journal in a folder
+    beside it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
 
     >>> holder = KeyHolder(budgets={"patients": PureDP(1)})
     >>> holder.spent("patients"), len(holder.public)
@@ -216,16 +217,16 @@ class KeyHolder:
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
 
     def _cost(self, asked: _Asked) -> Guarantee:
-        """What it costs a person with rows at as many owners as the format allows. Refused is what the format has no cells for."""
-        format = asked.format
-        cost, reader = cost_of(asked.request, format.table), self._reader(format)
-        pads = sum(format.numbers(format.marginals[place]) for place in reader.needed(asked.request)) * asked.rows
+        """What it costs a person with rows at as many owners as the format allows; refused where it has no cells for it."""
+        declared = asked.format
+        cost, reader = cost_of(asked.request, declared.table), self._reader(declared)
+        pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * asked.rows
         if pads > MOST_PADS:
             raise _refused(f"it takes {pads:,} pads", f"at most {MOST_PADS:,}: fewer rows, or smaller marginals")
         if isinstance(cost, ZCDP):
-            return ZCDP(cost.rho * format.overlap**2)
+            return ZCDP(cost.rho * declared.overlap**2)
         assert isinstance(cost, PureDP)
-        return PureDP(cost.epsilon * format.overlap)
+        return PureDP(cost.epsilon * declared.overlap)
 
     def _allowed(self, asked: _Asked, cost: Guarantee) -> None:
         remaining = self.ledger.remaining(asked.population)
@@ -238,7 +239,9 @@ class KeyHolder:
         since = datetime.now(UTC) - timedelta(days=1)
         if sum(each.when >= since for each in self.ledger.charges(asked.population)) >= self.a_day:
             raise AccessDenied(
-                "The key holder denied a request", why=f"it allows {self.a_day:,} charges a day", instead="the same question tomorrow"
+                "The key holder denied a request",
+                why=f"it allows {self.a_day:,} charges a day",
+                instead="the same question tomorrow",
             )
 
     def _drawn(self, asked: _Asked) -> bytes:
@@ -253,8 +256,8 @@ class KeyHolder:
         total -= noise_of(asked.request, self.random)
         return total.astype("<u8").tobytes()
 
-    def _reader(self, format: MaskedFormat) -> SumReader:
-        return self._readers.setdefault(format.text, SumReader(format))
+    def _reader(self, declared: MaskedFormat) -> SumReader:
+        return self._readers.setdefault(declared.text, SumReader(declared))
 
     def __repr__(self) -> str:
         return f"<KeyHolder {fingerprint(self.public)}>"

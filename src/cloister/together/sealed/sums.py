@@ -22,7 +22,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.tables import Aggregate, Aggregation, Groups, Integer, Prepared, PrivateTable, Workspace, prepare
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.plan import shapes_of, width_of
-from cloister.together.sealed.format import ROWS, MaskedFormat, Marginal, Statistic
+from cloister.together.sealed.format import Marginal, MaskedFormat, Statistic
 
 Sums: TypeAlias = Callable[[int], npt.NDArray[np.int64]]
 """Of a marginal, by its place in the format: the sums of its cells, one after another, modulo 2⁶⁴."""
@@ -44,8 +44,8 @@ class SumReader:
     [13]
     """
 
-    def __init__(self, format: MaskedFormat) -> None:
-        self.format = format
+    def __init__(self, declared: MaskedFormat) -> None:
+        self.format = declared
         self._grids: dict[int, Prepared] = {}
         self._lock = threading.Lock()
 

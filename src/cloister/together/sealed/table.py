@@ -18,7 +18,7 @@ import numpy as np
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
 from cloister.tables import Abilities, Answering, Prepared, PrivateTable, PublicTable, Relation, Workspace
-from cloister.tables.engines.engine import Compiled, PreparationReport
+from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.engine import Site as Place
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
@@ -81,9 +81,9 @@ class SealedTable(PrivateTable):
         who: str = "",
     ) -> None:
         source = SealedSource(batches, key_holder, without=without or {}, purpose=purpose, who=who)
-        format = source.format
+        declared = source.format
         super().__init__(
-            source, format.columns, format.unit, format.max_rows, format.population, size=size, row_is_person=True
+            source, declared.columns, declared.unit, declared.max_rows, declared.population, size=size, row_is_person=True
         )
 
 
@@ -164,15 +164,17 @@ class SealedEngine:
 
 
 def _nowhere(*_: Any, **__: Any) -> NoReturn:
-    raise EngineError("Exact values are not available", why="the rows are masked, and only sums with noise are opened", instead="SQL")
+    raise EngineError(
+        "Exact values are not available", why="the rows are masked, and only sums with noise are opened", instead="SQL"
+    )
 
 
 class SealedPrepared(Prepared):
     """Masked cells that can be asked."""
 
     dialect: ClassVar[str] = "duckdb"
-    aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)  # type: ignore[assignment]
-    _publish = _remove = _owner_report = staticmethod(_nowhere)  # type: ignore[assignment]
+    aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
+    _publish = _remove = _owner_report = staticmethod(_nowhere)
 
     def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
         super().__init__(table, materialised=True, workspace=workspace)
@@ -206,7 +208,9 @@ class SealedPrepared(Prepared):
         answer = self.source.key_holder.answer(self._asked(request))
         sizes = sizes_of(request)
         if len(answer) != 8 * sum(sizes):
-            raise EngineError("The key holder's answer is invalid", why="it has another length", instead="the same question later")
+            raise EngineError(
+                "The key holder's answer is invalid", why="it has another length", instead="the same question later"
+            )
         total = self._reader.integers(request, self.source.sums)
         total -= np.frombuffer(answer, dtype="<u8").astype(np.uint64)
         total += noise_of(request, random)

@@ -35,8 +35,8 @@ _WORDS = 2000
 class Pairing:
     """A hub and its key holder, by their signing keys.
 
-    >>> Pairing(name="keys", holder=bytes(32), hub=b"1" * 32).roster.sites
-    {'keys': b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'}
+    >>> list(Pairing(name="keys", holder=bytes(32), hub=b"1" * 32).roster.sites)
+    ['keys']
     """
 
     name: str
@@ -66,7 +66,9 @@ class Pairing:
         """Two keys of their own."""
         if len(self.holder) != 32 or len(self.hub) != 32 or self.holder == self.hub:
             raise InvalidDeclaration(
-                "The keys are invalid", why="hub and key holder have a key of 32 bytes each", instead="the first 64 digits of each"
+                "The keys are invalid",
+                why="hub and key holder have a key of 32 bytes each",
+                instead="the first 64 digits of each",
             )
 
 
@@ -119,8 +121,13 @@ class KeyHolderAgent(Caller):
 
     def __init__(self, holder: KeyHolder, hub: bytes) -> None:
         self.holder, self.name, self.key = holder, holder.name, holder.signing
-        self.signed = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
-        self.signed.check()
+        self.pairing = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
+        self.pairing.check()
+
+    @property
+    def joined(self) -> str:
+        """The digest of the pairing."""
+        return self.pairing.digest
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""
@@ -139,7 +146,7 @@ class KeyHolderAgent(Caller):
         return refused(failed, about, self.name, self.key)
 
     def _answered(self, data: bytes) -> bytes:
-        found = unpack(data, None, None, {HUB: self.signed.hub})
+        found = unpack(data, None, None, {HUB: self.pairing.hub})
         kinds: Mapping[str, Callable[[bytes], bytes | str | None]] = {
             "batch": self.holder.accept,
             "plan": self.holder.agreed,
