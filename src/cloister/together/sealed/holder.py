@@ -128,6 +128,7 @@ class KeyHolder:
         self.public = self.signing.public + self._opening.public
         self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or _unnoted
         self._readers: dict[str, SumReader] = {}
+        self._heads: dict[str, Head] = {}
         for population, budget in (budgets or {}).items():
             known = population in self.ledger.populations()
             self.ledger.open(population, None if known else budget, who=name)
@@ -151,9 +152,10 @@ class KeyHolder:
                 instead=f"budgets={{{population!r}: …}}, or [budgets] in csp.toml, by its operator",
             )
         kept = self.journal.of(_BATCHES)
-        if kept.get(head.id) is None:
+        if head.id not in self._heads and kept.get(head.id) is None:
             kept.put(head.id, data)
             self.note("accepted", {"batch": head.id, "population": population, "rows": str(head.rows)})
+        self._heads[head.id] = head
         return head.id
 
     def agreed(self, text: bytes) -> None:
@@ -201,12 +203,7 @@ class KeyHolder:
 
     def _read(self, text: bytes) -> _Asked:
         sealed = SealedPlan.read(text)
-        kept, heads = self.journal.of(_BATCHES), []
-        for batch, _ in sealed.rows:
-            data = kept.get(batch) if set(batch) <= set("0123456789abcdef") else None
-            if data is None:
-                raise _refused(f"the batch {batch[:12]} is not known here", "the batches that were shown to it")
-            heads.append(Head(data=data))
+        heads = [self._head(batch) for batch, _ in sealed.rows]
         if len({head.format.text for head in heads}) != 1:
             raise _refused("its batches are of different formats, or there are none", "batches of one format")
         rows = sum(after - first for _, ranges in sealed.rows for first, after in ranges)
@@ -215,6 +212,15 @@ class KeyHolder:
             raise _refused("it asks for rows that its batches don't have, or too many", f"at most {MOST_ROWS:,} rows")
         request = request_from(sealed.plan.request, heads[0].format.columns)
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
+
+    def _head(self, batch: str) -> Head:
+        if batch not in self._heads:
+            named = len(batch) == 64 and set(batch) <= set("0123456789abcdef")
+            data = self.journal.of(_BATCHES).get(batch) if named else None
+            if data is None:
+                raise _refused(f"the batch {batch[:12]!r} is not known here", "the batches that were shown to it")
+            self._heads[batch] = Head(data=data)
+        return self._heads[batch]
 
     def _cost(self, asked: _Asked) -> Guarantee:
         """What it costs a person with rows at as many owners as the format allows; refused where it has no cells for it."""

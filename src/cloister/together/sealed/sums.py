@@ -76,9 +76,18 @@ class SumReader:
             )
         by = [key if isinstance(key, str) else key.name for key in asked.keys]
         by += sorted(asked.where.columns()) if asked.where is not None else []
-        return [self._home(list(dict.fromkeys(by)), each) for each in asked.aggregates]
+        groups = list(dict.fromkeys(by))
+        found = [self._home(groups, self._terms(each)) for each in asked.aggregates]
+        lacking = [each for each, home in zip(asked.aggregates, found, strict=True) if home is None]
+        if lacking:
+            raise UnsupportedQuery(
+                f"A {_asked(lacking[0])}{f' by {_listed(groups)}' if groups else ''} is not supported",
+                why="the format that the rows were sealed in has no such cells",
+                instead=f"another upload with {_line(groups, [self._terms(each) for each in lacking])}",
+            )
+        return [home for home in found if home is not None]
 
-    def _home(self, by: list[str], aggregate: Aggregate) -> tuple[int, dict[Statistic, int]]:
+    def _terms(self, aggregate: Aggregate) -> dict[Statistic, int]:
         terms = self.format.expressed(aggregate)
         if terms is None:
             raise UnsupportedQuery(
@@ -86,19 +95,15 @@ class SumReader:
                 why="sealed cells hold what rows add up to",
                 instead="COUNT(*)",
             )
+        return terms
+
+    def _home(self, by: list[str], terms: dict[Statistic, int]) -> tuple[int, dict[Statistic, int]] | None:
         fitting = [
             (self.format.numbers(marginal), place)
             for place, marginal in enumerate(self.format.marginals)
             if set(by) <= set(marginal.by) and terms.keys() <= set(marginal.statistics)
         ]
-        if not fitting:
-            groups = f" by {', '.join(by)}" if by else ""
-            raise UnsupportedQuery(
-                f"A {_asked(aggregate)}{groups} is not supported",
-                why="the format that the rows were sealed in has no such cells",
-                instead=f"another upload with {_line(by, terms)}",
-            )
-        return min(fitting)[1], terms
+        return (min(fitting)[1], terms) if fitting else None
 
     def _groups(self, asked: Aggregation, sums: Sums) -> Groups:
         homes = self._homes(asked)
@@ -176,14 +181,19 @@ def _asked(aggregate: Aggregate) -> str:
     return f"sum of {names}" if aggregate.kind == "sum" else f"count of {names}" if names else "count of rows"
 
 
-def _line(by: list[str], terms: Iterable[Statistic]) -> str:
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _line(by: list[str], lacking: Iterable[Iterable[Statistic]]) -> str:
     """The line of a format that answers."""
-    columns = next(iter(terms))[0]
-    highest = max((power for _, powers in terms for power in powers), default=0)
-    if len(columns) > 1:
-        more = f", products=[{columns!r}]"
-    elif columns:
-        more = f", {'squares' if highest > 1 else 'sums'}={list(columns)!r}"
-    else:
-        more = ""
-    return f"Marginal(by={by!r}{more})"
+    highest: dict[tuple[str, ...], int] = {}
+    for columns, powers in (each for terms in lacking for each in terms):
+        highest[columns] = max(highest.get(columns, 0), *powers, 0)
+    singles = {columns[0]: power for columns, power in highest.items() if len(columns) == 1}
+    more = {
+        "sums": [name for name, power in singles.items() if power < 2],
+        "squares": [name for name, power in singles.items() if power > 1],
+        "products": [columns for columns in highest if len(columns) > 1],
+    }
+    return f"Marginal(by={by!r}{''.join(f', {part}={names!r}' for part, names in more.items() if names)})"
