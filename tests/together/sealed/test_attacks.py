@@ -138,20 +138,9 @@ def test_the_key_holder_limits_a_day_and_refuses_what_is_no_plan(tmp_path: Path)
     noted: list[str] = []
     holder = holder_of(cl.PureDP(10), a_day=2, note=lambda event, details: noted.append(event))
     rows = (ages(tmp_path, holder).head.id, ALL)
-    holder.agreed(asked(request(90), rows))
-    for charge in "ab":
-        holder.answer(asked(request(90), rows, charge=charge))
-    with pytest.raises(cl.AccessDenied, match="2 charges a day"):
-        holder.answer(asked(request(90), rows, charge="c"))
-    assert noted == ["accepted", "charged", "charged"]
-    told = json.loads(asked(request(), rows))
-    for wrong in (
-        b"",
-        b"[]",
-        b'{"plan": 1, "rows": []}',
-        json.dumps(told).encode(),
-        asked(request(), rows).replace(b"[0,8]", b"[0,8.0]"),
-    ):
+    text = asked(request(90), rows)
+    holder.agreed(text)
+    for wrong in (b"", b"[]", b'{"plan": 1, "rows": []}', json.dumps(json.loads(text)).encode(), text.replace(b"8]", b"8.0]")):
         with pytest.raises(cl.UnsupportedQuery, match="form is wrong"):
             holder.agreed(wrong)
     square = Aggregation(None, aggregates=(Aggregate("s", "sum", (("age", 0), ("age", 0))),))
@@ -162,16 +151,6 @@ def test_the_key_holder_limits_a_day_and_refuses_what_is_no_plan(tmp_path: Path)
     with pytest.raises(cl.AccessDenied, match="2 charges a day"):
         holder.answer(asked(request(90), rows, charge="c"))
     assert noted == ["accepted", "charged", "charged"]
-    told = json.loads(asked(request(), rows))
-    for wrong in (
-        b"",
-        b"[]",
-        b'{"plan": 1, "rows": []}',
-        json.dumps(told).encode(),
-        asked(request(), rows).replace(b"[0,8]", b"[0,8.0]"),
-    ):
-        with pytest.raises(cl.UnsupportedQuery, match="form is wrong"):
-            holder.agreed(wrong)
 
 
 def test_a_journal_from_an_old_copy_gives_no_second_draw(tmp_path: Path) -> None:
