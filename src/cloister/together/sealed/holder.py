@@ -18,7 +18,7 @@ less η is A·Σ_S x + η′. ∎
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
 together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
-honest hub alone: Enc(1000·x + r) drowns the noise (`tests/together/sealed`).
+honest hub alone: Enc(1000·x + r) hides the noise (`tests/together/sealed`).
 """
 
 from __future__ import annotations
