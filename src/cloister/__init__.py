@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from cloister.tables import Real as Real
     from cloister.tables import Text as Text
     from cloister.together import JointTable as JointTable
+    from cloister.together import SealedTable as SealedTable
 
 _NAMES = Lazily(
     "cloister",
@@ -72,7 +73,7 @@ _NAMES = Lazily(
         ".query.controls": "ControlledSession Controls",
         ".session": "Release",
         ".tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
-        ".together": "JointTable",
+        ".together": "JointTable SealedTable",
     },
 )
 
@@ -104,6 +105,7 @@ __all__ = [
     "Real",
     "Release",
     "RemoteSession",
+    "SealedTable",
     "Session",
     "Text",
     "UnknownColumn",

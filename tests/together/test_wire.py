@@ -372,7 +372,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
         agents = [SiteAgent(site_of(name)) for name in "abc"]
         with running(agents, hub, authority=found), asked(coordinator) as session:
             assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
-    with pytest.raises(cl.InvalidParameter, match="a site calls its hub over TLS"):
+    with pytest.raises(cl.InvalidParameter, match="the hub is called over TLS"):
         SiteAgent(site_of("a")).run("http://hub.example.org")
 
 

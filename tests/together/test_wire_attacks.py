@@ -29,7 +29,7 @@ from cloister.tables import Aggregation, Column, Compare, Expression, Literal
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import Asked, HubRound, Journal, MemoryJournal, SiteAgent
 from cloister.together.agent import _said
-from cloister.together.coordinator import CALLS, _refusal, refused
+from cloister.together.coordinator import CALLS, refusal, refused
 from cloister.together.messages import opened, pack
 from cloister.together.owner import AuditLog, OwnersPolicy, Rule, words_of
 from cloister.together.plan import Plan, round_about
@@ -377,9 +377,9 @@ def test_a_site_that_calls_too_often_leaves_room_for_the_others() -> None:
 def test_a_site_speaks_for_itself_alone() -> None:
     error = cl.AccessDenied("The site 'b' denied a request", why="x", instead="y")
     told = opened(refused(error, "r", "a", key_of("a")))
-    assert str(_refusal(told)).startswith("The site 'a' says: The site 'b' denied")
+    assert str(refusal(told)).startswith("The site 'a' says: The site 'b' denied")
     own = cl.AccessDenied("The site 'a' denied a request", why="x", instead="y")
-    assert str(_refusal(opened(refused(own, "r", "a", key_of("a"))))).startswith("The site 'a' denied")
+    assert str(refusal(opened(refused(own, "r", "a", key_of("a"))))).startswith("The site 'a' denied")
 
 
 def test_two_who_ask_the_same_at_once_are_both_answered() -> None:

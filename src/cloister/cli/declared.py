@@ -51,7 +51,7 @@ def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, G
     budgets = document.get("budgets", {})
     if not isinstance(budgets, Mapping):
         raise _unreadable(path, "its budgets are not a table", '[budgets]\npeople = { epsilon = "1" }')
-    guarantees = {name: _budget(name, budget) for name, budget in budgets.items()}
+    guarantees = {name: budget_of(name, budget) for name, budget in budgets.items()}
     return {name: _table(name, table, path.parent) for name, table in tables.items()}, guarantees
 
 
@@ -102,7 +102,8 @@ def asked_of_events(columns: Mapping[str, Domain], unit: str | None) -> None:
         raise InvalidDeclaration("The unit is invalid", why=error.why, instead=instead) from None
 
 
-def _budget(population: str, declared: Any) -> Guarantee:
+def budget_of(population: str, declared: Any) -> Guarantee:
+    """The budget that plain data stand for."""
     numbers = isinstance(declared, Mapping) and all(
         isinstance(value, _NUMBER) and not isinstance(value, bool) for value in declared.values()
     )

@@ -21,6 +21,7 @@ _HOMES = {
     "anonymize": "anonymize",
     "audit": "audit",
     "audit-trail": "trail",
+    "csp": "csp",
     "explain": "questions",
     "hub": "hub",
     "learn": "learn",

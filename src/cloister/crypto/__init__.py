@@ -9,6 +9,7 @@
     tls.py             the two ends of a connection whose certificates are checked
     identities.py      keys that say who a party is, and keys that two parties agree on
     tweaked_hash.py    a quick hash of single blocks, for garbled circuits
+    sealing.py         a secret for whoever holds a key, sealed by anybody
     masking.py         whole numbers masked by a key stream, modulo 2^(64·k)
 
 What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`) and
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from cloister.crypto.keyring import make_key_file as make_key_file
     from cloister.crypto.keyring import new_key as new_key
     from cloister.crypto.prf import PseudoRandomFunction as PseudoRandomFunction
+    from cloister.crypto.sealing import seal as seal
+    from cloister.crypto.sealing import unseal as unseal
     from cloister.crypto.tls import client_context as client_context
     from cloister.crypto.tls import server_context as server_context
 
@@ -58,6 +61,7 @@ _lazily = Lazily(
         ".identities": "AgreementKey SigningKey fingerprint is_signed",
         ".keyring": "Keyring WrongKey make_key_file new_key",
         ".prf": "PseudoRandomFunction",
+        ".sealing": "seal unseal",
         ".tls": "client_context server_context",
     },
 )

@@ -15,6 +15,7 @@
     agent.py     a site as a process of its own, which dials out to its hub
     owner.py     what a site's owner decides and sees: rules, plans in words, the site's log
     paillier.py  encrypted arithmetic: sums that whoever adds cannot read
+    sealed/      masked cells at the hub, and a key holder that never sees a value
     circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     from cloister.together.rounds import SiteRound as SiteRound
     from cloister.together.rounds import run_round as run_round
     from cloister.together.rounds import secure_sum as secure_sum
+    from cloister.together.sealed.batches import Sealer as Sealer
+    from cloister.together.sealed.format import Marginal as Marginal
+    from cloister.together.sealed.format import MaskedFormat as MaskedFormat
+    from cloister.together.sealed.holder import KeyHolder as KeyHolder
+    from cloister.together.sealed.table import SealedTable as SealedTable
+    from cloister.together.sealed.wire import KeyHolderAgent as KeyHolderAgent
+    from cloister.together.sealed.wire import KeyHolderLine as KeyHolderLine
     from cloister.together.site import Asked as Asked
     from cloister.together.site import Site as Site
 
@@ -61,6 +69,11 @@ _lazily = Lazily(
         ".paillier": "EncryptedVector Paillier PublicKey Slots",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",
+        ".sealed.batches": "Sealer",
+        ".sealed.format": "Marginal MaskedFormat",
+        ".sealed.holder": "KeyHolder",
+        ".sealed.table": "SealedTable",
+        ".sealed.wire": "KeyHolderAgent KeyHolderLine",
         ".site": "Asked Site",
     },
 )

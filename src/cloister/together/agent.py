@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
@@ -35,6 +36,9 @@ from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, STEPS, SiteRound
 from cloister.together.site import Site
 
+if TYPE_CHECKING:
+    from cloister.crypto import SigningKey
+
 _OPEN_ROUNDS = 32
 """Rounds whose plans are kept ready; others are made ready again from the journal."""
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -46,7 +50,83 @@ _WORDS = 2000
 Note = Callable[[str, dict[str, str]], None]
 
 
-class SiteAgent:
+class Caller:
+    """A party that dials out to its hub, under a roster that both know, and answers what it finds there."""
+
+    name: str
+    key: SigningKey
+
+    @property
+    def joined(self) -> str:
+        """The digest of what it joined, or nothing."""
+        raise NotImplementedError
+
+    def answer(self, data: bytes) -> bytes:
+        """The answer to a message of the hub; a refusal is one."""
+        raise NotImplementedError
+
+    def run(
+        self,
+        hub: str,
+        *,
+        authority: str | Path | None = None,
+        stop: threading.Event | None = None,
+        told: Callable[[str], None] = print,
+        pauses: tuple[float, ...] = _PAUSES,
+    ) -> None:
+        """Calls the hub until `stop`. A connection that breaks is made again; what was answered is sent again as it was."""
+        import httpx
+
+        address = urlsplit(hub)
+        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
+            raise InvalidParameter(f"--hub {hub!r} is invalid", why="the hub is called over TLS", instead="https://…")
+        stopped, answers, body = stop or threading.Event(), "", b""
+        failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.name, safe='')}"
+        verify = client_context(authority) if address.scheme == "https" else False
+        with httpx.Client(verify=verify, timeout=httpx.Timeout(10.0, read=WAIT + 15), trust_env=False) as client:
+            while not stopped.is_set():
+                problem = ""
+                try:
+                    status, found = self._called(client, url, answers, body)
+                except httpx.HTTPError as error:
+                    problem = f"The hub was not reached: {_why(error)}"
+                else:
+                    if status == 200:
+                        answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
+                    elif status == 204:
+                        answers, body = "", b""
+                    else:
+                        problem = _said(status, found)
+                        answers, body = ("", b"") if status == 400 else (answers, body)
+                if problem:
+                    if problem != last:
+                        told(problem)
+                    stopped.wait(pauses[min(failures, len(pauses) - 1)])
+                elif failures:
+                    told("The hub was reached again")
+                failures, last = (failures + 1, problem) if problem else (0, "")
+
+    def _called(self, client: object, url: str, answers: str, body: bytes) -> tuple[int, bytes]:
+        import httpx
+
+        assert isinstance(client, httpx.Client)
+        poll = pack("poll", "", self.name, self.key, at=int(time.time()), roster=self.joined, answers=answers)
+        headers = {
+            "Authorization": "Cloister " + base64.b64encode(poll).decode(),
+            "Cloister-Protocol": str(PROTOCOL),
+            "Content-Type": "application/octet-stream",
+            "Accept-Encoding": "identity",
+        }
+        found = bytearray()
+        with client.stream("POST", url, content=body, headers=headers) as response:
+            for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
+                found += part
+                if len(found) > _MOST:
+                    raise httpx.ReadError("it sent more than a message can be")
+            return response.status_code, bytes(found)
+
+
+class SiteAgent(Caller):
     """Answers the messages of one hub, for a site whose rows are made ready once, when it starts.
 
     `note` is told what was agreed to, refused and charged.
@@ -61,9 +141,15 @@ class SiteAgent:
 
     def __init__(self, site: Site, *, note: Note | None = None) -> None:
         self.site, self._note = site, note or _unnoted
+        self.name, self.key = site.name, site._key
         self.part = site.part(site.table)
         self.signed: SignedRoster | None = next(reversed(site.joined()), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
+
+    @property
+    def joined(self) -> str:
+        """The digest of the roster."""
+        return "" if self.signed is None else self.signed.roster.digest
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""
@@ -156,69 +242,6 @@ class SiteAgent:
         if round_.id != found.round:
             raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")
         return self.part.take_part(round_, request)
-
-    # ── the wire ───────────────────────────────────────────────────────────────────────────────
-
-    def run(
-        self,
-        hub: str,
-        *,
-        authority: str | Path | None = None,
-        stop: threading.Event | None = None,
-        told: Callable[[str], None] = print,
-        pauses: tuple[float, ...] = _PAUSES,
-    ) -> None:
-        """Calls the hub until `stop`. A connection that breaks is made again; what was answered is sent again as it was."""
-        import httpx
-
-        address = urlsplit(hub)
-        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
-            raise InvalidParameter(f"--hub {hub!r} is invalid", why="a site calls its hub over TLS", instead="https://…")
-        stopped, answers, body = stop or threading.Event(), "", b""
-        failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.site.name, safe='')}"
-        verify = client_context(authority) if address.scheme == "https" else False
-        with httpx.Client(verify=verify, timeout=httpx.Timeout(10.0, read=WAIT + 15), trust_env=False) as client:
-            while not stopped.is_set():
-                problem = ""
-                try:
-                    status, found = self._called(client, url, answers, body)
-                except httpx.HTTPError as error:
-                    problem = f"The hub was not reached: {_why(error)}"
-                else:
-                    if status == 200:
-                        answers, body = hashlib.sha256(found).hexdigest(), self.answer(found)
-                    elif status == 204:
-                        answers, body = "", b""
-                    else:
-                        problem = _said(status, found)
-                        answers, body = ("", b"") if status == 400 else (answers, body)
-                if problem:
-                    if problem != last:
-                        told(problem)
-                    stopped.wait(pauses[min(failures, len(pauses) - 1)])
-                elif failures:
-                    told("The hub was reached again")
-                failures, last = (failures + 1, problem) if problem else (0, "")
-
-    def _called(self, client: object, url: str, answers: str, body: bytes) -> tuple[int, bytes]:
-        import httpx
-
-        assert isinstance(client, httpx.Client)
-        joined = "" if self.signed is None else self.signed.roster.digest
-        poll = pack("poll", "", self.site.name, self.site._key, at=int(time.time()), roster=joined, answers=answers)
-        headers = {
-            "Authorization": "Cloister " + base64.b64encode(poll).decode(),
-            "Cloister-Protocol": str(PROTOCOL),
-            "Content-Type": "application/octet-stream",
-            "Accept-Encoding": "identity",
-        }
-        found = bytearray()
-        with client.stream("POST", url, content=body, headers=headers) as response:
-            for part in response.iter_raw():  # as it came: what is packed may be a thousand times as large
-                found += part
-                if len(found) > _MOST:
-                    raise httpx.ReadError("it sent more than a message can be")
-            return response.status_code, bytes(found)
 
 
 def no_core_dumps() -> None:

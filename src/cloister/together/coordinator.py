@@ -29,7 +29,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import (
@@ -114,22 +114,49 @@ class _Box:
     calls: int = 0
 
 
-class Coordinator:
-    """The mailboxes of the sites of one roster, for any number of questions at once.
+class Parties(Protocol):
+    """Who a hub serves, by their signing keys."""
 
-    `deadline` is how many seconds a site may take for one step; the step that reads its rows is one of them. `app` is the web
-    application, for a server that there is already; `serving` starts one.
+    @property
+    def sites(self) -> Mapping[str, bytes]:
+        """Who calls, by name."""
 
-    >>> from cloister.crypto import SigningKey
-    >>> from cloister.together import Roster
-    >>> keys, hub = {name: SigningKey(name.encode() * 32) for name in "abc"}, SigningKey(bytes(32))
-    >>> roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=hub.public, missing=0)
-    >>> coordinator = Coordinator(hub, SignedRoster.by(keys, roster))
-    >>> [site.name for site in coordinator.sites], str(coordinator.presence["a"])
-    (['a', 'b', 'c'], 'it never called')
+    @property
+    def hub(self) -> bytes:
+        """Who is called."""
+
+    @property
+    def digest(self) -> str:
+        """Of all of it: a call says which it is made under."""
+
+
+class Signed(Protocol):
+    """Parties who agreed to be these: a signed roster, or a hub and its key holder."""
+
+    @property
+    def roster(self) -> Parties:
+        """Who they are."""
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+
+    def check(self) -> None:
+        """Raises where they did not agree."""
+
+
+class Mailboxes:
+    """The hub's end, for any number of questions at once: a mailbox for each party.
+
+    `deadline` is how many seconds a party may take for one step. `app` is the web application, for a server that there is
+    already; `serving` starts one.
     """
 
-    def __init__(self, key: SigningKey, signed: SignedRoster, *, deadline: float = 60.0, wait: float = WAIT) -> None:
+    party: ClassVar[str] = "site"
+    """What those who call are named in messages."""
+    command: ClassVar[str] = "site"
+    """And what runs one."""
+
+    def __init__(self, key: SigningKey, signed: Signed, *, deadline: float = 60.0, wait: float = WAIT) -> None:
         signed.check()
         if signed.roster.hub != key.public:
             raise InvalidParameter("key= is invalid", why="it is not the hub's key of the roster", instead="the key of the hub")
@@ -138,11 +165,6 @@ class Coordinator:
         self._lock = threading.Lock()
         self._ends = False
         self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
-
-    @property
-    def sites(self) -> list[RemoteSite]:
-        """The sites of the roster, for `JointTable`."""
-        return [RemoteSite(name, public, self) for name, public in self.signed.roster.sites.items()]
 
     @property
     def presence(self) -> Mapping[str, Presence]:
@@ -184,9 +206,9 @@ class Coordinator:
     def silent(self, name: str) -> EngineError:
         """Why a site is missing that did not answer."""
         return EngineError(
-            f"The site {name!r} is silent",
+            f"The {self.party} {name!r} is silent",
             why=f"it did not answer for {self.deadline:g} seconds; {self._boxes[name].presence}",
-            instead=f"the same question when {name!r} is back; its owner sees with cloister site why it does not call",
+            instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
     # ── the web application ────────────────────────────────────────────────────────────────────
@@ -324,7 +346,7 @@ class Coordinator:
             box.presence.problem = f"it sent an answer that was refused: {error.why}"
             return False
         if waiting is None:
-            box.presence.problem = f"it refused the roster: {_refusal(found).why}" if found.kind == "refused" else ""
+            box.presence.problem = f"it refused the roster: {refusal(found).why}" if found.kind == "refused" else ""
             return True
         with self._lock:
             waiters = box.waiting.pop(answers, [])
@@ -356,6 +378,32 @@ class Coordinator:
         finally:
             with self._lock:
                 box.polls.discard(wake)
+
+
+class Coordinator(Mailboxes):
+    """The mailboxes of the sites of one roster, for any number of questions at once.
+
+    `deadline` is how many seconds a site may take for one step; the step that reads its rows is one of them. `app` is the web
+    application, for a server that there is already; `serving` starts one.
+
+    >>> from cloister.crypto import SigningKey
+    >>> from cloister.together import Roster
+    >>> keys, hub = {name: SigningKey(name.encode() * 32) for name in "abc"}, SigningKey(bytes(32))
+    >>> roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=hub.public, missing=0)
+    >>> coordinator = Coordinator(hub, SignedRoster.by(keys, roster))
+    >>> [site.name for site in coordinator.sites], str(coordinator.presence["a"])
+    (['a', 'b', 'c'], 'it never called')
+    """
+
+    signed: SignedRoster
+
+    def __init__(self, key: SigningKey, signed: SignedRoster, *, deadline: float = 60.0, wait: float = WAIT) -> None:
+        super().__init__(key, signed, deadline=deadline, wait=wait)
+
+    @property
+    def sites(self) -> list[RemoteSite]:
+        """The sites of the roster, for `JointTable`."""
+        return [RemoteSite(name, public, self) for name, public in self.signed.roster.sites.items()]
 
 
 @dataclass(frozen=True)
@@ -402,7 +450,7 @@ class RemoteParts:
                 for name, found, data in answers:
                     del awaited[name]
                     if found.kind == "refused":
-                        refusals[name] = _refusal(found)
+                        refusals[name] = refusal(found)
                     else:
                         yield data
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
@@ -426,7 +474,7 @@ class RemoteParts:
         with contextlib.closing(self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about)) as answers:
             for name, found, _ in answers:
                 if found.kind != "agreed":
-                    raise _refusal(found)
+                    raise refusal(found)
                 agreed.append(name)
         if len(agreed) < self._roster.quorum:
             raise self._coordinator.silent(next(name for name in self._roster.sites if name not in agreed))
@@ -445,12 +493,12 @@ def refused(error: CloisterError, round_id: str, name: str, key: SigningKey) -> 
     return pack("refused", round_id, name, key, error=stored_name(error), what=what, why=why, instead=instead)
 
 
-def _refusal(found: Message) -> CloisterError:
-    """A site's refusal as an error here: its words are shown, whatever they are."""
+def refusal(found: Message, party: str = "site") -> CloisterError:
+    """A party's refusal as an error here: its words are shown, whatever they are."""
     kind = _ERRORS.get(str(found.fields.get("error")), EngineError)
     what, why, instead = (shown(str(found.fields.get(part, ""))[:2000]) for part in ("what", "why", "instead"))
-    if not what.startswith(f"The site {found.sender!r} "):  # whose words they are is not the site's to say
-        what = f"The site {found.sender!r} says: {what}" if what else f"The site {found.sender!r} takes no part"
+    if not what.startswith(f"The {party} {found.sender!r} "):  # whose words they are is not the party's to say
+        what = f"The {party} {found.sender!r} says: {what}" if what else f"The {party} {found.sender!r} takes no part"
     return kind(what, why=why, instead=instead)
 
 

@@ -98,11 +98,11 @@ def words_of(request: NoisedRequest, sites: int) -> int:
         if not isinstance(law, _LAWS):
             continue
         one = (int(law.scale) + 1 << 10) * sites
-        most = max(most, (_width(each, request) << _MOST_ROWS) + one)
+        most = max(most, (width_of(each, request) << _MOST_ROWS) + one)
     return -(-(most.bit_length() + 1) // 64)
 
 
-def _width(integers: Integers, request: NoisedRequest) -> int:
+def width_of(integers: Integers, request: NoisedRequest) -> int:
     """How far one row moves one number."""
     if isinstance(integers.map, Combination):
         return integers.map.width

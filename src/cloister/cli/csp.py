@@ -1,0 +1,285 @@
+"""`cloister csp`: the key holder of sealed tables, as a process that dials out to its hub; and how an owner seals rows to it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.printable import shown
+
+if TYPE_CHECKING:
+    from cloister.together import KeyHolder, MaskedFormat
+    from cloister.together.owner import AuditLog
+
+_DATA = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("csp"),
+    help="The key holder's folder (default: ./csp).",
+)
+_TEMPLATE = """[key_holder]
+name = {name}
+hub = "https://hub.example.org"
+hub_key = ""                             # the hub's public key, after its fingerprint was compared
+# certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
+a_day = 1000                             # charges in 24 hours
+
+[budgets]                                # of each population; no other is answered about
+# patients = {{ rho = "0.5" }}
+"""
+
+
+@click.group(invoke_without_command=True)
+@_DATA
+@click.option("--hub", help="The hub's address (default: that of csp.toml).")
+@click.option(
+    "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
+)
+@click.pass_context
+def csp(context: click.Context, data: Path, hub: str | None, certificate: Path | None) -> None:
+    """Run a key holder: it never sees a value, and calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
+
+    \b
+    cloister csp init keys --name keys
+    cloister csp --data keys --hub https://hub.example.org
+    cloister csp show --data keys
+    """
+    if context.invoked_subcommand is None:
+        _run(data, hub, certificate)
+
+
+@csp.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--name", required=True, help="The key holder's name at the hub.")
+def init(folder: Path, name: str) -> None:
+    """Make a key holder's folder: its key, and a csp.toml to fill in. Prints the public key for owners and hub.
+
+    \b
+    cloister csp init keys --name keys
+    """
+    from cloister.crypto import make_key_file, new_key
+
+    _own_files()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "csp.toml").exists():
+        (folder / "csp.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
+    make_key_file(folder / "csp.key", new_key().hex())
+    with _opened(folder) as here:
+        _show_key(here.holder)
+    click.echo(f"now fill in {folder / 'csp.toml'}, and give the public key to owners and hub")
+
+
+@csp.command()
+@click.argument("declarations", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--to", "public", required=True, help="The key holder's public key (128 digits).")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The batch to write (*.masked).")
+@click.option(
+    "--counts", type=click.Path(file_okay=False, path_type=Path), help="The owner's folder of how many rows each person had."
+)
+@click.option("--dry-run", is_flag=True, help="Say what can be asked, and how many bytes a row takes; read no row.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def seal(declarations: Path, public: str, out: Path, counts: Path | None, dry_run: bool, as_json: bool) -> None:
+    """Seal an owner's table to a key holder: a batch of masked cells, to upload to the hub. Run it where the rows are.
+
+    \b
+    cloister csp seal people.toml --to 5f3a… --out first.masked
+    """
+    from cloister.together import Journal, Sealer
+
+    source, declared = _format(declarations)
+    if not dry_run:
+        try:
+            to = bytes.fromhex(public)
+        except ValueError:
+            raise InvalidParameter(
+                "--to is invalid", why="it has other characters than digits and a–f", instead="cloister csp show"
+            ) from None
+        _own_files()
+        Sealer(declared, to, counts=None if counts is None else Journal(counts)).seal(source, out)
+    told = {"bytes a row": declared.bytes_a_row, "format": declared.plain(), "bytes": 0 if dry_run else out.stat().st_size}
+    click.echo(json.dumps(told) if as_json else f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all")
+
+
+@csp.command()
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(data: Path, as_json: bool) -> None:
+    """Show the key holder's public key, its budgets and what is spent, and its log; exit code 1 where an entry was changed.
+
+    \b
+    cloister csp show --data keys
+    """
+    with _opened(data) as here:
+        ledger, broken = here.holder.ledger, here.log.broken()
+        told = {
+            "name": here.holder.name,
+            "key": here.holder.public.hex(),
+            "populations": {
+                name: {"budget": str(ledger.budget(name)), "spent": str(ledger.spent(name))} for name in ledger.populations()
+            },
+            "log": list(here.log.entries()),
+            "broken": broken,
+        }
+        if as_json:
+            click.echo(json.dumps(told))
+        else:
+            _show_key(here.holder)
+            for name in ledger.populations():
+                click.echo(shown(f"{name}: budget {ledger.budget(name)}, of which {ledger.spent(name)} is spent"))
+            for entry in here.log.entries():
+                said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
+                click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
+    if broken is not None:
+        click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
+        sys.exit(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Here:
+    holder: KeyHolder
+    log: AuditLog
+    settings: dict[str, Any]
+
+
+def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
+    from cloister.together import KeyHolderAgent
+    from cloister.together.agent import no_core_dumps
+
+    no_core_dumps()
+    _own_files()
+    _settings(data)  # of a folder that is none, the file that is missing is named
+    with _alone(data), _opened(data) as here:
+        try:
+            key = bytes.fromhex(here.settings["hub_key"])
+        except ValueError:
+            key = b""
+        if len(key) != 32:
+            raise _invalid("hub_key is not the public key of a hub", 'hub_key = "…"   # 64 digits')
+        address, known = hub or here.settings["hub"], here.settings["certificate"]
+        click.echo(f"the key holder {here.holder.name!r} calls {address}")
+        authority = certificate or (data / known if known else None)
+        KeyHolderAgent(here.holder, key).run(address, authority=authority, told=lambda text: click.echo(text, err=True))
+
+
+@contextlib.contextmanager
+def _opened(data: Path) -> Iterator[_Here]:
+    """The key holder of a folder, with its own key, ledger, journal and log."""
+    from cloister.cli.declared import budget_of
+    from cloister.ledger import Ledger
+    from cloister.together import Journal, KeyHolder
+    from cloister.together.owner import AuditLog
+
+    _own_files()
+    settings = _settings(data)
+    budgets = {name: budget_of(name, told) for name, told in settings["budgets"].items()}
+    try:
+        key = bytes.fromhex((data / "csp.key").read_text(encoding="ascii").strip())
+    except (OSError, ValueError):
+        raise InvalidParameter(
+            f"The key holder in {data.name} has no key", why="csp.key is missing or invalid", instead="cloister csp init"
+        ) from None
+    with Ledger(data / "ledger.db") as ledger:
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings["name"]))
+        holder = KeyHolder(
+            settings["name"],
+            budgets=budgets,
+            key=key,
+            ledger=ledger,
+            journal=Journal(data / "charges"),
+            a_day=settings["a_day"],
+            note=log.add,
+        )
+        yield _Here(holder=holder, log=log, settings=settings)
+
+
+def _settings(data: Path) -> dict[str, Any]:
+    told = _toml(data / "csp.toml", "cloister csp init FOLDER --name NAME")
+    own, budgets = told.get("key_holder", {}), told.get("budgets", {})
+    texts = {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate")} if isinstance(own, dict) else {}
+    if not texts.get("name") or not all(isinstance(each, str) for each in texts.values()) or not isinstance(budgets, dict):
+        raise _invalid("it names no key holder", '[key_holder]\nname = "keys"')
+    a_day = own.get("a_day", 1000)
+    if type(a_day) is not int or a_day < 1:
+        raise _invalid("a_day is no number of charges", "a_day = 1000")
+    return {**texts, "a_day": a_day, "budgets": budgets}
+
+
+def _format(path: Path) -> tuple[Any, MaskedFormat]:
+    """An owner's table, and the format that it is sealed in."""
+    from cloister.cli.declared import load
+    from cloister.tables import PrivateTable
+    from cloister.together import Marginal, MaskedFormat
+
+    tables, _ = load(path)
+    told = _toml(path, "[[marginals]]")
+    own = told.get("format", {})
+    if len(tables) != 1 or not isinstance(next(iter(tables.values())), PrivateTable):
+        raise _wrong(path, "one private table is sealed", "[tables.people]")
+    [table] = tables.values()
+    assert isinstance(table, PrivateTable)
+    if table.population is None:
+        raise _wrong(path, "the table names no population, whose budget the key holder charges", 'population = "patients"')
+    try:
+        found = MaskedFormat(
+            columns=table.columns,
+            marginals=tuple(Marginal(**each) for each in told.get("marginals", [])),
+            population=table.population,
+            unit=table.unit,
+            max_rows=table.max_rows,
+            **own,
+        )
+    except TypeError:
+        raise _wrong(path, "its format has parts of another form", '[[marginals]]\nby = ["sex"]\nsums = ["age"]') from None
+    return table.source, found
+
+
+def _toml(path: Path, instead: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
+
+
+@contextlib.contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """Of two processes with one folder the second is refused."""
+    with (data / "csp.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidParameter(
+                "The key holder was not started",
+                why=f"a process runs the one in {data.name} already",
+                instead="one process for a folder",
+            ) from None
+        yield
+
+
+def _own_files() -> None:
+    """What this process writes is for its own user."""
+    os.umask(0o077)
+
+
+def _show_key(holder: KeyHolder) -> None:
+    from cloister.crypto import fingerprint
+
+    click.echo(f"{json.dumps({holder.name: holder.public.hex()})}\nfingerprint {fingerprint(holder.public)}")
+
+
+def _wrong(path: Path, why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"The file {path.name} is invalid", why=why, instead=instead)
+
+
+def _invalid(why: str, instead: str) -> InvalidDeclaration:
+    return _wrong(Path("csp.toml"), why, instead)

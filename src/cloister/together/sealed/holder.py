@@ -1,0 +1,308 @@
+"""The key holder: it has the keys of batches and never a value, and gives sums of pads with its own whole noise inside.
+
+The hub has masked cells c = x + F_k(position) modulo 2⁶⁴, the key holder has k. For a request with the linear map A, and a set S
+of rows with each row at most once, the key holder gives r = A·Σ_S F − η, and the hub releases A·Σ_S c − r + η′; η and η′ are
+each the whole noise that the request's laws state.
+
+*Lemma.* Neighbours: one person's rows added or removed, under the bounds of the format. (1) What the hub sees for a charge,
+however it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it costs a person
+at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function of A·Σ_S x + η′
+and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to whoever lacks k: no position is used
+twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A simulator that is given
+z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds for several charges at
+once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder works out by itself how far
+a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound to (`cost_of`), refuses a
+row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two charges, each with noise of its
+own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and η are its own, and the release
+less η is A·Σ_S x + η′. ∎
+
+Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
+together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
+honest hub alone: Enc(1000·x + r) hides the noise (`tests/together/sealed`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from cloister.crypto import AgreementKey, Keyring, SigningKey, canonical_json, fingerprint, new_key, unseal
+from cloister.errors import AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.ledger import Ledger, Reservation
+from cloister.noise import Random, default_random
+from cloister.noise.shares import NoiseShares
+from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.tables.engines.noised import NoisedRequest
+from cloister.together.accounting import cost_of
+from cloister.together.journal import Journal, MemoryJournal
+from cloister.together.plan import Plan
+from cloister.together.reading import LONGEST, request_from
+from cloister.together.sealed.batches import Head, Ranges, pad_sums
+from cloister.together.sealed.format import MaskedFormat
+from cloister.together.sealed.sums import SumReader, sizes_of
+
+MOST_ROWS = 1 << 27
+"""In one request."""
+MOST_PADS = 1 << 34
+"""Of one request: some minutes of work."""
+_BATCHES, _PLAN, _ANSWER = "batches", "plan", "answer"
+Note = Callable[[str, dict[str, str]], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedPlan:
+    """What the hub asks: a plan, and of each batch which rows.
+
+    >>> asked = SealedPlan(plan=Plan(request="{}", token="7"), rows=(("ab", ((0, 1024),)),))
+    >>> SealedPlan.read(asked.text) == asked
+    True
+    """
+
+    plan: Plan
+    rows: tuple[tuple[str, Ranges], ...]
+
+    @property
+    def text(self) -> bytes:
+        """The one text of it."""
+        return canonical_json({"plan": self.plan.text.decode(), "rows": self.rows}).encode()
+
+    @classmethod
+    def read(cls, text: bytes) -> SealedPlan:
+        """Again from its text; `UnsupportedQuery` for one that no plan has, or that counts a row twice."""
+        if len(text) > 2 * LONGEST:
+            raise _refused("it is too long", "a shorter request")
+        try:
+            told = json.loads(text)
+            rows = tuple((str(batch), tuple((first, after) for first, after in ranges)) for batch, ranges in told["rows"])
+            found = cls(plan=Plan.read(told["plan"].encode()), rows=rows)
+            whole = all(type(each) is int for _, ranges in rows for pair in ranges for each in pair)
+            if not whole or found.text != text:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise _refused("its form is wrong", "the plan as its hub wrote it") from None
+        ends = [[0, *(each for pair in ranges for each in pair)] for _, ranges in rows]
+        if len({batch for batch, _ in rows}) < len(rows) or any(sorted(each) != each for each in ends):
+            raise _refused("a row is in it twice, so that it would count twice", "each row once, in order")
+        return found
+
+
+class KeyHolder:
+    """Holds the keys of batches. Its ledger charges each population that it was given a budget for, and no other.
+
+    `a_day` is how many charges it allows in 24 hours. A ledger or key that outlasts the process needs a journal in a folder
+    beside it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
+
+    >>> holder = KeyHolder(budgets={"patients": PureDP(1)})
+    >>> holder.spent("patients"), len(holder.public)
+    (PureDP(epsilon='0'), 64)
+    """
+
+    def __init__(
+        self,
+        name: str = "key holder",
+        *,
+        budgets: Mapping[str, Guarantee] | None = None,
+        key: bytes | None = None,
+        ledger: Ledger | None = None,
+        journal: Journal | None = None,
+        a_day: int = 1000,
+        random: Random | None = None,
+        note: Note | None = None,
+    ) -> None:
+        if journal is None and (ledger is not None or key is not None):
+            raise InvalidDeclaration(
+                "The key holder has no journal",
+                why="its ledger or its key outlasts the process, and after a restart it would draw for a charge again",
+                instead="journal=Journal(folder)",
+            )
+        keys = Keyring(key or new_key(), domain="cloister key holder")
+        self.name, self.a_day, self.random = name, a_day, random or default_random()
+        self.signing = SigningKey(keys.derive("signing"))
+        self._opening = AgreementKey(keys.derive("opening"))
+        self.public = self.signing.public + self._opening.public
+        self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or _unnoted
+        self._readers: dict[str, SumReader] = {}
+        self._heads: dict[str, Head] = {}
+        for population, budget in (budgets or {}).items():
+            known = population in self.ledger.populations()
+            self.ledger.open(population, None if known else budget, who=name)
+
+    def spent(self, population: str) -> Guarantee:
+        """What its own ledger has charged."""
+        return self.ledger.spent(population)
+
+    def accept(self, data: bytes) -> str:
+        """A batch's header and sealed key, which it keeps; the batch's name. Refused where the key is not sealed to it, or about
+        another header."""
+        head = Head(data=data)
+        if not 0 < head.rows <= MOST_ROWS:
+            raise _refused("a batch has no rows, or too many", f"from 1 to {MOST_ROWS:,} rows a batch")
+        unseal(self._opening, head.sealed, head.about)
+        population = head.format.population
+        if population not in self.ledger.populations():
+            raise AccessDenied(
+                "The key holder denied a batch",
+                why=f"it was given no budget for the people {population!r}",
+                instead=f"budgets={{{population!r}: …}}, or [budgets] in csp.toml, by its operator",
+            )
+        kept = self.journal.of(_BATCHES)
+        if head.id not in self._heads and kept.get(head.id) is None:
+            kept.put(head.id, data)
+            self.note("accepted", {"batch": head.id, "population": population, "rows": str(head.rows)})
+        self._heads[head.id] = head
+        return head.id
+
+    def agreed(self, text: bytes) -> None:
+        """Refuses in advance what it would refuse; nothing is charged."""
+        asked = self._read(text)
+        self._allowed(asked, self._cost(asked))
+
+    def answer(self, text: bytes) -> bytes:
+        """The sums of pads with its noise inside, as the request's integers modulo 2⁶⁴, 8 bytes each: once for a charge. The same
+        plan again gets the same bytes; another plan under the same charge is refused."""
+        asked = self._read(text)
+        number, token = asked.request.number, asked.plan.token
+        if not asked.request.charge:
+            raise _refused("it has no charge", "the request under its charge")
+        about = hashlib.sha256(canonical_json(["pads", token, asked.request.charge, number]).encode()).hexdigest()
+        kept, digest = self.journal.of(about), hashlib.sha256(text).hexdigest().encode()
+        with kept.locked():
+            if kept.get(_PLAN) not in (None, digest):
+                raise _refused("another plan was asked under its charge", "a charge of its own for each plan")
+            answer, charges = kept.get(_ANSWER), self.ledger.charges(asked.population, what=about)
+            if answer is None:
+                if any(each.state == "settled" for each in charges):  # the journal is from an old copy
+                    raise EngineError(
+                        "The key holder does not answer", why="it answered under this charge before", instead="a new question"
+                    )
+                cost = self._cost(asked)
+                if not charges:
+                    self._allowed(asked, cost)
+                    kept.put(_PLAN, digest)
+                    self.ledger.reserve(
+                        {asked.population: cost}, who="the hub", what=about, purpose=asked.plan.purpose, rerun=False
+                    )
+                    said = {"about": about, "population": asked.population, "cost": str(cost), "rows": str(asked.rows)}
+                    with suppress(OSError):
+                        self.note("charged", said)
+                    charges = self.ledger.charges(asked.population, what=about)
+                answer = self._drawn(asked)
+                kept.put(_ANSWER, answer)  # on disk before it leaves; the noise is in no other text
+            last = charges[-1]
+            if last.state != "settled":
+                assert last.cost is not None
+                found = Reservation(id=last.id, costs={asked.population: last.cost}, who=last.who, what=about)
+                self.ledger.settle(found, digest, marked=self.random.marked)
+            return answer
+
+    def _read(self, text: bytes) -> _Asked:
+        sealed = SealedPlan.read(text)
+        heads = [self._head(batch) for batch, _ in sealed.rows]
+        if len({head.format.text for head in heads}) != 1:
+            raise _refused("its batches are of different formats, or there are none", "batches of one format")
+        rows = sum(after - first for _, ranges in sealed.rows for first, after in ranges)
+        over = any(ranges and ranges[-1][1] > head.rows for head, (_, ranges) in zip(heads, sealed.rows, strict=True))
+        if over or rows > MOST_ROWS:
+            raise _refused("it asks for rows that its batches don't have, or too many", f"at most {MOST_ROWS:,} rows")
+        request = request_from(sealed.plan.request, heads[0].format.columns)
+        return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
+
+    def _head(self, batch: str) -> Head:
+        if batch not in self._heads:
+            named = len(batch) == 64 and set(batch) <= set("0123456789abcdef")
+            data = self.journal.of(_BATCHES).get(batch) if named else None
+            if data is None:
+                raise _refused(f"the batch {batch[:12]!r} is not known here", "the batches that were shown to it")
+            self._heads[batch] = Head(data=data)
+        return self._heads[batch]
+
+    def _cost(self, asked: _Asked) -> Guarantee:
+        """What it costs a person with rows at as many owners as the format allows; refused where it has no cells for it."""
+        declared = asked.format
+        cost, reader = cost_of(asked.request, declared.table), self._reader(declared)
+        pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * asked.rows
+        if pads > MOST_PADS:
+            raise _refused(f"it takes {pads:,} pads", f"at most {MOST_PADS:,}: fewer rows, or smaller marginals")
+        if isinstance(cost, ZCDP):
+            return ZCDP(cost.rho * declared.overlap**2)
+        assert isinstance(cost, PureDP)
+        return PureDP(cost.epsilon * declared.overlap)
+
+    def _allowed(self, asked: _Asked, cost: Guarantee) -> None:
+        remaining = self.ledger.remaining(asked.population)
+        if not cost <= remaining:
+            raise BudgetExceeded(
+                "The key holder refused a request",
+                why=f"it costs {cost}, and {remaining} of the budget that the key holder keeps for {asked.population!r} is left",
+                instead="a smaller spend=, or a budget that its operator raises; one in ρ takes Laplace and Gaussian noise",
+            )
+        since = datetime.now(UTC) - timedelta(days=1)
+        if sum(each.when >= since for each in self.ledger.charges(asked.population)) >= self.a_day:
+            raise AccessDenied(
+                "The key holder denied a request",
+                why=f"it allows {self.a_day:,} charges a day",
+                instead="the same question tomorrow",
+            )
+
+    def _drawn(self, asked: _Asked) -> bytes:
+        keys = [unseal(self._opening, head.sealed, head.about) for head in asked.heads]
+
+        def sums(place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+            parts = zip(keys, asked.ranges, strict=True)
+            total = sum(pad_sums(key, asked.format, place, ranges) for key, ranges in parts)
+            return np.asarray(total).view(np.int64)
+
+        total = self._reader(asked.format).integers(asked.request, sums)
+        total -= noise_of(asked.request, self.random)
+        return total.astype("<u8").tobytes()
+
+    def _reader(self, declared: MaskedFormat) -> SumReader:
+        return self._readers.setdefault(declared.text, SumReader(declared))
+
+    def __repr__(self) -> str:
+        return f"<KeyHolder {fingerprint(self.public)}>"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    plan: Plan
+    request: NoisedRequest
+    heads: Sequence[Head]
+    ranges: Sequence[Ranges]
+    rows: int
+
+    @property
+    def format(self) -> MaskedFormat:
+        return self.heads[0].format
+
+    @property
+    def population(self) -> str:
+        return self.format.population
+
+
+def noise_of(request: NoisedRequest, random: Random) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The whole noise of one of the two, for all integers of a request, modulo 2⁶⁴."""
+    sizes, parts = sizes_of(request), []
+    for each, size in zip(request.integers, sizes, strict=True):
+        drawn = shares_of_two(each.law, sum(sizes)).share.sample(size, random=random)
+        parts.append(np.array([int(one) % 2**64 for one in drawn], dtype=np.uint64))
+    return np.concatenate(parts)
+
+
+def shares_of_two(law: object, coordinates: int) -> NoiseShares:
+    """The noise of hub and key holder: either one's is enough by itself."""
+    return NoiseShares(law=law, parties=2, honest=1, coordinates=coordinates)  # type: ignore[arg-type]
+
+
+def _refused(why: str, instead: str) -> UnsupportedQuery:
+    return UnsupportedQuery("The key holder refused a plan", why=why, instead=instead)
+
+
+def _unnoted(event: str, details: dict[str, str]) -> None:
+    pass

@@ -1,0 +1,260 @@
+"""A table whose rows are masked cells at the hub: asked like any table, answered with the help of a key holder.
+
+Guarantee: the one that a session states, towards anyone who sees its answers; towards the hub itself, and towards the key holder
+itself, the same (the lemma of `holder.py`), as long as the two don't collude. In each number is the noise of both, so its
+variance is twice that of one central noise; the answer names that law. What the format has no cells for is refused by name before
+anything is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Protocol
+
+import numpy as np
+
+from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.noise import Random, default_random
+from cloister.tables import Abilities, Answering, Prepared, PrivateTable, PublicTable, Relation, Workspace
+from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.engine import Site as Place
+from cloister.tables.engines.noised import Noised, NoisedRequest
+from cloister.tables.sourcing.sources import Source
+from cloister.together.plan import Plan, shapes_of
+from cloister.together.sealed.batches import Batch, Ranges
+from cloister.together.sealed.format import MaskedFormat
+from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
+from cloister.together.sealed.sums import SumReader, check_room, sizes_of
+
+
+class Holder(Protocol):
+    """A key holder, here (`KeyHolder`) or elsewhere (`KeyHolderLine`)."""
+
+    def accept(self, data: bytes) -> str:
+        """Takes a batch's header and sealed key."""
+
+    def agreed(self, text: bytes) -> None:
+        """Refuses in advance."""
+
+    def answer(self, text: bytes) -> bytes:
+        """Sums of pads with noise inside, under a charge."""
+
+
+class SealedTable(PrivateTable):
+    """A private table of masked cells, which the hub can't read and the key holder never sees.
+
+    Parameters
+    ----------
+    batches: a folder of `.masked` files, or their paths; all of one format.
+    key_holder: who has their keys.
+    without: rows that no longer count: of a batch (the name of its file) the ranges, from and up to and not including.
+    size: a public hint of the number of rows.
+    purpose, who: for what and for whom is asked; the key holder keeps it with its charge.
+
+    >>> import cloister as cl
+    >>> from tempfile import TemporaryDirectory
+    >>> from cloister.together import KeyHolder, Marginal, MaskedFormat, Sealer
+    >>> columns = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])}
+    >>> format = MaskedFormat(columns=columns, marginals=[Marginal(by=["sex"], sums=["age"])], population="patients")
+    >>> holder = KeyHolder(budgets={"patients": cl.PureDP(100)})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Sealer(format, holder.public).seal({"age": [39, 51], "sex": ["F", "M"]}, Path(folder) / "first.masked")
+    ...     with cl.Session({"people": SealedTable(folder, holder)}, budget=cl.PureDP(100)) as session:
+    ...         session.sql("SELECT COUNT(*) AS n FROM people", spend=50).to_pydict()
+    {'n': [2]}
+    >>> holder.spent("patients")
+    PureDP(epsilon='50')
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        batches: str | Path | Iterable[str | Path],
+        key_holder: Holder,
+        *,
+        without: Mapping[str, Iterable[tuple[int, int]]] | None = None,
+        size: int | None = None,
+        purpose: str = "",
+        who: str = "",
+    ) -> None:
+        source = SealedSource(batches, key_holder, without=without or {}, purpose=purpose, who=who)
+        declared = source.format
+        super().__init__(
+            source, declared.columns, declared.unit, declared.max_rows, declared.population, size=size, row_is_person=True
+        )
+
+
+class SealedSource(Source):
+    """Batches of masked cells, and who has their keys."""
+
+    engine: ClassVar[str] = "sealed"
+
+    def __init__(
+        self,
+        batches: str | Path | Iterable[str | Path],
+        key_holder: Holder,
+        *,
+        without: Mapping[str, Iterable[tuple[int, int]]],
+        purpose: str,
+        who: str,
+    ) -> None:
+        paths = sorted(Path(batches).glob("*.masked")) if isinstance(batches, str | Path) else [Path(each) for each in batches]
+        self.batches = [Batch(path) for path in paths]
+        self.key_holder, self.purpose, self.who = key_holder, purpose, who
+        if not self.batches or len({batch.head.format.text for batch in self.batches}) != 1:
+            why = "their formats are different" if self.batches else "there is none"
+            raise InvalidDeclaration("The batches are invalid", why=why, instead="batches of one format, in *.masked files")
+        if len({batch.head.id for batch in self.batches}) < len(self.batches):
+            raise InvalidDeclaration("The batches are invalid", why="one is there twice", instead="each batch once")
+        self.format: MaskedFormat = self.batches[0].head.format
+        unknown = set(without) - {batch.path.name for batch in self.batches}
+        if unknown:
+            raise InvalidDeclaration("without= is invalid", why=f"{min(unknown)!r} is no batch", instead="the name of its file")
+        self.ranges = [_rest(batch.head.rows, without.get(batch.path.name, ())) for batch in self.batches]
+        table = self.format.table
+        self.schema = dict(table.source.schema)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many count, padding included."""
+        return sum(after - first for ranges in self.ranges for first, after in ranges)
+
+    def describe(self) -> str:
+        """What it is."""
+        return f"masked cells in {len(self.batches)} batches"
+
+    def plan(self, plan: Plan) -> bytes:
+        """What the key holder is asked."""
+        rows = tuple((batch.head.id, ranges) for batch, ranges in zip(self.batches, self.ranges, strict=True))
+        return SealedPlan(plan=plan, rows=rows).text
+
+    def sums(self, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The sums of a marginal's masked cells."""
+        parts = zip(self.batches, self.ranges, strict=True)
+        return np.asarray(sum(batch.sums(place, ranges) for batch, ranges in parts)).view(np.int64)
+
+    def make_engine(self) -> SealedEngine:
+        """The engine of these batches."""
+        return SealedEngine(self)
+
+
+class SealedEngine:
+    """Shows the key holder every batch."""
+
+    name = "sealed"
+
+    def __init__(self, source: SealedSource) -> None:
+        self.source = source
+        self.abilities = Abilities(
+            additive_noise_only=True,
+            declared_keys_only=True,
+            rows=False,
+            parts_of_a_person=source.format.overlap,
+            shares=(2, 1),
+        )
+
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
+        """The batches, ready to be asked."""
+        for batch in self.source.batches:
+            self.source.key_holder.accept(batch.head.data)
+        return SealedPrepared(table, self.source, workspace)
+
+
+def _nowhere(*_: Any, **__: Any) -> NoReturn:
+    raise EngineError(
+        "Exact values are not available", why="the rows are masked, and only sums with noise are opened", instead="SQL"
+    )
+
+
+class SealedPrepared(Prepared):
+    """Masked cells that can be asked."""
+
+    dialect: ClassVar[str] = "duckdb"
+    aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
+    _publish = _remove = _owner_report = staticmethod(_nowhere)
+
+    def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
+        super().__init__(table, materialised=True, workspace=workspace)
+        self.source, self._reader = source, SumReader(source.format)
+        self._token = default_random().bytes(16).hex()  # no two sessions ask under one charge, whatever theirs are called
+
+    def compiled(self, request: NoisedRequest) -> Compiled:
+        """Nothing: what the format, 64 bits or the key holder doesn't allow is refused here."""
+        if not isinstance(request.table, str):
+            raise UnsupportedQuery(
+                "A query about computed columns is not supported",
+                why="cells were made of the declared columns, and the key holder reads requests about those",
+                instead="declared columns, conditions on them in WHERE, and declared keys",
+            )
+        try:
+            text = self._asked(request)
+        except TypeError:
+            raise UnsupportedQuery(
+                "A request that is not linear is not supported", why="masked cells are added up", instead="declared keys"
+            ) from None
+        self._reader.needed(request)
+        check_room(request, self.source.rows)
+        coordinates = sum(sizes_of(request))
+        for each in request.integers:
+            _ = shares_of_two(each.law, coordinates).share  # a noise that is too narrow is refused here
+        self.source.key_holder.agreed(text)
+        return ()
+
+    def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
+        """The sum of the values with the noise of both, and its law."""
+        answer = self.source.key_holder.answer(self._asked(request))
+        sizes = sizes_of(request)
+        if len(answer) != 8 * sum(sizes):
+            raise EngineError(
+                "The key holder's answer is invalid", why="it has another length", instead="the same question later"
+            )
+        total = self._reader.integers(request, self.source.sums)
+        total -= np.frombuffer(answer, dtype="<u8").astype(np.uint64)
+        total += noise_of(request, random)
+        values, laws, start = {}, {}, 0
+        for each, shape, size in zip(request.integers, shapes_of(request), sizes, strict=True):
+            values[each.name] = total[start : start + size].view(np.int64).reshape(shape)
+            laws[each.name] = shares_of_two(each.law, sum(sizes)).total(2)
+            start += size
+        return Noised(values, laws)
+
+    def _asked(self, request: NoisedRequest) -> bytes:
+        source = self.source
+        return source.plan(Plan(request=request.canonical(), token=self._token, purpose=source.purpose, who=source.who))
+
+    def related(
+        self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
+    ) -> Answering:
+        """No relation is: cells hold what each declared column adds up to."""
+        raise UnsupportedQuery(
+            "A join, or a query about computed columns, is not supported",
+            why="the rows are masked cells of the declared columns",
+            instead="a query about the table's own columns",
+        )
+
+    def cancel(self, thread: int | None = None) -> None:
+        """What the key holder has begun, it charged."""
+
+    def _reading(self, work: Any) -> Any:
+        return work()
+
+    def _bring(self, other: Prepared) -> Place | None:
+        return None
+
+    def _close(self) -> None:
+        self._reader.close()
+
+
+def _rest(rows: int, without: Iterable[tuple[int, int]]) -> Ranges:
+    """The rows of a batch that still count."""
+    kept, start = list[tuple[int, int]](), 0
+    for first, after in sorted(without):
+        if not 0 <= first < after <= rows:
+            raise InvalidDeclaration("without= is invalid", why=f"a batch has rows 0 to {rows - 1}", instead="[(first, after)]")
+        if first > start:
+            kept.append((start, first))
+        start = max(start, after)
+    return (*kept, (start, rows)) if start < rows else tuple(kept)

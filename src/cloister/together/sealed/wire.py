@@ -1,0 +1,165 @@
+"""The key holder as a process of its own: it dials out to its hub and waits there for messages, as sites do.
+
+    batch   a batch's header and sealed key      → agreed, or refused
+    plan    what the hub is about to charge      → agreed, or refused
+    pads    the same under its charge            → sums, with the key holder's noise inside, or refused
+
+The hub knows the key holder by its key, and the key holder the hub: each is written down at the other after its fingerprint was
+compared. What the hub asks is signed, and so is each answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cloister.crypto import SigningKey, canonical_json
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, LedgerError
+from cloister.printable import shown
+from cloister.together.agent import Caller
+from cloister.together.checking import MOST_NUMBERS
+from cloister.together.coordinator import Mailboxes, refusal, refused
+from cloister.together.messages import RoundRefused, opened, pack, unpack
+from cloister.together.roster import PROTOCOL
+from cloister.together.rounds import HUB
+from cloister.together.sealed.holder import KeyHolder
+
+_WORDS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """A hub and its key holder, by their signing keys.
+
+    >>> list(Pairing(name="keys", holder=bytes(32), hub=b"1" * 32).roster.sites)
+    ['keys']
+    """
+
+    name: str
+    holder: bytes
+    hub: bytes
+
+    @property
+    def roster(self) -> Pairing:
+        """Nobody else is in it."""
+        return self
+
+    @property
+    def sites(self) -> Mapping[str, bytes]:
+        """Who calls."""
+        return {self.name: self.holder}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its text."""
+        return hashlib.sha256(canonical_json({"pairing": self.plain(), "protocol": PROTOCOL}).encode()).hexdigest()
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"name": self.name, "key holder": self.holder.hex(), "hub": self.hub.hex()}
+
+    def check(self) -> None:
+        """Two keys of their own."""
+        if len(self.holder) != 32 or len(self.hub) != 32 or self.holder == self.hub:
+            raise InvalidDeclaration(
+                "The keys are invalid",
+                why="hub and key holder have a key of 32 bytes each",
+                instead="the first 64 digits of each",
+            )
+
+
+class KeyHolderLine(Mailboxes):
+    """The hub's end: the mailbox of its key holder, which stands for it in a `SealedTable`. `serving` starts the web server.
+
+    >>> holder, hub = KeyHolder("keys"), SigningKey(bytes(32))
+    >>> line = KeyHolderLine(hub, "keys", holder.public)
+    >>> str(line.presence["keys"])
+    'it never called'
+    """
+
+    party: ClassVar[str] = "key holder"
+    command: ClassVar[str] = "csp"
+
+    def __init__(self, key: SigningKey, name: str, key_holder: bytes, **other: Any) -> None:
+        super().__init__(key, Pairing(name=name, holder=key_holder[:32], hub=key.public), **other)
+        self.name = name
+
+    def accept(self, data: bytes) -> str:
+        """Brings it a batch's header."""
+        return self._answer("batch", data).decode()
+
+    def agreed(self, text: bytes) -> None:
+        """Asks it in advance."""
+        self._answer("plan", text)
+
+    def answer(self, text: bytes) -> bytes:
+        """What it answers under a charge."""
+        return self._answer("pads", text, 8 * MOST_NUMBERS)
+
+    def _answer(self, kind: str, body: bytes, most: int = 0) -> bytes:
+        about = hashlib.sha256(body).hexdigest()
+        message = pack(kind, about, HUB, self.key, body)
+        with contextlib.closing(self.ask({self.name: message}, about, most + (1 << 16))) as answers:
+            for _, found, _ in answers:
+                if found.kind == "refused":
+                    raise refusal(found, self.party)
+                return found.body
+        raise self.silent(self.name)
+
+
+class KeyHolderAgent(Caller):
+    """The key holder's end: answers one hub, whose public key it was given.
+
+    >>> agent = KeyHolderAgent(KeyHolder("keys"), SigningKey(bytes(32)).public)
+    >>> opened(agent.answer(b"garbage")).kind
+    'refused'
+    """
+
+    def __init__(self, holder: KeyHolder, hub: bytes) -> None:
+        self.holder, self.name, self.key = holder, holder.name, holder.signing
+        self.pairing = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
+        self.pairing.check()
+
+    @property
+    def joined(self) -> str:
+        """The digest of the pairing."""
+        return self.pairing.digest
+
+    def answer(self, data: bytes) -> bytes:
+        """The answer to a message of the hub; a refusal is one."""
+        about = ""
+        try:
+            about = opened(data).round
+            return self._answered(data)
+        except LedgerError as error:  # it says what the operator keeps where
+            self._noted("failed", about, error.what, error.why)
+        except CloisterError as error:
+            self._noted("refused", about, error.what, error.why)
+            return refused(error, about, self.name, self.key)
+        except Exception as error:  # its words are for nobody
+            self._noted("failed", about, type(error).__name__)
+        failed = EngineError("The key holder failed", why="its own operator can see where", instead="the same question later")
+        return refused(failed, about, self.name, self.key)
+
+    def _answered(self, data: bytes) -> bytes:
+        found = unpack(data, None, None, {HUB: self.pairing.hub})
+        kinds: Mapping[str, Callable[[bytes], bytes | str | None]] = {
+            "batch": self.holder.accept,
+            "plan": self.holder.agreed,
+            "pads": self.holder.answer,
+        }
+        if found.kind not in kinds or found.round != hashlib.sha256(found.body).hexdigest():
+            raise RoundRefused(
+                "A message was refused", why="no key holder answers such a one", instead="the messages of this version"
+            )
+        said = kinds[found.kind](found.body) or b""
+        return pack("agreed", found.round, self.name, self.key, said.encode() if isinstance(said, str) else said)
+
+    def _noted(self, event: str, about: str, what: str, why: str = "") -> None:
+        with suppress(OSError):
+            words = {"about": about[:64], "what": what[:_WORDS], "why": why[:_WORDS]}
+            self.holder.note(event, {name: shown(text) for name, text in words.items() if text})

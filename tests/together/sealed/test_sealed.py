@@ -1,0 +1,179 @@
+"""Sealed tables answer what any table answers, with the noise of two; what their format has no cells for is refused by name."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.crypto import WrongKey
+from cloister.learn import PCA, GaussianNB, LinearRegression
+from cloister.noise import DiscreteLaplace, Random, SummedNoise
+from cloister.together import Journal, KeyHolder, Marginal, MaskedFormat, Sealer
+from cloister.together.sealed.batches import Batch, pad_sums
+from tests.session.test_parts import NONE, QUESTIONS, ROWS, rows
+from tests.session.test_parts import session_of as central_session
+from tests.together.sealed.cells import AGES, MARGINALS, MUCH, NUMBERS, ages, format_of, holder_of, panel
+
+ANSWERED = [each for each in QUESTIONS if "age * 2" not in each]
+
+
+def session_of(folder: Path, holder: KeyHolder, budget: Any = MUCH, **other: Any) -> cl.Session:
+    table = cl.SealedTable(folder, holder, size=ROWS, **other)
+    return cl.Session({"people": table}, budget=budget, random=Random.deterministic(1))
+
+
+def learnt(session: cl.Session, spend: Any) -> list[Any]:
+    """The questions and models of the panel that the format is made for."""
+    found: list[Any] = [session.sql(each, spend=spend).to_pydict() for each in ANSWERED]
+    bayes = GaussianNB(epsilon=1).fit_table(session, "people", features=["age", "height"], target="sex", spend=spend)
+    axes = PCA(2, epsilon=1).fit_table(session, "people", features=["age", "height", "pay"], spend=spend)
+    model = cl.synth.fit(session, "people", spend=spend, method="pairs", columns=["sex", "age"])
+    text = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex"
+    return [*found, bayes.theta_, bayes.var_, axes.components_, axes.explained_variance_, model.answer(text).to_pydict()]
+
+
+def test_without_noise_masked_cells_give_what_rows_give_and_cost_as_much(tmp_path: Path) -> None:
+    """Two batches, padded; values missing and out of bounds. The key holder works out the very cost that the hub charges."""
+    budget, holder = cl.PureDP(100 * NONE), holder_of()
+    with central_session(rows(), budget) as central, session_of(panel(tmp_path, holder), holder, budget) as sealed:
+        assert repr(learnt(central, NONE)) == repr(learnt(sealed, NONE))
+        assert central.spent == sealed.spent
+        assert isinstance(sealed.spent, cl.PureDP)
+        assert holder.spent("patients") >= cl.ZCDP(sealed.spent.epsilon**2 / 2 / 100)
+    gaussian = holder_of()
+    (tmp_path / "rho").mkdir()
+    with session_of(panel(tmp_path / "rho", gaussian), gaussian, cl.ZCDP(10)) as sealed:
+        for each in ANSWERED:
+            sealed.sql(each, spend="0.01")
+            assert gaussian.spent("patients") == sealed.spent
+
+
+def test_the_noise_is_that_of_both_and_the_margin_says_so(tmp_path: Path) -> None:
+    """4,001 counts: by the inequality of Dvoretzky, Kiefer & Wolfowitz a false alarm once in 10⁷."""
+    holder, budget = holder_of(cl.PureDP(100)), cl.PureDP(100)
+    with session_of(panel(tmp_path, holder), holder, budget) as session:
+        text = "SELECT wealth, COUNT(*) AS n FROM people GROUP BY wealth"
+        planned = session.explain(text, spend="0.1").margin()["n"][0]
+        answer = session.sql(text, spend="0.1")
+        assert str(holder.spent("patients")) == str(session.spent) == "ε = 0.1"
+    law = answer.readings["rows"].terms[0].noise
+    assert law == SummedNoise(parts=[(DiscreteLaplace(scale=10), 2)])
+    assert planned == answer.margin().to_pydict()["n"][0]
+    released = answer.to_pydict()
+    counts: dict[int, int] = {}
+    for wealth in rows()["wealth"]:
+        counts[wealth] = counts.get(wealth, 0) + 1
+    noise = np.array(released["n"]) - np.array([counts.get(wealth, 0) for wealth in released["wealth"]])
+    places, decay = np.arange(-2000, 2001), math.exp(-1 / 10)
+    one = (1 - decay) / (1 + decay) * decay ** np.abs(places)
+    below = np.concatenate([[0.0], np.cumsum(np.convolve(one, one))])
+    at = noise + 4000
+    uniform = np.sort(below[at] + (below[at + 1] - below[at]) * Random.deterministic(2).words(len(at)) / 2.0**64)
+    steps = np.arange(1, len(at) + 1) / len(at)
+    far = max(float((steps - uniform).max()), float((uniform - steps).max()) + 1 / len(at))
+    assert far < math.sqrt(math.log(2 / 1e-7) / (2 * len(at)))
+
+
+@pytest.mark.parametrize(
+    ("sql", "line"),
+    [
+        ("SELECT COUNT(*) AS n FROM people WHERE wealth > 10 AND age > 40", r"Marginal\(by=\['age', 'wealth'\]\)"),
+        ("SELECT sex, SUM(wealth) AS s FROM people GROUP BY sex", r"by=\['sex'\], sums=\['wealth'\]"),
+        ("SELECT VARIANCE(wealth) AS v FROM people", r"squares=\['wealth'\]"),
+        ("SELECT CORR(wealth, age) AS c FROM people", r"products=\[\('age', 'wealth'\)\]"),
+        ("SELECT SUM(age * 2) AS s FROM people", "the table's own columns"),
+    ],
+)
+def test_what_the_format_lacks_is_refused_with_the_line_that_has_it(tmp_path: Path, sql: str, line: str) -> None:
+    holder = holder_of()
+    with session_of(panel(tmp_path, holder), holder) as session:
+        with pytest.raises(cl.UnsupportedQuery, match=line):
+            session.sql(sql, spend=1)
+        if "own columns" not in line:
+            with pytest.raises(cl.UnsupportedQuery, match="computed columns"):
+                LinearRegression(epsilon=1).fit_table(session, "people", features=["age"], target="pay", spend=1)
+        assert session.spent == holder.spent("patients") == cl.ZCDP(0)
+
+
+def test_people_with_several_rows_are_counted_over_all_batches(tmp_path: Path) -> None:
+    columns = {"cost": cl.Integer(0, 9)}
+    form = MaskedFormat(
+        columns=columns, marginals=[Marginal(sums=["cost"])], population="patients", unit="who", max_rows=2, overlap=2, pad_to=4
+    )
+    holder = holder_of(cl.PureDP(10 * NONE))
+    with pytest.raises(cl.InvalidDeclaration, match="counts="):
+        Sealer(form, holder.public)
+    for place, people in enumerate((["a", "a", "a", "b"], ["a", "b", "b", "c"])):
+        sealer = Sealer(form, holder.public, counts=Journal(tmp_path / "owner"))  # as after a restart
+        sealer.seal({"who": people, "cost": [1] * 4}, tmp_path / f"{place}.masked")
+    with session_of(tmp_path, holder, cl.PureDP(10 * NONE)) as session:
+        found = session.sql("SELECT COUNT(*) AS n, SUM(cost) AS s FROM people", spend=NONE)
+        assert found.to_pydict() == {"n": [5], "s": [5]}
+        assert holder.spent("patients") == session.spent  # a person may be at two owners: both count her twice
+        with pytest.raises(cl.UnsupportedQuery, match="number of people"):
+            session.sql("SELECT COUNT(DISTINCT who) AS n FROM people", spend=1)
+
+
+def test_rows_that_their_owner_withdrew_no_longer_count(tmp_path: Path) -> None:
+    holder = holder_of(cl.PureDP(10 * NONE))
+    batch = ages(tmp_path, holder)
+    assert batch.head.rows == 8  # padded
+    with session_of(tmp_path, holder, cl.PureDP(10 * NONE), without={"ages.masked": [(1, 3), (2, 4)]}) as session:
+        found = session.sql("SELECT COUNT(*) AS n, SUM(age) AS s FROM people", spend=NONE).to_pydict()
+    assert found["n"] == [2]  # the order of a batch's rows is nobody's to choose
+    for wrong, why in (({"other": [(0, 1)]}, "no batch"), ({"ages.masked": [(0, 9)]}, "rows 0 to 7")):
+        with pytest.raises(cl.InvalidDeclaration, match=why):
+            cl.SealedTable(tmp_path, holder, without=wrong)
+
+
+def test_cells_less_pads_are_the_rows_and_no_pad_comes_twice(tmp_path: Path) -> None:
+    """Pads of different pages, marginals and batches are streams of their own, and a sum over ranges is that of its rows."""
+    form, key = format_of(marginals=MARGINALS[:2]), bytes(range(32))
+    pads = [pad_sums(key, form, place, ((row, row + 1),)) for place in (0, 1) for row in (0, 1, 1023, 1024, 5000)]
+    assert len({int(each[at]) for each in pads for at in range(80)}) == 80 * len(pads)
+    whole = pad_sums(key, form, 0, ((1000, 1100),))
+    assert (whole == sum(pad_sums(key, form, 0, ((row, row + 1),)) for row in range(1000, 1100))).all()
+    holder = holder_of()
+    batch = ages(tmp_path, holder)
+    with pytest.raises(WrongKey):
+        holder_of().accept(batch.head.data)  # sealed to another
+    assert Batch(batch.path).head.format == AGES
+
+
+def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
+    holder = holder_of()
+    batch = ages(tmp_path, holder)
+    text = batch.path.read_bytes()
+    for wrong in (b"", text[:40], text[:-8], b"x" + text[1:]):
+        (tmp_path / "wrong.masked").write_bytes(wrong)
+        with pytest.raises(cl.EngineError, match="A batch could not be read"):
+            cl.SealedTable([tmp_path / "wrong.masked"], holder)
+    (tmp_path / "wrong.masked").write_bytes(text)
+    with pytest.raises(cl.InvalidDeclaration, match="twice"):
+        cl.SealedTable(tmp_path, holder)
+    with pytest.raises(cl.InvalidDeclaration, match="there is none"):
+        cl.SealedTable(tmp_path / "nowhere", holder)
+    sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}
+    for marginal, why in (
+        ({"by": ["age"]}, "no column"),
+        ({"by": ["pay"]}, "cells"),
+        ({"squares": ["pay"]}, "62 bits"),
+        ({"by": "pay"}, "list of names"),
+        ({"products": [("pay",)]}, "two or three"),
+    ):
+        with pytest.raises(cl.InvalidDeclaration, match=why):
+            MaskedFormat(marginals=[Marginal(**marginal)], **sums)  # type: ignore[arg-type]
+    with pytest.raises(cl.InvalidDeclaration, match="nothing could be asked"):
+        MaskedFormat(columns=NUMBERS, marginals=[], population="p")
+    wide = MaskedFormat(columns={"pay": cl.Integer(0, 2**60)}, marginals=[Marginal(sums=["pay"])], population="patients")
+    Sealer(wide, holder.public).seal({"pay": [1, 2]}, tmp_path / "wide.masked")
+    with (
+        cl.Session({"t": cl.SealedTable([tmp_path / "wide.masked"], holder)}, budget=cl.PureDP(1)) as session,
+        pytest.raises(cl.UnsupportedQuery, match="63 bits"),
+    ):
+        session.sql("SELECT SUM(pay) AS s FROM t", spend=1)
