@@ -174,7 +174,7 @@ class SealedPrepared(Prepared):
 
     dialect: ClassVar[str] = "duckdb"
     aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
-    _publish = _remove = _owner_report = staticmethod(_nowhere)
+    _publish = _remove = _owner_report = _owner_offenders = staticmethod(_nowhere)
 
     def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
         super().__init__(table, materialised=True, workspace=workspace)
