@@ -107,6 +107,11 @@ def test_a_question_over_three_sites_and_the_owner_of_one_who_says_no(open_one: 
             session.sql("SELECT MAX(t.n) AS m FROM (SELECT age * 2 AS n FROM hospitals) t", spend=10)
     page = play.owner.client.get("/sites").text
     assert page.count("it last called at") == 3
+    for path, status in (("", 200), ("/manage", 200), ("/declaration", 200)):
+        assert play.owner.client.get(f"/datasets/hospitals{path}").status_code == status, path
+    report = play.owner.client.get("/api/v1/datasets/hospitals/reading", headers=play.owner.bearer)
+    assert report.status_code == 502, report.text
+    assert "only sums with noise leave them" in report.text
     listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()
     assert [each["name"] for each in listed["items"][0]["sites"]] == list(NAMES)
 
