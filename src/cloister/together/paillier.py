@@ -11,9 +11,12 @@ plain way if short exponents are hard to tell from long ones (Damgård, Jurik & 
 plain way, some twenty-five times as slow.
 
 *Packing*. A vector's values are whole numbers or of fixed point, with signs, and share ciphertexts: each has a slot of `bits` for
-the value, ⌈log₂ terms⌉ for the carries of so many additions, and 41 for a blind. Claim: no slot runs over. Proof: a value v is
-stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is below S = 2^(bits + ⌈log₂ terms⌉); a blind is below
-2^40·S; together they are below 2^41·S = 2^slot, and all slots @@
+the value, ⌈log₂ terms⌉ for the carries of so many additions, and 41 for a blind, unless there is none. Claim: no slot runs over.
+Proof: a value v is stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is below S = 2^(bits + ⌈log₂ terms⌉),
+which is the slot without a blind; a blind is below 2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext
+are below N. ∎ A second blind is refused, and any where there is no room. The offsets of k terms, k·2^(bits−1), are taken off
+again. A blinded slot is within 2^−40 in total variation of the blind alone.
+
 Exponents that are secret go through GMP's constant-time power, but for that of quick encryption: its digits choose from a table,
 which whoever watches the memory of that processor may see. The rest of the arithmetic takes time that depends on its numbers.
 """
@@ -324,7 +327,7 @@ class EncryptedVector:
             inside = all(0 < each < key._square for each in cells) and gmpy2.gcd(units, key.modulus) == 1
             if told["format"] != 1 or told["key"] != key.digest or not fits or not inside:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise InvalidParameter(
                 "The ciphertext is invalid", why="it is no text of a vector under this key", instead="EncryptedVector.to_json()"
             ) from None
