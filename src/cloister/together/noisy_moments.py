@@ -2,18 +2,21 @@
 
 An owner's rows are drawn into the declared box, centred on its middle, drawn into the ball of the declared radius B, and rounded
 to steps of B·2^−16. Summed are 1, z and the upper triangle of zzᵀ: apart, each with noise of its own. The scatter about the mean,
-R − vvᵀ/n, is made of the noisy sums afterwards. (One more row moves the centred scatter itself by up to 4 and not by 1 times B²
-where one row replaces another, and its n would have to be exact: neither matters here.)
+R − vvᵀ/n, is made of the noisy sums afterwards. (One more row moves the centred scatter itself by up to 4n/(n + 1) and not by 1
+times B², and its n would have to be exact: neither matters here.)
 
-Guarantee: ρ-zCDP, one row more or less, towards anyone who lacks the noise shares of `honest` owners. Proof: with reach r ≥ ‖z‖
-in steps, one row moves the numbers by 2^16, by z, by zᵢ² and by zᵢzⱼ (i < j). Measured by the deviations σ₀, σ₁, σ and σ/√2
-of their noises, that has the squared length 2^32/σ₀² + ‖z‖²/σ₁² + (Σzᵢ⁴ + 2Σ_{i<j}zᵢ²zⱼ²)/σ² ≤ 2^32/σ₀² + r²/σ₁² + r⁴/σ² = 2ρ,
-since the bracket is ‖z‖⁴ (Dwork, Talwar, Thakurta & Zhang 2014, "Analyze Gauss"). The noises are independent, and their Rényi
-divergences add (Canonne, Kamath & Steinke 2020, Theorem 14). They are sums of shares: by `cloister.noise.shares` each is within
-a factor e^τ of a discrete Gaussian, all together cost ½(√(2ρ/g) + τ√D)² for D numbers and shares that are g times as wide as
-their part of the variance, and `gaussian_share` refuses where that is above ρ, the widest τ being checked against all of D. ∎
+Guarantee: ρ-zCDP, one row more or less, towards anyone who lacks the noise shares of `honest` owners, for rows of finite
+numbers, `MOST_ROWS` at most. Proof: what a row is rounded to follows from it alone (its squares are added in one order). So
+with reach r ≥ ‖z‖ in steps, one row moves the numbers by 2^16, by z, by zᵢ² and by zᵢzⱼ (i < j). Measured by the deviations σ₀,
+σ₁, σ and σ/√2 of their noises, that has the squared length 2^32/σ₀² + ‖z‖²/σ₁² + (Σzᵢ⁴ + 2Σ_{i<j}zᵢ²zⱼ²)/σ² ≤ 2^32/σ₀² + r²/σ₁²
++ r⁴/σ² = 2ρ, since the bracket is ‖z‖⁴ (Dwork, Talwar, Thakurta & Zhang 2014, "Analyze Gauss"). The noises are independent, and
+their Rényi divergences add (Canonne, Kamath & Steinke 2020, Theorem 14). They are sums of shares: by `cloister.noise.shares`
+each is within a factor e^τ of a discrete Gaussian, all together cost ½(√(2ρ/g) + τ√D)² for D numbers and shares that are g
+times as wide as their part of the variance, and `gaussian_share` refuses where that is above ρ, the widest τ being checked
+against all of D. ∎
 
-Rounding: n times a coordinate's half step at both factors, so at most n·B²·√d·2^−16 in the spectral norm; `margin` counts it.
+Rounding: n times a coordinate's half step at both factors, so n·B²·√d·2^−16 in the spectral norm and, for its square, at most a
+5,000th of that more; `margin` counts it.
 """
 
 from __future__ import annotations
@@ -54,7 +57,8 @@ def moments_of(rows: Floats, low: Floats, high: Floats, radius: float) -> Whole:
     """
     features, total = len(low), np.zeros((len(low) + 1, len(low) + 1), dtype=np.int64)
     for first in range(0, len(rows), _CHUNK):
-        away = np.clip(rows[first : first + _CHUNK], low, high) - (low + high) / 2
+        # laid out by rows: by columns, the order in which a row's squares are added would depend on how many rows there are
+        away = np.clip(np.ascontiguousarray(rows[first : first + _CHUNK]), low, high) - (low + high) / 2
         lengths = np.maximum(np.sqrt((away**2).sum(axis=1)), np.finfo(np.float64).tiny)
         whole = np.rint(away * (np.minimum(1.0, radius / lengths) * (2.0**BITS / radius))[:, None])
         wide = np.column_stack([np.full(len(whole), 2.0**BITS), whole])
@@ -191,4 +195,4 @@ class NoisyMoments:
             return math.inf
         size = float(np.linalg.norm(self.sums))
         centring = (2 * size * vector + vector**2) / self.count + (size + vector) ** 2 * (1 / least - 1 / self.count)
-        return matrix + centring + most * self.radius**2 * math.sqrt(d) * 2.0**-BITS
+        return matrix + centring + most * self.radius**2 * math.sqrt(d) * 2.0**-BITS * 1.0002
