@@ -18,12 +18,18 @@ Guarantee, for one row more or less of any owner; parties follow the protocol an
   others are unknown (`noisy_moments`). The ciphertext is one of those sums under fresh randomness (`hidden_again`): it is
   simulated from them. ∎
 - towards the proxy with any owners, without the user: nothing but who answered, if Paillier's ciphertexts and the seals hide
-  what is in them. What a proxy sees is simulated by encrypting noughts.
+  what is in them. What a proxy sees is simulated by encrypting noughts. What the user publishes promises to it, and to its
+  owners, what it promises to the user with these owners.
 - towards the user *with* the proxy: `opened_guarantee`, ρ·honest. They open each message by itself, where its owner's share is
   all the noise. The seal is for the same reason: a user who listens on the wire would be such a pair.
 
-Who does not follow it: a proxy that leaves out or multiplies messages shows the user more of an owner, up to the third case. An
-owner that lies makes the sum wrong. A joint table (`JointTable`) asks for no such belief in its hub.
+One plan, one sum: a proxy that has sent it takes no other message, since a second sum would be the first and one owner's message.
+Its seal is fresh for each plan, so what was sent under an equal one before is of another round.
+
+Who does not follow it: a proxy that leaves out or multiplies messages shows the user more of an owner, up to the third case. So
+does a user who makes a key that the proxy can open: the proof shows that N-th powers are different, and not that nobody knows the
+factors or that h is an N-th power. More colluders than `colluders`: up to the third case. An owner that adds no noise is one of
+them, and one that lies makes the sum wrong. A joint table (`JointTable`) asks for no such belief in its hub.
 """
 
 from __future__ import annotations
@@ -60,7 +66,7 @@ class ProxyPlan:
     proxy: bytes
     """That of the proxy."""
     seal: bytes
-    """The proxy's public agreement key, for messages to it."""
+    """The proxy's public agreement key, for messages to it: fresh for each plan."""
     key: PublicKey
     proof: tuple[int, ...]
     """The user's key, and its proof."""
@@ -82,6 +88,10 @@ class ProxyPlan:
             raise InvalidParameter(
                 f"{number} owners are not supported", why=f"from 1 to {MOST_OWNERS} are", instead="two or more"
             )
+        if len(set(self.owners.values())) < number:
+            raise InvalidParameter(
+                "The owners are invalid", why="two have one key, and one would count as two", instead="a key for each owner"
+            )
         if not whole or sum(hidden) >= number:
             raise InvalidParameter(
                 f"colluders={self.colluders!r}, missing={self.missing!r} is invalid",
@@ -97,8 +107,11 @@ class ProxyPlan:
             raise InvalidParameter(
                 "The bounds are invalid", why="one is no finite number, or they are the wrong way round", instead="bounds=(0, 1)"
             )
+        if (ends[0] == ends[1]).all():
+            raise InvalidParameter("The bounds are invalid", why="no column has room between them", instead="bounds=(0, 1)")
         if not 1e-150 < self.radius < 1e151:
             raise InvalidParameter(f"radius={self.radius!r} is invalid", why="it is a length above 0", instead="radius=1")
+        _ = self.noise.shares  # noise that can't be made is refused here, before anybody is charged
 
     @property
     def least(self) -> int:
@@ -137,8 +150,8 @@ class ProxyPlan:
                 "seal": self.seal.hex(),
                 "key": self.key.to_json(),
                 "proof": [f"{each:x}" for each in self.proof],
-                "bounds": [[each.hex() for each in side] for side in (self.low, self.high)],
-                "radius": self.radius.hex(),
+                "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
+                "radius": float(self.radius).hex(),
                 "epsilon": str(self.epsilon),
                 "delta": str(self.delta),
                 "colluders": self.colluders,
@@ -173,7 +186,7 @@ class ProxyPlan:
             )
             if told["format"] != 1 or found.text != text:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ZeroDivisionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
             raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead="ProxyPlan.text") from None
         return found
 
@@ -231,6 +244,7 @@ class Proxy:
         self.plan, self._key, self._seal, self._random = plan, key, seal, random
         self._total: EncryptedVector | None = None
         self._digests: dict[str, bytes] = {}
+        self._sent: bytes | None = None
 
     def take(self, data: bytes) -> str:
         """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
@@ -241,6 +255,8 @@ class Proxy:
             if self._digests[message.sender] != digest:
                 raise _refused(f"{message.sender!r} sent another before", "its first message")
             return message.sender
+        if self._sent is not None:
+            raise _refused("the sum was sent, and a second would show this message alone", "another plan")
         try:
             cipher = plan.cipher(self._seal, message.body[:_SEALED])
             text = cipher.decrypt(message.body[_SEALED:], [message.sender.encode()])
@@ -254,11 +270,14 @@ class Proxy:
         return message.sender
 
     def total(self) -> bytes:
-        """For the user, once enough owners have answered."""
+        """For the user, once enough owners have answered. The same bytes if asked again, and no message is taken after it."""
+        if self._sent is not None:
+            return self._sent
         if self._total is None or len(self._digests) < self.plan.least:
             raise _refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
         hidden = self._total.hidden_again(random=self._random)
-        return pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
+        self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
+        return self._sent
 
 
 def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
