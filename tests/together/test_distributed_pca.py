@@ -68,7 +68,10 @@ def test_parties_that_send_bytes(keys: Paillier) -> None:
     """A plan as text, a message of each owner, one of the proxy: and the moments are those of all rows, within the margin."""
     plan = ProxyPlan.from_text(plan_of(keys, missing=1).text)
     proxy, paid = Proxy(plan, SIGNING["proxy"], SEAL), []
-    sent = [owner(plan, name, charge=paid.append).message(rows_of(name)) for name in NAMES[:3]]
+    sent = [
+        owner(plan, name, charge=paid.append, random=Random.deterministic(place)).message(rows_of(name))
+        for place, name in enumerate(NAMES[:3])
+    ]
     for message in sent[:2]:
         proxy.take(message)
     with pytest.raises(RoundRefused, match="2 owners answered, and 3 must"):
@@ -123,6 +126,23 @@ def test_sums_are_exact() -> None:
     products = rows.T @ rows
     assert found.tolist() == [70_000 << BITS, *rows.sum(axis=0), *np.diag(products), products[0, 1]]
     assert moments_of(np.array([[9.0, 9.0]]), -np.ones(2), np.ones(2), 1.0)[1:3].tolist() == [46341, 46341]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_a_row_counts_follows_from_it_alone(order: Any) -> None:
+    """At the edge between two steps, found by halving, where the last bit of a row's length decides: alone and beside another."""
+    generator, end = np.random.default_rng(0), np.ones(9)
+
+    def steps(row: np.ndarray[Any, Any], first: float, many: int) -> int:
+        rows = np.array([[first, *row[1:]]] * many, order=order)
+        return int(moments_of(rows, -end, end, 1.0)[1]) // many
+
+    for row in generator.uniform(0.2, 1, (10, 9)):
+        inside, outside = 0.0, float(row[0])
+        while (middle := (inside + outside) / 2) not in (inside, outside):
+            inside, outside = (middle, outside) if steps(row, middle, 1) <= 9000 else (inside, middle)
+        for first in (inside, outside):
+            assert steps(row, first, 1) == steps(row, first, 2)
 
 
 @pytest.mark.statistical
@@ -195,6 +215,19 @@ def test_the_proxys_view_is_simulated_from_noughts(keys: Paillier) -> None:
 # ── what is refused ──
 
 
+def test_one_plan_is_one_sum(keys: Paillier) -> None:
+    """Two sums of one plan, the second with one owner more, would show that owner's message with its own noise alone."""
+    plan = plan_of(keys, missing=1)
+    proxy, sent = Proxy(plan, SIGNING["proxy"], SEAL), [owner(plan, name).message(rows_of(name)) for name in NAMES]
+    for message in sent[:3]:
+        proxy.take(message)
+    total = proxy.total()
+    with pytest.raises(RoundRefused, match="the sum was sent"):
+        proxy.take(sent[3])
+    assert proxy.take(sent[0]) == NAMES[0]
+    assert proxy.total() == total
+
+
 def test_an_owner_answers_once_and_pays_first(keys: Paillier) -> None:
     plan = plan_of(keys)
     once = owner(plan, "north")
@@ -219,6 +252,12 @@ def test_rows_that_are_none_are_refused_without_a_value(keys: Paillier, rows: An
         owner(plan_of(keys), "north").message(rows)
 
 
+def sealed(plan: ProxyPlan, name: str, text: str) -> bytes:
+    once = AgreementKey.generate()
+    body = once.public + plan.cipher(once, plan.seal).encrypt(text.encode(), [name.encode()])
+    return pack("moments", plan.id, name, SIGNING[name], body)
+
+
 def test_messages_that_are_no_part_of_the_plan_are_refused(keys: Paillier) -> None:
     plan, other = plan_of(keys), plan_of(keys, missing=1)
     proxy = Proxy(plan, SIGNING["proxy"], SEAL)
@@ -231,6 +270,7 @@ def test_messages_that_are_no_part_of_the_plan_are_refused(keys: Paillier) -> No
         (again, "'north' sent another before"),
         (pack("moments", plan.id, "south", SIGNING["south"], unpack(good, None, None, plan.owners).body), "another form"),
         (pack("moments", plan.id, "south", SIGNING["north"], b""), "not signed by 'south'"),
+        (sealed(plan, "south", '{"cells": [], "slots": {}, "length": Infinity, "count": 1}'), "another form"),
         (pack("moments", plan.id, "south", SIGNING["south"], b"short"), "another form|no secret"),
     ):
         with pytest.raises((RoundRefused, InvalidParameter), match=why):
@@ -265,6 +305,7 @@ def test_keys_and_plans_that_are_none_are_refused(keys: Paillier) -> None:
         plan.text.replace('"format":1', '"format":2'),
         plan.text + " ",
         plan.text.replace('"epsilon":"1"', '"epsilon":"1/0"'),
+        plan.text.replace((0.0).hex(), "0x1p99999"),
     ):
         with pytest.raises(InvalidParameter, match="no text of a plan"):
             ProxyPlan.from_text(text)
@@ -274,12 +315,15 @@ def test_keys_and_plans_that_are_none_are_refused(keys: Paillier) -> None:
         {"low": (2.0,) * 3},
         {"radius": 0.0},
         {"high": (math.inf,) * 3},
+        {"low": (1.0,) * 3},
         {"owners": {}},
+        {"owners": dict.fromkeys(NAMES, SIGNING["north"].public)},
     ):
         with pytest.raises(InvalidParameter):
             replace(plan, **change)
     with pytest.raises(InvalidParameter, match="beyond 64 bits"):
-        owner(replace(plan, epsilon=Fraction(1, 10**12)), "north").message(rows_of("north"))
+        replace(plan, epsilon=Fraction(1, 10**12))
+    assert replace(plan, low=(0, 0, 0), high=(1, 1, 1), radius=1).id == replace(plan, radius=1.0).id  # whole numbers are numbers
 
 
 @pytest.mark.parametrize(
@@ -297,5 +341,14 @@ def test_parameters_that_mean_nothing(keys: Paillier, how: dict[str, Any], error
     model = DistributedPCA(**({"bounds": (0, 1), "keys": keys} | how))
     with pytest.raises(error, match=why):
         model.fit([rows_of("north"), rows_of("south")])
-    with pytest.raises(InvalidParameter, match="not fitted"):
-        model.margin()
+    for unfitted in (model.margin, lambda: model.transform([[1.0]]), lambda: model.inverse_transform([[1.0]])):
+        with pytest.raises(InvalidParameter, match="not fitted"):
+            unfitted()
+
+
+@pytest.mark.parametrize("second", [[[1.0, 2.0]], [1.0, 2.0, 3.0], [[1.0], [1.0, 2.0]]])
+def test_owners_of_another_form_are_refused_before_anybody_is_charged(keys: Paillier, second: Any) -> None:
+    paid: list[Any] = []
+    with pytest.raises(InvalidParameter, match="The owners are invalid"):
+        DistributedPCA(bounds=(0, 1), keys=keys).fit([rows_of("north"), second], charge=paid.append)
+    assert not paid

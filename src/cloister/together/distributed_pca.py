@@ -69,10 +69,15 @@ class DistributedPCA:
         self, owners: Sequence[npt.ArrayLike], y: object = None, *, charge: Callable[[ApproxDP], object] | None = None
     ) -> DistributedPCA:
         """Learn from a list of arrays, one an owner. `charge` is called once an owner, before its rows are read."""
-        arrays = [np.asarray(each) for each in owners]
-        if not arrays or arrays[0].ndim != 2:
+        try:
+            arrays = [np.asarray(each) for each in owners]
+        except (TypeError, ValueError):
+            arrays = []
+        if not arrays or any(each.ndim != 2 or each.shape[1] != arrays[0].shape[1] for each in arrays):
             raise InvalidParameter(
-                "The owners are invalid", why="each is an array of rows", instead="fit([rows_of_one, rows_of_another])"
+                "The owners are invalid",
+                why="each is an array of rows, of as many columns",
+                instead="fit([rows_of_one, rows_of_another])",
             )
         keys = self.keys or Paillier.generate(random=self.random)
         signing = {f"owner {place}": SigningKey.generate(self.random) for place in range(1, len(arrays) + 1)}
@@ -115,14 +120,16 @@ class DistributedPCA:
 
     def transform(self, X: npt.ArrayLike) -> Floats:
         """The coordinates of rows along the components."""
+        self._fitted()
         return np.asarray((self._rows(X, self.n_features_in_) - self.mean_) @ self.components_.T)
 
     def inverse_transform(self, Z: npt.ArrayLike) -> Floats:
         """The rows with these coordinates that are nearest the mean."""
+        self._fitted()
         return np.asarray(self._rows(Z, len(self.components_)) @ self.components_ + self.mean_)
 
     def margin(self, confidence: float = 0.95) -> float:
-        """How far an explained variance is from that of the rows within the bounds, for all at once (`NoisyMoments.margin`).
+        """How far an explained variance is from that of the rows drawn into bounds and radius, for all at once (`NoisyMoments`).
 
         By Davis and Kahan, divided by the gap between the last variance that is kept and the first that isn't, it bounds the sine
         of the angle between the subspaces.
@@ -166,7 +173,10 @@ class DistributedPCA:
             raise InvalidParameter("The model is not fitted", why="it has no components yet", instead="model.fit(owners)")
 
     def _rows(self, given: npt.ArrayLike, columns: int) -> Floats:
-        rows = np.asarray(given, dtype=np.float64)
+        try:
+            rows = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != columns:
             raise InvalidParameter("The rows are invalid", why=f"they need {columns} columns", instead="an array of rows")
         return rows
