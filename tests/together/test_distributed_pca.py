@@ -118,6 +118,17 @@ def test_one_row_moves_the_numbers_no_farther_than_is_noised(features: int) -> N
     assert len(variances) == noise.numbers == len(moments_of(rows, -end, end, 1.0))
 
 
+@pytest.mark.parametrize(("half", "radius"), [(1e100, 1e-99), (1e100, 4e101), (1e-98, 1e-99), (3.0, 0.1)])
+def test_far_rows_count_no_longer_than_the_reach(half: float, radius: float) -> None:
+    """At the ends of what a plan may declare, corners and random rows, one at a time: the sum's length is the row's."""
+    for features in (1, 3, 400):
+        generator, end = np.random.default_rng(3), np.full(features, half)
+        reach = MomentNoise(features=features, rho=Fraction(1), honest=1).reach
+        for row in (end, -end, *generator.uniform(-half, half, (20, features)), np.full(features, -1e308)):
+            steps = moments_of(row[None], -end, end, radius)[1 : 1 + features].astype(float)
+            assert np.linalg.norm(steps) <= reach
+
+
 def test_sums_are_exact() -> None:
     """Those of whole steps, whatever the chunks, with far-off rows drawn in."""
     generator = np.random.default_rng(2)
@@ -295,6 +306,9 @@ def test_keys_and_plans_that_are_none_are_refused(keys: Paillier) -> None:
     for weak in (replace(plan, key=short.public, proof=short.prove()), replace(plan, proof=(1,) * 8)):
         with pytest.raises(InvalidParameter, match="The user's key is invalid"):
             owner(weak, "north")
+    for seal in (bytes(32), b"short"):
+        with pytest.raises(InvalidParameter, match="no secret follows"):
+            owner(replace(plan, seal=seal), "north")
     with pytest.raises(InvalidParameter, match="another key"):
         ProxyOwner(plan, "north", SIGNING["south"])
     with pytest.raises(InvalidParameter, match="proxy's keys"):

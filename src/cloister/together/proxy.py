@@ -103,13 +103,13 @@ class ProxyPlan:
                 f"{len(self.low)} columns are not supported", why=f"from 1 to {MOST_FEATURES} are", instead="fewer columns"
             )
         ends = np.array([self.low, self.high], dtype=np.float64)
-        if not np.isfinite(ends).all() or (ends[0] > ends[1]).any() or np.abs(ends).max() > 1e150:
+        if not np.isfinite(ends).all() or (ends[0] > ends[1]).any() or np.abs(ends).max() > 1e100:
             raise InvalidParameter(
                 "The bounds are invalid", why="one is no finite number, or they are the wrong way round", instead="bounds=(0, 1)"
             )
         if (ends[0] == ends[1]).all():
             raise InvalidParameter("The bounds are invalid", why="no column has room between them", instead="bounds=(0, 1)")
-        if not 1e-150 < self.radius < 1e151:
+        if not 1e-100 < self.radius < 1e102:  # squares of sums are floating-point numbers
             raise InvalidParameter(f"radius={self.radius!r} is invalid", why="it is a length above 0", instead="radius=1")
         _ = self.noise.shares  # noise that can't be made is refused here, before anybody is charged
 
@@ -216,6 +216,7 @@ class ProxyOwner:
                 instead="Paillier.generate(2048).prove()",
             )
         self.plan, self.name, self._key, self._charge, self._random = plan, name, key, charge, random
+        plan.cipher(AgreementKey.generate(), plan.seal)  # a seal that hides nothing is refused here, before a charge
         self._sent: bytes | None = None
 
     def message(self, rows: npt.ArrayLike) -> bytes:
