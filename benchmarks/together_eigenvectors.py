@@ -63,6 +63,10 @@ def main() -> None:
     spent = time.process_time() - started
     detail = f"both parties' processor seconds, 4 vectors of 12 columns; {small}; sine {sine(matrix, found):.1e}"
     report("Circuits, eigenvectors found by two parties, seconds", ratio=spent, limit=20, detail=detail, most=True)
+    told = f"{spent:.1f} s of both parties, forecast {small.seconds:.1f} s for each"
+    report(
+        "Circuits, seconds of eigenvectors over their forecast", ratio=spent / 2 / small.seconds, limit=2, detail=told, most=True
+    )
 
 
 if __name__ == "__main__":

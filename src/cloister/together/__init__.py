@@ -16,6 +16,9 @@
     owner.py     what a site's owner decides and sees: rules, plans in words, the site's log
     paillier.py  encrypted arithmetic: sums that whoever adds cannot read
     sealed/      masked cells at the hub, and a key holder that never sees a value
+    noisy_moments.py  second moments with noise in shares: what is measured, what one person changes, the proof
+    proxy.py     owners, a proxy who adds, a user who holds the key: each by the bytes that it sends
+    distributed_pca.py  principal components of what the user reads
     circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.together.accounting import cost_of as cost_of
     from cloister.together.agent import SiteAgent as SiteAgent
     from cloister.together.coordinator import Coordinator as Coordinator
+    from cloister.together.distributed_pca import DistributedPCA as DistributedPCA
     from cloister.together.joint import JointTable as JointTable
     from cloister.together.joint import SitesMissing as SitesMissing
     from cloister.together.journal import Journal as Journal
@@ -63,6 +67,7 @@ _lazily = Lazily(
         ".accounting": "cost_of",
         ".agent": "SiteAgent",
         ".coordinator": "Coordinator",
+        ".distributed_pca": "DistributedPCA",
         ".joint": "JointTable SitesMissing",
         ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",

@@ -11,10 +11,11 @@ plain way if short exponents are hard to tell from long ones (Damgård, Jurik & 
 plain way, some twenty-five times as slow.
 
 *Packing*. A vector's values are whole numbers or of fixed point, with signs, and share ciphertexts: each has a slot of `bits` for
-the value, ⌈log₂ terms⌉ for the carries of so many additions, and 41 for a blind. Claim: no slot runs over. Proof: a value v is
-stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is below S = 2^(bits + ⌈log₂ terms⌉); a blind is below
-2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext are below N. ∎ A second blind is refused. The
-offsets of k terms, k·2^(bits−1), are taken off again. A blinded slot is within 2^−40 in total variation of the blind alone.
+the value, ⌈log₂ terms⌉ for the carries of so many additions, and 41 for a blind, unless there is none. Claim: no slot runs over.
+Proof: a value v is stored as v + 2^(bits−1) in [0, 2^bits), so a sum of k ≤ terms of these is below S = 2^(bits + ⌈log₂ terms⌉),
+which is the slot without a blind; a blind is below 2^40·S; together they are below 2^41·S = 2^slot, and all slots of a ciphertext
+are below N. ∎ A second blind is refused, and any where there is no room. The offsets of k terms, k·2^(bits−1), are taken off
+again. A blinded slot is within 2^−40 in total variation of the blind alone.
 
 Exponents that are secret go through GMP's constant-time power, but for that of quick encryption: its digits choose from a table,
 which whoever watches the memory of that processor may see. The rest of the arithmetic takes time that depends on its numbers.
@@ -27,7 +28,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, log2
+from math import log2
 from typing import Any
 
 import gmpy2
@@ -55,6 +56,8 @@ class Slots:
     """How many vectors may be added."""
     fraction: int = 0
     """How many of the bits are behind the point."""
+    blind: bool = True
+    """Whether there is room for a blind. Without it more values share a ciphertext."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -64,11 +67,13 @@ class Slots:
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from {low} to {high}", instead=f"{name}={low}")
+        if not isinstance(self.blind, bool):
+            raise InvalidParameter(f"blind={self.blind!r} is invalid", why="it is True or False", instead="blind=True")
 
     @property
     def width(self) -> int:
         """The bits of a slot."""
-        return self.bits + ceil(log2(self.terms)) + _BLIND + 1
+        return self.bits + (self.terms - 1).bit_length() + (_BLIND + 1 if self.blind else 0)
 
     def whole(self, vector: npt.ArrayLike) -> list[int]:
         """The values in steps, from 0 on; one that does not fit is refused."""
@@ -275,6 +280,10 @@ class EncryptedVector:
         Take them off what is decrypted: `keys.decrypt(blinded, exact=True) − blinds`, in steps of the fixed point.
         """
         self._check_blinds(self.blinds + 1)
+        if not self.slots.blind:
+            raise InvalidParameter(
+                "The vector can't be blinded", why="its slots have no room for a blind", instead="Slots(blind=True)"
+            )
         random = default_random() if random is None else random
         bound, each, square = 1 << (self.slots.width - 1), self.key.slots_in(self.slots), self.key._square
         blinds = [random.below_one(bound) for _ in range(self.length)]
@@ -288,6 +297,7 @@ class EncryptedVector:
     def to_json(self) -> str:
         """As text, for others."""
         how = {"bits": self.slots.bits, "terms": self.slots.terms, "fraction": self.slots.fraction}
+        how |= {} if self.slots.blind else {"blind": False}
         about = {"format": 1, "key": self.key.digest, "length": self.length, "slots": how, "count": self.count}
         about |= {"blinds": self.blinds} if self.blinds else {}
         return json.dumps({**about, "cells": [f"{each:x}" for each in self.cells]})
@@ -307,14 +317,17 @@ class EncryptedVector:
                 blinds=int(told.get("blinds", 0)),
             )
             fits = (
-                found.blinds in (0, 1)
+                found.blinds in (0, 1 if found.slots.blind else 0)
                 and len(cells) == -(-found.length // key.slots_in(found.slots))
                 and 1 <= found.count <= found.slots.terms
             )
-            inside = all(0 < each < key._square and gmpy2.gcd(each, key.modulus) == 1 for each in cells)
+            units = mpz(1)
+            for each in cells:  # one divisor shows in the product of all
+                units = units * each % key.modulus
+            inside = all(0 < each < key._square for each in cells) and gmpy2.gcd(units, key.modulus) == 1
             if told["format"] != 1 or told["key"] != key.digest or not fits or not inside:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise InvalidParameter(
                 "The ciphertext is invalid", why="it is no text of a vector under this key", instead="EncryptedVector.to_json()"
             ) from None

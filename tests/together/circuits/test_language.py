@@ -329,7 +329,7 @@ def test_a_large_program_is_predicted_and_run_in_pieces(monkeypatch: pytest.Monk
     assert str(large).startswith(
         f"{large.gates:,} AND gates in {large.levels:,} levels: {large.bytes / 1e9:.2g} GB to send, about "
     )
-    assert large.seconds == large.gates / 14e6 + large.levels * 25e-6
+    assert large.seconds == large.gates / 14e6 + large.levels * 80e-6
     monkeypatch.setattr(gates, "ROOM", 300)
     monkeypatch.setattr("cloister.together.circuits.language._AT_ONCE", 100)
     small = {"garbler": {"a": FixedPoint(bits=6, shape=(3, 4))}, "evaluator": {"b": FixedPoint(bits=6, shape=(4, 5))}}

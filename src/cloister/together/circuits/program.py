@@ -21,8 +21,9 @@ Party = Literal["garbler", "evaluator"]
 Receiver = Literal["garbler", "evaluator", "both"]
 Numbers = npt.NDArray[Any]
 GATE_BYTES = 32
-GATES_A_SECOND, LEVEL_SECONDS = 14e6, 25e-6
-"""As measured by benchmarks/together_circuits.py on one busy core."""
+GATES_A_SECOND, LEVEL_SECONDS = 14e6, 80e-6
+"""Of one busy core: gates as benchmarks/together_circuits.py measures them, at wide levels; a level as it costs inside programs
+(benchmarks/together_eigenvectors.py): 25 µs of AND, as much for walking through the program, the rest for moving its wires."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Program:
     >>> program.gates, program.levels, program.bytes
     (619, 20, 19808)
     >>> print(program)
-    619 AND gates in 20 levels: 20 kB to send, about 0.00054 s on one core
+    619 AND gates in 20 levels: 20 kB to send, about 0.0016 s on one core
     >>> int(program.as_numbers(a=[1, 2, 3], b=[10, 20, -30])), int(program.as_gates(a=[1, 2, 3], b=[10, 20, -30]))
     (-40, -40)
     """

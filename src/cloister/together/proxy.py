@@ -1,0 +1,316 @@
+"""A sum of noisy moments through a proxy: owners who send once, a proxy who adds and reads nothing, a user who holds the key.
+
+    the user      makes a Paillier key and proves it
+    an owner      encrypts its moments with its share of the noise, sealed to the proxy, and is done
+    the proxy     multiplies the ciphertexts, hides the product again and sends it to the user
+    the user      decrypts one vector: the noisy sums
+
+Everybody has the same `ProxyPlan`; its hash is in every message, and every message is signed. Messages are bytes: any transport
+carries them. After "DPDPCA" (distributed differentially private PCA), with another inside: there the proxy draws all of the
+noise, and a blind b takes the place of noise on v. That blind is a multiple of N, so v′ mod N is v mod N; and the proxy, who
+knows its noise, takes it off the user's published vectors and has the exact scatter. Here everything that is decrypted has noise
+in it that no party knows, so no blind is needed.
+
+Guarantee, for one row more or less of any owner; parties follow the protocol and may pool all they see:
+
+- towards the user with up to `colluders` owners: ρ-zCDP, so (ε, δ). Proof: they see the shares of the colluders and the
+  decrypted sums. At least owners − missing messages are in these, so the shares of `honest` = owners − missing − colluders
+  others are unknown (`noisy_moments`). The ciphertext is one of those sums under fresh randomness (`hidden_again`): it is
+  simulated from them. ∎
+- towards the proxy with any owners, without the user: nothing but who answered, if Paillier's ciphertexts and the seals hide
+  what is in them. What a proxy sees is simulated by encrypting noughts. What the user publishes promises to it, and to its
+  owners, what it promises to the user with these owners.
+- towards the user *with* the proxy: `opened_guarantee`, ρ·honest. They open each message by itself, where its owner's share is
+  all the noise. The seal is for the same reason: a user who listens on the wire would be such a pair.
+
+One plan, one sum: a proxy that has sent it takes no other message, since a second sum would be the first and one owner's message.
+Its seal is fresh for each plan, so what was sent under an equal one before is of another round.
+
+Who does not follow it: a proxy that leaves out or multiplies messages shows the user more of an owner, up to the third case. So
+does a user who makes a key that the proxy can open: the proof shows that N-th powers are different, and not that nobody knows the
+factors or that h is an N-th power. More colluders than `colluders`: up to the third case. An owner that adds no noise is one of
+them, and one that lies makes the sum wrong. A joint table (`JointTable`) asks for no such belief in its hub.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.privacy import ZCDP, ApproxDP, zcdp_within
+from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
+from cloister.together.paillier import EncryptedVector, Paillier, PublicKey, Slots
+
+MOST_FEATURES, MOST_OWNERS = 2000, 10_000
+_SEALED = 32
+"""Bytes of the key that a message begins with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyPlan:
+    """What all parties agree on before anybody reads a row."""
+
+    owners: Mapping[str, bytes]
+    """By name, the public half of each owner's signing key."""
+    proxy: bytes
+    """That of the proxy."""
+    seal: bytes
+    """The proxy's public agreement key, for messages to it: fresh for each plan."""
+    key: PublicKey
+    proof: tuple[int, ...]
+    """The user's key, and its proof."""
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    radius: float
+    """Rows farther from the middle of the bounds count as drawn in to it."""
+    epsilon: Fraction
+    delta: Fraction
+    colluders: int = 1
+    """How many owners may tell the user what they see."""
+    missing: int = 0
+    """How many may stay away."""
+
+    def __post_init__(self) -> None:
+        number, hidden = len(self.owners), (self.colluders, self.missing)
+        whole = all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in hidden)
+        if not 1 <= number <= MOST_OWNERS:
+            raise InvalidParameter(
+                f"{number} owners are not supported", why=f"from 1 to {MOST_OWNERS} are", instead="two or more"
+            )
+        if len(set(self.owners.values())) < number:
+            raise InvalidParameter(
+                "The owners are invalid", why="two have one key, and one would count as two", instead="a key for each owner"
+            )
+        if not whole or sum(hidden) >= number:
+            raise InvalidParameter(
+                f"colluders={self.colluders!r}, missing={self.missing!r} is invalid",
+                why=f"of {number} owners at least one must be honest and present",
+                instead="colluders=0" if number == 1 else "colluders=1",
+            )
+        if not 1 <= len(self.low) == len(self.high) <= MOST_FEATURES:
+            raise InvalidParameter(
+                f"{len(self.low)} columns are not supported", why=f"from 1 to {MOST_FEATURES} are", instead="fewer columns"
+            )
+        ends = np.array([self.low, self.high], dtype=np.float64)
+        if not np.isfinite(ends).all() or (ends[0] > ends[1]).any() or np.abs(ends).max() > 1e100:
+            raise InvalidParameter(
+                "The bounds are invalid", why="one is no finite number, or they are the wrong way round", instead="bounds=(0, 1)"
+            )
+        if (ends[0] == ends[1]).all():
+            raise InvalidParameter("The bounds are invalid", why="no column has room between them", instead="bounds=(0, 1)")
+        if not 1e-100 < self.radius < 1e102:  # squares of sums are floating-point numbers
+            raise InvalidParameter(f"radius={self.radius!r} is invalid", why="it is a length above 0", instead="radius=1")
+        _ = self.noise.shares  # noise that can't be made is refused here, before anybody is charged
+
+    @property
+    def least(self) -> int:
+        """How many messages a sum has in it at least."""
+        return len(self.owners) - self.missing
+
+    @cached_property
+    def noise(self) -> MomentNoise:
+        """The noise that owners make."""
+        rho = zcdp_within(epsilon=self.epsilon, delta=self.delta).rho
+        return MomentNoise(features=len(self.low), rho=rho, honest=self.least - self.colluders)
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """Towards the user with the colluders."""
+        return ApproxDP(self.epsilon, self.delta)
+
+    @property
+    def opened_guarantee(self) -> ZCDP:
+        """Towards the user with the proxy."""
+        return self.noise.of_one_share
+
+    @property
+    def slots(self) -> Slots:
+        """How moments lie in ciphertexts."""
+        return Slots(bits=VALUE_BITS, terms=len(self.owners), blind=False)
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, as one text."""
+        return canonical_json(
+            {
+                "format": 1,
+                "owners": {name: key.hex() for name, key in self.owners.items()},
+                "proxy": self.proxy.hex(),
+                "seal": self.seal.hex(),
+                "key": self.key.to_json(),
+                "proof": [f"{each:x}" for each in self.proof],
+                "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
+                "radius": float(self.radius).hex(),
+                "epsilon": str(self.epsilon),
+                "delta": str(self.delta),
+                "colluders": self.colluders,
+                "missing": self.missing,
+            }
+        )
+
+    @property
+    def id(self) -> str:
+        """By which messages name it."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @classmethod
+    def from_text(cls, text: str) -> ProxyPlan:
+        """Back from its text; whatever is none is refused."""
+        try:
+            told = json.loads(text)
+            low, high = (tuple(float.fromhex(each) for each in side) for side in told["bounds"])
+            found = cls(
+                owners={name: bytes.fromhex(key) for name, key in told["owners"].items()},
+                proxy=bytes.fromhex(told["proxy"]),
+                seal=bytes.fromhex(told["seal"]),
+                key=PublicKey.from_json(told["key"]),
+                proof=tuple(int(each, 16) for each in told["proof"]),
+                low=low,
+                high=high,
+                radius=float.fromhex(told["radius"]),
+                epsilon=Fraction(told["epsilon"]),
+                delta=Fraction(told["delta"]),
+                colluders=told["colluders"],
+                missing=told["missing"],
+            )
+            if told["format"] != 1 or found.text != text:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
+            raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead="ProxyPlan.text") from None
+        return found
+
+    def cipher(self, key: AgreementKey, other: bytes) -> DeterministicCipher:
+        """Of a message to the proxy: a key for each message, and one text under it."""
+        return DeterministicCipher(key.shared(other, f"cloister together proxy 1 {self.id}".encode(), 64))
+
+
+class ProxyOwner:
+    """One owner. `charge` is called with the guarantee before a row is read; what it raises stops the owner."""
+
+    def __init__(
+        self,
+        plan: ProxyPlan,
+        name: str,
+        key: SigningKey,
+        *,
+        charge: Callable[[ApproxDP], object] | None = None,
+        random: Random | None = None,
+    ) -> None:
+        if plan.owners.get(name) != key.public:
+            raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
+        if not plan.key.check(plan.proof):
+            raise InvalidParameter(
+                "The user's key is invalid",
+                why="its proof does not hold, or it is short",
+                instead="Paillier.generate(2048).prove()",
+            )
+        self.plan, self.name, self._key, self._charge, self._random = plan, name, key, charge, random
+        plan.cipher(AgreementKey.generate(), plan.seal)  # a seal that hides nothing is refused here, before a charge
+        self._sent: bytes | None = None
+
+    def message(self, rows: npt.ArrayLike) -> bytes:
+        """For the proxy. The same bytes again if it is asked again: a second draw of noise would be a second answer."""
+        if self._sent is None:
+            if self._charge is not None:
+                self._charge(self.plan.guarantee)
+            self._sent = self._made(_rows(rows, len(self.plan.low)))
+        return self._sent
+
+    def _made(self, rows: Floats) -> bytes:
+        plan = self.plan
+        moments = moments_of(rows, np.array(plan.low), np.array(plan.high), plan.radius) + plan.noise.sample(self._random)
+        encrypted = plan.key.encrypt(moments, slots=plan.slots, random=self._random).to_json().encode()
+        once = AgreementKey.generate(self._random)
+        sealed = once.public + plan.cipher(once, plan.seal).encrypt(encrypted, [self.name.encode()])
+        return pack("moments", plan.id, self.name, self._key, sealed)
+
+
+class Proxy:
+    """Who adds. It has no key that reads, and keeps the product alone."""
+
+    def __init__(self, plan: ProxyPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
+        if (plan.proxy, plan.seal) != (key.public, seal.public):
+            raise InvalidParameter("The proxy's keys are invalid", why="the plan has others", instead="the keys of the plan")
+        self.plan, self._key, self._seal, self._random = plan, key, seal, random
+        self._total: EncryptedVector | None = None
+        self._digests: dict[str, bytes] = {}
+        self._sent: bytes | None = None
+
+    def take(self, data: bytes) -> str:
+        """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
+        plan = self.plan
+        message = unpack(data, "moments", plan.id, plan.owners)
+        digest = hashlib.sha256(data).digest()
+        if message.sender in self._digests:
+            if self._digests[message.sender] != digest:
+                raise _refused(f"{message.sender!r} sent another before", "its first message")
+            return message.sender
+        if self._sent is not None:
+            raise _refused("the sum was sent, and a second would show this message alone", "another plan")
+        try:
+            cipher = plan.cipher(self._seal, message.body[:_SEALED])
+            text = cipher.decrypt(message.body[_SEALED:], [message.sender.encode()])
+            found = EncryptedVector.from_json(text.decode(), plan.key)
+            if (found.length, found.slots, found.count) != (plan.noise.numbers, plan.slots, 1):
+                raise ValueError
+        except (WrongKey, InvalidParameter, ValueError):
+            raise _refused(f"what {message.sender!r} sent has another form", "the message as the owner wrote it") from None
+        self._total = found if self._total is None else self._total + found
+        self._digests[message.sender] = digest
+        return message.sender
+
+    def total(self) -> bytes:
+        """For the user, once enough owners have answered. The same bytes if asked again, and no message is taken after it."""
+        if self._sent is not None:
+            return self._sent
+        if self._total is None or len(self._digests) < self.plan.least:
+            raise _refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
+        hidden = self._total.hidden_again(random=self._random)
+        self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
+        return self._sent
+
+
+def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
+    """What the user learns of the proxy's message."""
+    message = unpack(data, "total", plan.id, {"proxy": plan.proxy})
+    try:
+        found = EncryptedVector.from_json(message.body.decode(), plan.key)
+        if (found.length, found.slots) != (plan.noise.numbers, plan.slots) or not plan.least <= found.count:
+            raise ValueError
+        steps = keys.decrypt(found, exact=True)
+    except (InvalidParameter, ValueError):
+        raise _refused("it is no sum of this plan", "the total as the proxy wrote it, and the keys of the plan") from None
+    low, high = np.array(plan.low), np.array(plan.high)
+    return NoisyMoments.of_steps(
+        steps, plan.noise, low=low, high=high, radius=plan.radius, owners=found.count, guarantee=plan.guarantee
+    )
+
+
+def _rows(given: npt.ArrayLike, features: int) -> Floats:
+    """An owner's rows, checked at the owner."""
+    try:
+        rows = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2 or rows.shape[1] != features or len(rows) > MOST_ROWS or not np.isfinite(rows).all():
+        raise InvalidParameter(
+            "The rows are invalid",
+            why=f"they are numbers, none missing, in {features} columns, and at most {MOST_ROWS:,}",
+            instead="rows without NaN or infinity, in the columns of the plan",
+        )
+    return rows
+
+
+def _refused(why: str, instead: str) -> RoundRefused:
+    return RoundRefused("A message was refused", why=why, instead=instead)
