@@ -8,7 +8,7 @@ page's: no position of any stream masks two values, and rows are never written a
 person, as far as `max_rows` has room for it: nothing but the hub's word leaves the old one out of later sums.
 
 Rows stand in random places among the padding. So a person who is added or removed takes the place of a row of zeros and moves
-nobody else, and a hub that asks about some places of a batch learns no more of her than by asking about all.
+nobody else, and a hub that asks about some places of a batch learns no more of one person than by asking about all.
 
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
 open. A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
