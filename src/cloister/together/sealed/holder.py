@@ -6,16 +6,17 @@ each the whole noise that the request's laws state.
 
 *Lemma.* Neighbours: one person's rows, or rows of zeros in their places, under the bounds of the format. (1) What the hub sees
 for a charge, however it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it
-costs a person at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function of
-A·Σ_S x + η′, of the request, and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to whoever
-lacks k: no position is used twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A
-simulator that is given z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds for several charges at
-once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder works out by itself how far
-a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound to (`cost_of`), refuses a
-row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two charges, each with noise of its
-own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and η are its own, and the release
-less η is A·Σ_S x + η′. ∎ Rows stand in random places among rows of zeros (`Sealer`), so to add or remove a person is to fill or
-empty their places, and the lemma holds for such neighbours too, but for the padded number of rows: that is public.
+costs a person at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function
+of A·Σ_S x + η′, of the request, and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to
+whoever lacks k: no position is used twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A
+simulator that is given z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds
+for several charges at once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder
+works out by itself how far a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound
+to (`cost_of`), refuses a row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two
+charges, each with noise of its own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and
+η are its own, and the release less η is A·Σ_S x + η′. ∎ Rows stand in random places among rows of zeros (`Sealer`), so to add
+or remove a person is to fill or empty their places, and the lemma holds for such neighbours too, but for the padded number of
+rows: that is public.
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
 together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
