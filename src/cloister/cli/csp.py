@@ -33,7 +33,7 @@ name = {name}
 hub = "https://hub.example.org"
 hub_key = ""                             # the hub's public key, after its fingerprint was compared
 # certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
-a_day = 1000                             # charges in 24 hours
+a_day = 1000                             # charges in 24 hours, about each population
 
 [budgets]                                # of each population; no other is answered about
 # patients = {{ rho = "0.5" }}
@@ -228,6 +228,10 @@ def _format(path: Path) -> tuple[Any, MaskedFormat]:
         raise _wrong(path, "one private table is sealed", "[tables.people]")
     [table] = tables.values()
     assert isinstance(table, PrivateTable)
+    if table.through is not None or table.during is not None:
+        raise _wrong(
+            path, "rows are sealed as the file has them, and through or during says otherwise", "a file of the rows that count"
+        )
     if table.population is None:
         raise _wrong(path, "the table names no population, whose budget the key holder charges", 'population = "patients"')
     try:

@@ -7,27 +7,22 @@ authenticated with it: who relays it can neither change that nor seal the same s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cloister.crypto.gcm_siv import RandomizedCipher
 from cloister.crypto.identities import KEY_BYTES, AgreementKey
-
-if TYPE_CHECKING:
-    from cloister.noise import Random
 
 _PURPOSE = b"cloister sealed secret 1"
 OVERHEAD = KEY_BYTES + 12 + 16
 """Bytes that a sealed secret is longer."""
 
 
-def seal(public: bytes, secret: bytes, about: bytes, *, random: Random | None = None) -> bytes:
+def seal(public: bytes, secret: bytes, about: bytes) -> bytes:
     """The secret, for the holder of the agreement key with this public half.
 
     >>> key = AgreementKey.generate()
     >>> unseal(key, seal(key.public, b"a data key", b"batch 1"), b"batch 1")
     b'a data key'
     """
-    own = AgreementKey.generate(random)
+    own = AgreementKey.generate()
     return own.public + RandomizedCipher(own.shared(public, _PURPOSE)).encrypt(secret, about)
 
 

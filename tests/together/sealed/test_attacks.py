@@ -17,8 +17,9 @@ from cloister.noise import DiscreteLaplace, Random
 from cloister.tables import Aggregate, Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
 from cloister.together import Journal, Paillier
-from cloister.together.sealed.batches import Batch
-from cloister.together.sealed.holder import KeyHolder
+from cloister.together.plan import Plan
+from cloister.together.sealed.batches import Batch, pad_sums, pages_of
+from cloister.together.sealed.holder import KeyHolder, SealedPlan
 from cloister.together.sealed.sums import SumReader
 from cloister.together.sealed.table import SealedSource
 from tests.together.sealed.cells import AGES, MUCH, ages, asked, holder_of, panel
@@ -168,6 +169,47 @@ def test_a_journal_from_an_old_copy_gives_no_second_draw(tmp_path: Path) -> None
                 holder.answer(text)
     with pytest.raises(cl.InvalidDeclaration, match="no journal"):
         KeyHolder(key=bytes(32))
+
+
+def test_a_charge_that_was_never_answered_is_for_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key holder stops after it reserved for a cheap plan, and its journal, or then its ledger, comes from an old copy."""
+    ledger, random = Ledger(), Random.deterministic(3)
+    one, other = (
+        KeyHolder(key=bytes(32), budgets={"patients": MUCH}, ledger=ledger, journal=Journal(tmp_path / name), random=random)
+        for name in ("one", "other")
+    )
+    batch = ages(tmp_path, one)
+    other.accept(batch.head.data)
+    rows = (batch.head.id, ALL)
+    monkeypatch.setattr(one, "_drawn", lambda asked: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        one.answer(asked(request(9000), rows))
+    monkeypatch.undo()
+    for plan in (request(9), request(9000)):
+        with pytest.raises(cl.EngineError, match="under this charge before"):
+            other.answer(asked(plan, rows))
+    first = one.answer(asked(request(9000), rows))
+    assert one.answer(asked(request(9000), rows)) == first
+    assert len(ledger.charges("patients")) == 1
+    taken_back = KeyHolder(key=bytes(32), ledger=ledger, journal=one.journal)  # no budget in its settings any more
+    with pytest.raises(cl.AccessDenied, match="no budget for the people 'patients'"):
+        taken_back.agreed(asked(request(9000), rows))
+    one.ledger = Ledger()
+    one.ledger.open("patients", MUCH, who="owner")
+    with pytest.raises(cl.EngineError, match="under this charge before"):
+        one.answer(asked(request(9000), rows))
+
+
+def test_what_is_charged_is_noted_with_its_purpose_and_rows_that_lie_apart_cost_their_pages(tmp_path: Path) -> None:
+    noted: list[dict[str, str]] = []
+    holder = holder_of(note=lambda event, details: noted.append(details))
+    batch = ages(tmp_path, holder)
+    plan = Plan(request=request().under("7").canonical(), token="t", purpose="a report", who="Ada")
+    holder.answer(SealedPlan(plan=plan, rows=((batch.head.id, ALL),)).text)
+    assert (noted[-1]["purpose"], noted[-1]["who"]) == ("a report", "Ada")
+    apart = tuple((at, at + 1) for at in range(1, 4000, 2))
+    assert (pad_sums(bytes(32), AGES, 0, apart) == sum(pad_sums(bytes(32), AGES, 0, (each,)) for each in apart)).all()
+    assert {page: parts[-1][1] for page, parts in pages_of(apart).items()} == {0: 1024, 1: 1024, 2: 1024, 3: 928}
 
 
 # ── transcripts ──────────────────────────────────────────────────────────────────────────────────

@@ -142,6 +142,9 @@ def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
     assert "has other characters" in run("seal", tmp_path / "people.toml", "--to", "z", "--out", tmp_path / "b")
     (tmp_path / "people.toml").write_text(PEOPLE.format(more="").replace('population = "patients"', ""), encoding="utf-8")
     assert "names no population" in run("seal", tmp_path / "people.toml", "--to", public, "--out", tmp_path / "b")
+    (tmp_path / "people.toml").write_text(PEOPLE.format(more='during = ["at", "2026-01-01", "2026-03-31"]'), encoding="utf-8")
+    (tmp_path / "people.csv").write_text("at,age,sex\n2025-01-01,39,F\n", encoding="utf-8")
+    assert "through or during says otherwise" in run("seal", tmp_path / "people.toml", "--to", public, "--out", tmp_path / "b")
     (tmp_path / "people.toml").write_text(PEOPLE.format(more="").replace("sums =", "totals ="), encoding="utf-8")
     assert "parts of another form" in run("seal", tmp_path / "people.toml", "--to", public, "--out", tmp_path / "b")
 
@@ -154,6 +157,7 @@ def test_units_are_counted_in_the_owners_folder(tmp_path: Path) -> None:
     assert "counts=" in run(*words)
     assert "0 in all" in run(*words, "--dry-run")
     assert "by sex: 3 cells of 3 numbers, 72 bytes a row" in run(*words, "--counts", tmp_path / "counts")
-    kept = (tmp_path / "counts" / "counts" / "rows").read_text(encoding="utf-8")
+    [folder] = (tmp_path / "counts").iterdir()
+    kept = (folder / "rows").read_text(encoding="utf-8")
     assert list(json.loads(kept).values()) == [1]
     assert "ada" not in kept

@@ -4,8 +4,11 @@
 
 Each batch has a key of its own, drawn when it is written and sealed to the key holder about the header. Of a marginal, the pads
 of `PAGE` rows are the stream of AES-256 in counter mode under a key that follows from the batch's, the marginal's place and the
-page's: no position of any stream masks two values, and rows are never written again. A row that changed goes into a new batch,
-and the old one is left out of later sums (`without=`).
+page's: no position of any stream masks two values, and rows are never written again. A row that changed is one more row of its
+person, as far as `max_rows` has room for it: nothing but the hub's word leaves the old one out of later sums.
+
+Rows stand in random places among the padding. So a person who is added or removed takes the place of a row of zeros and moves
+nobody else, and a hub that asks about some places of a batch learns no more of one person than by asking about all.
 
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
 open. A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
@@ -29,7 +32,7 @@ from cloister.crypto import canonical_json, seal
 from cloister.crypto.masking import add_mask
 from cloister.crypto.sealing import OVERHEAD
 from cloister.errors import EngineError, InvalidDeclaration
-from cloister.noise import Random, default_random
+from cloister.noise import default_random
 from cloister.tables import PrivateTable, Text, Workspace, prepare
 from cloister.together.journal import Journal
 from cloister.together.sealed.format import MaskedFormat
@@ -140,11 +143,24 @@ def pad_sums(key: bytes, declared: MaskedFormat, place: int, ranges: Ranges) -> 
     """The sums of the pads of those cells, from the batch's key alone."""
     numbers = declared.numbers(declared.marginals[place])
     total = np.zeros(numbers, dtype=np.uint64)
+    for page, parts in pages_of(ranges).items():
+        pads = _pads(key, place, page, parts[-1][1], numbers)
+        for first, after in parts:
+            total += pads[first:after].sum(axis=0, dtype=np.uint64)
+    return total
+
+
+def pages_of(ranges: Ranges) -> dict[int, list[tuple[int, int]]]:
+    """The pages that have some of these rows, and where in each they are: the pads of a page are made once.
+
+    >>> pages_of(((0, 2), (5, 1030)))
+    {0: [(0, 2), (5, 1024)], 1: [(0, 6)]}
+    """
+    found: dict[int, list[tuple[int, int]]] = {}
     for first, after in ranges:
         for page in range(first // PAGE, -(-after // PAGE)):
-            from_, up_to = max(first - page * PAGE, 0), min(after - page * PAGE, PAGE)
-            total += _pads(key, place, page, up_to, numbers)[from_:].sum(axis=0, dtype=np.uint64)
-    return total
+            found.setdefault(page, []).append((max(first - page * PAGE, 0), min(after - page * PAGE, PAGE)))
+    return found
 
 
 def _pads(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.NDArray[np.uint64]:
@@ -157,13 +173,12 @@ def _pads(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.NDA
 class Sealer:
     """An owner's end: bounds values, counts people's rows, masks, and seals the key to the key holder.
 
-    `counts` remembers how many rows each person had in earlier batches, under a key of its own (a table with a unit needs it);
-    it and the rows stay with the owner. Where a row is a person, nobody may be in two batches: the owner sees to that.
+    `counts` remembers how many rows each person had in earlier batches of the format for this key holder, under a key of its own
+    (a table with a unit needs it); it and the rows stay with the owner. Where a row is a person, nobody may be in two batches of
+    a format: the owner sees to that. What is drawn is always fresh: the same key twice would be the same pads.
     """
 
-    def __init__(
-        self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None, random: Random | None = None
-    ) -> None:
+    def __init__(self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None) -> None:
         if len(key_holder) != 2 * KEY_BYTES:
             raise InvalidDeclaration("The key holder's key is invalid", why="it has 64 bytes", instead="cloister csp show")
         if declared.unit is not None and counts is None:
@@ -172,8 +187,9 @@ class Sealer:
                 why=f"{declared.unit!r} says whose row it is, and a person's rows count over all batches",
                 instead="counts=Journal(folder)",
             )
-        self.format, self._to, self._counts = declared, key_holder[KEY_BYTES:], counts
-        self._random = random or default_random()
+        self.format, self._to = declared, key_holder[KEY_BYTES:]
+        name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
+        self._counts = None if counts is None else counts.of(name)
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
@@ -181,26 +197,28 @@ class Sealer:
         real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
         header = canonical_json({"format": self.format.plain(), "rows": rows}).encode()
-        about, key = MAGIC + len(header).to_bytes(4, "big") + header, self._random.bytes(KEY_BYTES)
+        about, key = MAGIC + len(header).to_bytes(4, "big") + header, default_random().bytes(KEY_BYTES)
         if len(header) > LONGEST_HEADER:
             raise InvalidDeclaration("The format is invalid", why="it is longer than a header", instead="fewer categories")
         path = Path(path)
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
-            file.write(about + seal(self._to, key, about, random=self._random))
-            for each in self._masked(codes, key, rows):
+            file.write(about + seal(self._to, key, about))
+            for each in self._masked(codes, key, default_random().permutation(rows), real):
                 file.write(each.astype("<u8").tobytes())
         draft.replace(path)
         return path
 
-    def _masked(self, codes: Mapping[str, npt.NDArray[Any]], key: bytes, rows: int) -> Iterator[npt.NDArray[np.uint64]]:
+    def _masked(
+        self, codes: Mapping[str, npt.NDArray[Any]], key: bytes, order: npt.NDArray[np.int64], real: int
+    ) -> Iterator[npt.NDArray[np.uint64]]:
+        """Pages of masked cells; `order` says which row is in each place, from `real` on padding."""
         for place, marginal in enumerate(self.format.marginals):
-            numbers = self.format.numbers(marginal)
-            for page in range(-(-rows // PAGE)):
-                masked = _pads(key, place, page, min(PAGE, rows - page * PAGE), numbers)
-                mine = {name: values[page * PAGE : (page + 1) * PAGE] for name, values in codes.items()}
-                cells = self.format.encoded(mine, marginal)
-                masked[: len(cells)] += cells.view(np.uint64)
+            for page in range(-(-len(order) // PAGE)):
+                here = order[page * PAGE : (page + 1) * PAGE]
+                masked, kept = _pads(key, place, page, len(here), self.format.numbers(marginal)), here < real
+                cells = self.format.encoded({name: values[here[kept]] for name, values in codes.items()}, marginal)
+                masked[kept] += cells.view(np.uint64)
                 yield masked
 
     def _codes(self, source: Any) -> dict[str, npt.NDArray[Any]]:
@@ -223,9 +241,9 @@ class Sealer:
         """Which rows still count; what they take is on disk before the batch is."""
         assert self._counts is not None
         assert self.format.max_rows is not None
-        journal = self._counts.of("counts")
+        journal = self._counts
         with journal.locked():
-            key = journal.get("key") or self._random.bytes(KEY_BYTES)
+            key = journal.get("key") or default_random().bytes(KEY_BYTES)
             journal.put("key", key)
             used: dict[str, int] = json.loads(journal.get("rows") or b"{}")
             kept = np.zeros(len(units), dtype=np.bool_)

@@ -30,7 +30,8 @@ from cloister.tables.declaring.plain import domain_of
 
 Statistic: TypeAlias = tuple[tuple[str, ...], tuple[int, ...]]
 """A number of a row: its columns, sorted, all of which have a value; and the power of each one's code less the lowest."""
-_MOST_CELLS = 1 << 16
+_MOST_NUMBERS = 1 << 16
+"""Of a marginal in each row: half a gigabyte of pads a page."""
 _MOST_COLUMNS = 3
 """In one product: its numbers are three to that power."""
 _MOST_PLACES = 62
@@ -125,14 +126,14 @@ class MaskedFormat:
         for name in marginal.by:
             if self._domain(name).size is None:
                 raise _invalid(f"the values of {name!r} are not declared, so it has no cells", "a column with declared values")
-        if self.cells(marginal) > _MOST_CELLS:
-            why = f"{self.cells(marginal):,} cells by {', '.join(marginal.by)} in each row"
-            raise _invalid(why, f"at most {_MOST_CELLS:,}: fewer columns, or bounds that are closer together")
         for columns, powers in marginal.statistics:
             if any(isinstance(self._domain(name), Text) for name in columns):
                 raise _invalid(f"a text among {', '.join(columns)} can't be added up", "columns of numbers")
             if prod(self.width(name) ** power for name, power in zip(columns, powers, strict=True)) >> _MOST_PLACES:
                 raise _invalid(f"a product of {', '.join(columns)} has more than {_MOST_PLACES} bits", "a coarser step=")
+        if self.numbers(marginal) > _MOST_NUMBERS:
+            why = f"{self.cells(marginal):,} cells of {len(marginal.statistics)} numbers in each row"
+            raise _invalid(why, f"at most {_MOST_NUMBERS:,} numbers: fewer columns, or bounds that are closer together")
 
     def _domain(self, name: str) -> Domain:
         if name not in self.columns:
@@ -173,7 +174,7 @@ class MaskedFormat:
                 here = codes[name] != self.columns[name].null_code
                 value *= np.where(here, codes[name].astype(np.int64) - self.columns[name].low_code, 0) ** power * here
             out[np.arange(rows), place, at] = value
-        return out.reshape(rows, -1)
+        return out.reshape(rows, self.numbers(marginal))
 
     def expressed(self, aggregate: Aggregate) -> dict[Statistic, int] | None:
         """An aggregate as a sum of numbers of rows, each with its coefficient; None where rows have no such numbers."""

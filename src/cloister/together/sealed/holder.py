@@ -4,17 +4,19 @@ The hub has masked cells c = x + F_k(position) modulo 2⁶⁴, the key holder ha
 of rows with each row at most once, the key holder gives r = A·Σ_S F − η, and the hub releases A·Σ_S c − r + η′; η and η′ are
 each the whole noise that the request's laws state.
 
-*Lemma.* Neighbours: one person's rows added or removed, under the bounds of the format. (1) What the hub sees for a charge,
-however it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it costs a person
-at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function of A·Σ_S x + η′
-and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to whoever lacks k: no position is used
-twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A simulator that is given
-z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds for several charges at
-once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder works out by itself how far
-a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound to (`cost_of`), refuses a
-row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two charges, each with noise of its
-own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and η are its own, and the release
-less η is A·Σ_S x + η′. ∎
+*Lemma.* Neighbours: one person's rows, or rows of zeros in their places, under the bounds of the format. (1) What the hub sees
+for a charge, however it chose request and S, is a function of A·Σ_S x + η and of numbers that are independent of the rows: it
+costs a person at most what the key holder's ledger charged. (2) What the key holder sees, the release included, is a function
+of A·Σ_S x + η′, of the request, and of what it drew itself. *Proof.* (1) Pads are uniform and independent of all else to
+whoever lacks k: no position is used twice (`batches.py`). So are the cells c, whatever x is; and r = A·Σ_S c − (A·Σ_S x + η). A
+simulator that is given z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds
+for several charges at once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder
+works out by itself how far a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound
+to (`cost_of`), refuses a row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two
+charges, each with noise of its own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and
+η are its own, and the release less η is A·Σ_S x + η′. ∎ Rows stand in random places among rows of zeros (`Sealer`), so to add
+or remove a person is to fill or empty their places, and the lemma holds for such neighbours too, but for the padded number of
+rows: that is public.
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
 together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
@@ -43,14 +45,14 @@ from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, request_from
-from cloister.together.sealed.batches import Head, Ranges, pad_sums
+from cloister.together.sealed.batches import LONGEST_HEADER, Head, Ranges, pad_sums, pages_of
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.sums import SumReader, sizes_of
 
 MOST_ROWS = 1 << 27
 """In one request."""
-MOST_PADS = 1 << 34
-"""Of one request: some minutes of work."""
+MOST_PADS = 1 << 32
+"""Of one request: less than a minute of work, which the hub waits for."""
 _BATCHES, _PLAN, _ANSWER = "batches", "plan", "answer"
 Note = Callable[[str, dict[str, str]], None]
 
@@ -95,8 +97,8 @@ class SealedPlan:
 class KeyHolder:
     """Holds the keys of batches. Its ledger charges each population that it was given a budget for, and no other.
 
-    `a_day` is how many charges it allows in 24 hours. A ledger or key that outlasts the process needs a journal in a folder
-    beside it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
+    `a_day` is how many charges about each population it allows in 24 hours. A ledger or key that outlasts the process needs a
+    journal in a folder beside it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
 
     >>> holder = KeyHolder(budgets={"patients": PureDP(1)})
     >>> holder.spent("patients"), len(holder.public)
@@ -129,7 +131,8 @@ class KeyHolder:
         self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or _unnoted
         self._readers: dict[str, SumReader] = {}
         self._heads: dict[str, Head] = {}
-        for population, budget in (budgets or {}).items():
+        self._budgets = dict(budgets or {})
+        for population, budget in self._budgets.items():
             known = population in self.ledger.populations()
             self.ledger.open(population, None if known else budget, who=name)
 
@@ -141,16 +144,10 @@ class KeyHolder:
         """A batch's header and sealed key, which it keeps; the batch's name. Refused where the key is not sealed to it, or about
         another header."""
         head = Head(data=data)
-        if not 0 < head.rows <= MOST_ROWS:
-            raise _refused("a batch has no rows, or too many", f"from 1 to {MOST_ROWS:,} rows a batch")
+        if len(data) > 2 * LONGEST_HEADER or not 0 < head.rows <= MOST_ROWS:
+            raise _refused("a batch has no rows, or too many, or a long header", f"from 1 to {MOST_ROWS:,} rows a batch")
         unseal(self._opening, head.sealed, head.about)
-        population = head.format.population
-        if population not in self.ledger.populations():
-            raise AccessDenied(
-                "The key holder denied a batch",
-                why=f"it was given no budget for the people {population!r}",
-                instead=f"budgets={{{population!r}: …}}, or [budgets] in csp.toml, by its operator",
-            )
+        population = self._known(head.format.population)
         kept = self.journal.of(_BATCHES)
         if head.id not in self._heads and kept.get(head.id) is None:
             kept.put(head.id, data)
@@ -173,22 +170,23 @@ class KeyHolder:
         about = hashlib.sha256(canonical_json(["pads", token, asked.request.charge, number]).encode()).hexdigest()
         kept, digest = self.journal.of(about), hashlib.sha256(text).hexdigest().encode()
         with kept.locked():
-            if kept.get(_PLAN) not in (None, digest):
+            plan, answer = kept.get(_PLAN), kept.get(_ANSWER)
+            if plan not in (None, digest):
                 raise _refused("another plan was asked under its charge", "a charge of its own for each plan")
-            answer, charges = kept.get(_ANSWER), self.ledger.charges(asked.population, what=about)
+            charges = self.ledger.charges(asked.population, what=about)
+            settled = any(each.state == "settled" for each in charges)
+            if (charges and plan is None) or (settled if answer is None else not charges):  # one of the two is an old copy
+                raise EngineError(
+                    "The key holder does not answer", why="it answered under this charge before", instead="a new question"
+                )
             if answer is None:
-                if any(each.state == "settled" for each in charges):  # the journal is from an old copy
-                    raise EngineError(
-                        "The key holder does not answer", why="it answered under this charge before", instead="a new question"
-                    )
-                cost = self._cost(asked)
                 if not charges:
+                    cost, plan_of = self._cost(asked), asked.plan
                     self._allowed(asked, cost)
                     kept.put(_PLAN, digest)
-                    self.ledger.reserve(
-                        {asked.population: cost}, who="the hub", what=about, purpose=asked.plan.purpose, rerun=False
-                    )
+                    self.ledger.reserve({asked.population: cost}, who="the hub", what=about, purpose=plan_of.purpose, rerun=False)
                     said = {"about": about, "population": asked.population, "cost": str(cost), "rows": str(asked.rows)}
+                    said |= {name: words for name, words in (("purpose", plan_of.purpose), ("who", plan_of.who)) if words}
                     with suppress(OSError):
                         self.note("charged", said)
                     charges = self.ledger.charges(asked.population, what=about)
@@ -210,8 +208,18 @@ class KeyHolder:
         over = any(ranges and ranges[-1][1] > head.rows for head, (_, ranges) in zip(heads, sealed.rows, strict=True))
         if over or rows > MOST_ROWS:
             raise _refused("it asks for rows that its batches don't have, or too many", f"at most {MOST_ROWS:,} rows")
+        self._known(heads[0].format.population)
         request = request_from(sealed.plan.request, heads[0].format.columns)
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
+
+    def _known(self, population: str) -> str:
+        if population not in self._budgets:  # its ledger may know people whose budget the operator took back
+            raise AccessDenied(
+                "The key holder denied a request",
+                why=f"it was given no budget for the people {population!r}",
+                instead=f"budgets={{{population!r}: …}}, or [budgets] in csp.toml, by its operator",
+            )
+        return population
 
     def _head(self, batch: str) -> Head:
         if batch not in self._heads:
@@ -226,7 +234,8 @@ class KeyHolder:
         """What it costs a person with rows at as many owners as the format allows; refused where it has no cells for it."""
         declared = asked.format
         cost, reader = cost_of(asked.request, declared.table), self._reader(declared)
-        pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * asked.rows
+        made = sum(parts[-1][1] for ranges in asked.ranges for parts in pages_of(ranges).values())  # those before a row, too
+        pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * made
         if pads > MOST_PADS:
             raise _refused(f"it takes {pads:,} pads", f"at most {MOST_PADS:,}: fewer rows, or smaller marginals")
         if isinstance(cost, ZCDP):

@@ -23,7 +23,7 @@ from cloister.tables.engines.engine import Site as Place
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.plan import Plan, shapes_of
-from cloister.together.sealed.batches import Batch, Ranges
+from cloister.together.sealed.batches import Batch
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
 from cloister.together.sealed.sums import SumReader, check_room, sizes_of
@@ -49,7 +49,6 @@ class SealedTable(PrivateTable):
     ----------
     batches: a folder of `.masked` files, or their paths; all of one format.
     key_holder: who has their keys.
-    without: rows that no longer count: of a batch (the name of its file) the ranges, from and up to and not including.
     size: a public hint of the number of rows.
     purpose, who: for what and for whom is asked; the key holder keeps it with its charge.
 
@@ -75,12 +74,11 @@ class SealedTable(PrivateTable):
         batches: str | Path | Iterable[str | Path],
         key_holder: Holder,
         *,
-        without: Mapping[str, Iterable[tuple[int, int]]] | None = None,
         size: int | None = None,
         purpose: str = "",
         who: str = "",
     ) -> None:
-        source = SealedSource(batches, key_holder, without=without or {}, purpose=purpose, who=who)
+        source = SealedSource(batches, key_holder, purpose=purpose, who=who)
         declared = source.format
         super().__init__(
             source, declared.columns, declared.unit, declared.max_rows, declared.population, size=size, row_is_person=True
@@ -97,7 +95,6 @@ class SealedSource(Source):
         batches: str | Path | Iterable[str | Path],
         key_holder: Holder,
         *,
-        without: Mapping[str, Iterable[tuple[int, int]]],
         purpose: str,
         who: str,
     ) -> None:
@@ -110,17 +107,13 @@ class SealedSource(Source):
         if len({batch.head.id for batch in self.batches}) < len(self.batches):
             raise InvalidDeclaration("The batches are invalid", why="one is there twice", instead="each batch once")
         self.format: MaskedFormat = self.batches[0].head.format
-        unknown = set(without) - {batch.path.name for batch in self.batches}
-        if unknown:
-            raise InvalidDeclaration("without= is invalid", why=f"{min(unknown)!r} is no batch", instead="the name of its file")
-        self.ranges = [_rest(batch.head.rows, without.get(batch.path.name, ())) for batch in self.batches]
         table = self.format.table
         self.schema = dict(table.source.schema)
 
     @cached_property
     def rows(self) -> int:
         """How many count, padding included."""
-        return sum(after - first for ranges in self.ranges for first, after in ranges)
+        return sum(batch.head.rows for batch in self.batches)
 
     def describe(self) -> str:
         """What it is."""
@@ -128,13 +121,12 @@ class SealedSource(Source):
 
     def plan(self, plan: Plan) -> bytes:
         """What the key holder is asked."""
-        rows = tuple((batch.head.id, ranges) for batch, ranges in zip(self.batches, self.ranges, strict=True))
+        rows = tuple((batch.head.id, ((0, batch.head.rows),)) for batch in self.batches)
         return SealedPlan(plan=plan, rows=rows).text
 
     def sums(self, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The sums of a marginal's masked cells."""
-        parts = zip(self.batches, self.ranges, strict=True)
-        return np.asarray(sum(batch.sums(place, ranges) for batch, ranges in parts)).view(np.int64)
+        return np.asarray(sum(batch.sums(place, ((0, batch.head.rows),)) for batch in self.batches)).view(np.int64)
 
     def make_engine(self) -> SealedEngine:
         """The engine of these batches."""
@@ -246,15 +238,3 @@ class SealedPrepared(Prepared):
 
     def _close(self) -> None:
         self._reader.close()
-
-
-def _rest(rows: int, without: Iterable[tuple[int, int]]) -> Ranges:
-    """The rows of a batch that still count."""
-    kept, start = list[tuple[int, int]](), 0
-    for first, after in sorted(without):
-        if not 0 <= first < after <= rows:
-            raise InvalidDeclaration("without= is invalid", why=f"a batch has rows 0 to {rows - 1}", instead="[(first, after)]")
-        if first > start:
-            kept.append((start, first))
-        start = max(start, after)
-    return (*kept, (start, rows)) if start < rows else tuple(kept)
