@@ -1,6 +1,8 @@
 """Synthetic tables: a few noisy marginals are measured once, a model is fitted to them, and rows are drawn from the model.
 
     states.py     the values of each column as a few states: categories, bins of numbers and days, missing
+    pieces.py     runs of values inside a state, and how likely each is
+    discretizing.py  bins whose cuts are bought: long tails, categories of many values, days by weekday and month
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from cloister.synth.pooling import pooled as pooled
     from cloister.synth.related import RelatedModel as RelatedModel
     from cloister.synth.related import fit_related as fit_related
+    from cloister.synth.states import Calendar as Calendar
+    from cloister.synth.states import QuantileBins as QuantileBins
 
 _lazily = Lazily(
     __name__,
@@ -47,6 +51,7 @@ _lazily = Lazily(
         ".model": "SyntheticModel load",
         ".pooling": "PooledModel pooled",
         ".related": "RelatedModel fit_related",
+        ".states": "Calendar QuantileBins",
     },
 )
 

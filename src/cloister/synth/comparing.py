@@ -43,8 +43,9 @@ from cloister.session.door import Door
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.measuring import Floats, Marginals
 from cloister.synth.mixture import Mixture, refitted
+from cloister.synth.pieces import Integers
 from cloister.synth.report import ORDERS, tables_of
-from cloister.synth.states import Integers, counted
+from cloister.synth.states import counted
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
