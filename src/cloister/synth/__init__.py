@@ -16,6 +16,7 @@
     related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
+    linear.py     of these, regressions and principal components
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
 
 Lives here: what turns a release of counts into rows. May not live here: anything that reads a row, an engine, or noise that
