@@ -13,7 +13,7 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session.door import Door
 from cloister.synth import Calendar, QuantileBins, SyntheticModel, fit
-from cloister.synth.states import states_from
+from cloister.synth.states import states_from, states_of
 
 ROWS = 20_000
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95]
@@ -125,6 +125,11 @@ def test_what_cannot_be_cut_is_refused_and_costs_nothing(columns: Any, why: str)
         with pytest.raises(cl.CloisterError, match=why):
             fit(session, "t", spend=1, columns=columns)
         assert not session.ledger.charges("p")
+    many = {"code": cl.Category(range(10**6))}
+    with pytest.raises(cl.UnsupportedQuery, match="1,000,000 categories, and at most 100,000"):
+        cl.synth.fit_frame({"code": [1]}, many, epsilon=1)
+    with pytest.raises(cl.InvalidParameter, match="for one table alone"):
+        states_of(PAY, [QuantileBins("pay")], table="t")
     with pytest.raises(cl.InvalidParameter, match="bins="):
         QuantileBins("pay", 1)
 

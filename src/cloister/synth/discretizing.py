@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import BudgetExceeded
-from cloister.privacy import sequential
+from cloister.privacy import Guarantee, sequential
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending, amount_of, spend_of
 from cloister.session.releases.uncertainty import variance
@@ -78,15 +78,13 @@ def cut(
     wanted = _wanted(session, table, states, asked)
     if not wanted:
         return list(states), spend, {}
-    population, budget = session.population_of(table)
-    whole, part = spend_of(spend, budget), min(_PART * len(wanted), _MOST_PARTS)
-    first, rest = (whole.guarantee(whole.amount * each, whole.delta * each) for each in (part, 1 - part))
+    whole, first, rest = _divided(session, table, wanted, spend)
     questions, shares = _questions(wanted)
-    plan = session.explain(questions, first, shares=shares)
+    plan, population = session.explain(questions, first, shares=shares), session.population_of(table)[0]
     remaining = session.remaining_by[population]
-    if not plan.repeated and amount_of(remaining) < whole.amount:  # the cuts alone would be of no use
+    if not plan.repeated and amount_of(remaining) < amount_of(whole):  # the cuts alone would be of no use
         raise BudgetExceeded(
-            f"A charge of {whole.whole()} to population {population!r} was refused",
+            f"A charge of {whole} to population {population!r} was refused",
             why=f"{remaining} of its budget remains",
             instead="a smaller spend=, or a budget that its owner raises",
         )
@@ -130,13 +128,17 @@ def long_tailed(
     if size is None or len(named) == len(found):
         return named
     wanted = _wanted(session, table, states, found)
-    budget = session.population_of(table)[1]
-    whole = spend_of(spend, budget)
-    part = min(_PART * len(wanted), _MOST_PARTS)
     questions, shares = _questions(wanted)
-    plan = session.explain(questions, whole.guarantee(whole.amount * part, whole.delta * part), shares=shares)
+    plan = session.explain(questions, _divided(session, table, wanted, spend)[1], shares=shares)
     worst = max(variance(reading.terms) for each in plan.parts for reading in each.sharpness().values())
     return found if size >= _CLEAR * sqrt(worst) else named
+
+
+def _divided(session: Measurer, table: str, wanted: Sequence[_Bought], spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
+    """All of a spend, what the cuts take of it, and what is left."""
+    whole, part = spend_of(spend, session.population_of(table)[1]), min(_PART * len(wanted), _MOST_PARTS)
+    first, rest = (whole.guarantee(whole.amount * each, whole.delta * each) for each in (part, 1 - part))
+    return whole.whole(), first, rest
 
 
 def _long(states: States) -> bool:
@@ -156,11 +158,11 @@ def _wanted(
     found = []
     for place, each in enumerate(states):
         match asked.get(each.name):
-            case QuantileBins():
+            case QuantileBins() if each.bins is not None:  # else each value is a state
                 keys = _levels(each)
                 sizes = tuple((_size(key, each.domain),) for key in keys)
                 found.append(_Bought(place, table, tuple((key,) for key in keys), sizes))
-            case Calendar():
+            case Calendar() if each.bins is not None:
                 declared = session.declared(table)
                 assert isinstance(declared, PrivateTable)
                 source = _calendar(table, declared, each.name)

@@ -82,7 +82,7 @@ def fit(
         raise InvalidParameter(
             f"method={method!r} is invalid", why=f"known are auto, {', '.join(get_args(Method))}", instead='method="pairs"'
         )
-    states = states_of(declared, columns, table=table)
+    states = states_of(declared, columns, table=table, bought=True)
     wanted = about_of(session, table, [each.name for each in states], about)
     blind = {
         "independent": ("independent columns", "they keep nothing of two columns", 'method="pairs"'),

@@ -253,9 +253,11 @@ def states_from(told: Mapping[str, Any]) -> States:
     return found if shape is None else replace(found, shape=Shape.of(shape, found.domain.low_code, found.domain.high_code))
 
 
-def states_of(declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str) -> list[States]:
+def states_of(
+    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False
+) -> list[States]:
     """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared. Where
-    cuts are to be bought, as they are before that.
+    cuts may be `bought`, as they are before that.
 
     >>> [each.words() for each in states_of({"age": Integer(17, 90), "pay": Real(0, 500)}, None, table="people")]
     ['age: 74 values', 'pay: 100 bins']
@@ -272,11 +274,17 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *
         raise InvalidParameter(
             "columns is invalid", why="a column is named twice", instead=f"columns={list(dict.fromkeys(names))!r}"
         )
+    if not bought and (bare := [each for each in chosen if isinstance(each, QuantileBins | Calendar)]):
+        raise InvalidParameter(
+            f"{bare[0]!r} is invalid", why="cuts are bought for one table alone", instead=f'"{bare[0].name}", or cl.synth.fit'
+        )
     unknown = [name for name in names if name not in declared]
     if unknown:
         raise unknown_column(unknown[0], table, list(declared))
     found = [
-        _states(name, declared[name], None if isinstance(each, str) else each, names)
+        _states(
+            name, declared[name], None if isinstance(each, str) else each, names, _MOST_LISTED if bought else _MOST_CATEGORIES
+        )
         for name, each in zip(names, chosen, strict=True)
     ]
     whole = sum(each.number for each in found)
@@ -289,7 +297,7 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *
     return found
 
 
-def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | None, names: Sequence[str]) -> States:
+def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | None, names: Sequence[str], most: int) -> States:
     others = [each for each in names if each != name]
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
         raise UnsupportedQuery(
@@ -308,10 +316,10 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
             )
         return States(name, domain, bins)
     size = domain.high_code - domain.low_code + 1
-    if isinstance(domain, Category) and size > _MOST_LISTED:
+    if isinstance(domain, Category) and size > most:
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
-            why=f"it has {size:,} categories, and at most {_MOST_LISTED:,} are measured",
+            why=f"it has {size:,} categories, and at most {most:,} are fitted",
             instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
         )
     if isinstance(bins, Calendar) and not isinstance(domain, Date):
