@@ -218,13 +218,14 @@ class States:
         if self.shape is None:
             return Pieces(state, lows, highs)
         cuts = np.array(self.shape.starts[1:-1], dtype=np.int64)
-        first, last = np.searchsorted(cuts, lows, side="right"), np.searchsorted(cuts, highs, side="right")
-        place = np.repeat(np.arange(len(lows)), last - first + 1)  # a run is cut where the shape changes
-        turn = np.arange(len(place)) - np.repeat(np.cumsum(last - first + 1) - (last - first + 1), last - first + 1)
+        begin, end = np.searchsorted(cuts, lows, side="right"), np.searchsorted(cuts, highs, side="right")
+        number = end - begin + 1
+        place = np.repeat(np.arange(len(lows)), number)  # a run is cut where the shape changes
+        turn = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
         edges = np.append(cuts, self.domain.null_code + 1)
-        low = np.where(turn == 0, lows[place], edges[first[place] + turn - 1])
-        high = np.where(turn == (last - first)[place], highs[place], edges[first[place] + turn] - 1)
-        return Pieces(state[place], low, high, self.weight(low, high))
+        starts = np.where(turn == 0, lows[place], edges[begin[place] + turn - 1])
+        ends = np.where(turn == number[place] - 1, highs[place], edges[np.minimum(begin[place] + turn, len(cuts))] - 1)
+        return Pieces(state[place], starts, ends, self.weight(starts, ends))
 
     def weight(self, low: Integers, high: Integers) -> Floats:
         """How much of its state each run of codes has, beside others of that state."""
