@@ -13,7 +13,10 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session.door import Door
 from cloister.synth import Calendar, QuantileBins, SyntheticModel, fit
+from cloister.synth.discretizing import _leaves
+from cloister.synth.measuring import Noisy
 from cloister.synth.states import states_from, states_of
+from cloister.tables import Runs, Strided
 
 ROWS = 20_000
 SHARES = [0.05, 0.25, 0.5, 0.75, 0.95]
@@ -66,11 +69,32 @@ def test_a_condition_on_the_tail_is_drawn() -> None:
     assert all(500_000 <= each <= 600_000 for each in rows)
 
 
-@pytest.mark.parametrize(("size", "spend", "cut"), [(ROWS, "1", True), (None, "1", False), (1_000, "0.1", False)])
-def test_it_is_chosen_by_public_facts(size: int | None, spend: str, cut: bool) -> None:
-    """A long range, and a public size that the noise leaves clear."""
-    with door(size) as session:
-        assert (fit(session, "t", spend=spend).columns[0].shape is not None) == cut
+def test_nothing_is_cut_unasked() -> None:
+    """A table whose size is public keeps its one charge; categories that are too many are refused, as before."""
+    with door(ROWS) as session:
+        assert fit(session, "t", spend=1).columns[0].shape is None
+        assert len(session.ledger.charges("p")) == 1
+    with pytest.raises(cl.UnsupportedQuery, match="2,000 categories, and at most 1,000"):
+        cl.synth.fit_frame({"code": [1]}, {"code": cl.Category(range(2_000))}, epsilon=1)
+
+
+@pytest.mark.parametrize(("law", "noise"), [("laplace", 6.0), ("gaussian", 3.7)])
+def test_noise_far_off_moves_no_mean(law: str, noise: float) -> None:
+    """In a cell at 900,000: 20,000 rows pay less than 30,000. As many rows as no noise reaches are kept there."""
+    values = np.array([each for each in pay() if each is not None], dtype=float)
+    keys = [Runs("pay", (0, 10**6 + 1)), *(Strided("pay", 16**power) for power in (4, 3, 2, 1))]
+    states = states_of({"pay": cl.Integer(0, 10**6)}, None, table="t")[0]
+    for deviations, least, most in ((noise, 0.8, 1.1), (20, 100, 200)):
+        tables = [
+            Noisy(
+                counts=np.histogram(values, key.starts(states.domain))[0].astype(float), variance=4_900, laplace=law == "laplace"
+            )
+            for key in keys
+        ]
+        tables[1].counts[14] += deviations * 70
+        starts, weights = _leaves(states, keys, tables)
+        middles = (starts + np.append(starts[1:], 10**6 + 1)) / 2
+        assert least < (weights * middles).sum() / weights.sum() / values.mean() < most
 
 
 @pytest.mark.parametrize("budget", [cl.ZCDP("0.1"), cl.ApproxDP(1, "1e-6")])
@@ -102,7 +126,9 @@ def test_a_hundred_thousand_declared_categories() -> None:
     numbers = np.where(np.arange(ROWS) % 4 == 0, 77_777, np.random.default_rng(2).integers(0, 1_000, ROWS))
     sex = np.where(numbers == 77_777, "F", "M")
     declared = {"code": cl.Category(list(range(100_000))), "sex": cl.Category(["F", "M"])}
-    model = cl.synth.fit_frame({"code": numbers, "sex": sex}, declared, epsilon=4, random=Random.deterministic(1))
+    model = cl.synth.fit_frame(
+        {"code": numbers, "sex": sex}, declared, epsilon=4, cuts=[QuantileBins("code")], random=Random.deterministic(1)
+    )
     rows = model.sample(ROWS, random=Random.deterministic(2))
     codes, sexes = np.array(rows["code"].tolist()), np.array(rows["sex"].tolist())
     assert (codes == 77_777).mean() == pytest.approx(0.25, abs=0.02)
@@ -127,7 +153,7 @@ def test_what_cannot_be_cut_is_refused_and_costs_nothing(columns: Any, why: str)
         assert not session.ledger.charges("p")
     many = {"code": cl.Category(range(10**6))}
     with pytest.raises(cl.UnsupportedQuery, match="1,000,000 categories, and at most 100,000"):
-        cl.synth.fit_frame({"code": [1]}, many, epsilon=1)
+        cl.synth.fit_frame({"code": [1]}, many, epsilon=1, cuts=[QuantileBins("code")])
     with pytest.raises(cl.InvalidParameter, match="for one table alone"):
         states_of(PAY, [QuantileBins("pay")], table="t")
     with pytest.raises(cl.InvalidParameter, match="bins="):

@@ -15,7 +15,7 @@ measured here, so a person changes each by at most m in L1, and the noise and th
 tables take the part of the spend that is theirs, under one charge. What follows, the cuts and the shape, reads only what was
 released: post-processing. The marginals are measured next, in these bins, for the rest of the spend. That they depend on the
 first release is adaptive composition, which adds the two parts (Dwork, Rothblum & Vadhan 2010 for ε and δ; Bun & Steinke 2016,
-lemma 2.3, for ρ). Which columns are cut so follows from the declarations, the public `size=` and the caller's words.
+lemma 2.3, for ρ). Which columns are cut so is what the caller named.
 
 The tree is that of Hay, Rastogi, Miklau & Suciu (2010), stopped where it tells nothing more, as in PrivTree (Zhang, Xiao & Xie
 2016).
@@ -26,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
+from math import log, sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -35,25 +36,24 @@ from cloister.errors import BudgetExceeded
 from cloister.privacy import Guarantee, sequential
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending, amount_of, spend_of
-from cloister.session.releases.uncertainty import variance
 from cloister.synth.measuring import Floats, Noisy, Origin, noisy
 from cloister.synth.mixture import on_simplex
 from cloister.synth.pieces import Integers, Shape
 from cloister.synth.states import Calendar, QuantileBins, States
-from cloister.tables import Base, Category, Date, Domain, Extended, Key, PrivateTable, Relation, Runs, Strided
+from cloister.tables import Base, Category, Domain, Extended, Key, PrivateTable, Relation, Runs, Strided
 from cloister.tables.expression.scalars import DatePart, Ref
 
 _BRANCHING, _MOST_LEAVES, _WIDEST = 16, 2**16, 316
 _SEEN = 4
 """How many deviations of its noise a count is that stands out of it: others are told by what is left."""
 _LEFT = 3
+_MOST_OF, _FALSE = 0.8, 1e-3
+"""Where one cell has more than this part of what is shared, rows are a little of a wide range, and a false count far off would
+move the mean by a factor: there a count stands out that noise reaches in no cell but once in a thousand times."""
 _PART, _MOST_PARTS = Fraction(1, 10), Fraction(3, 10)
 """What part of the spend the cuts of a column take, and of all columns together."""
 _FAINT = 1e-6
 """Of the weight of a bin, spread over all of its values: a condition on rare ones can be drawn too."""
-_CLEAR = 20
-"""How many times the noise of the top of the tree all rows must be, for a column to be cut so without being asked."""
-_LONG = 10_000
 
 
 @dataclass(frozen=True)
@@ -118,38 +118,11 @@ def both(first: Origin, second: Origin) -> Origin:
     }
 
 
-def long_tailed(
-    session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None
-) -> dict[str, QuantileBins]:
-    """Columns that are cut by quantiles without being asked: categories in runs, and numbers of more than 10,000 declared values
-    where the public size is many times the noise."""
-    found = {each.name: QuantileBins(each.name) for each in states if _long(each)}
-    named = {name: each for name, each in found.items() if isinstance(_of(states, name).domain, Category)}
-    if size is None or len(named) == len(found):
-        return named
-    wanted = _wanted(session, table, states, found)
-    questions, shares = _questions(wanted)
-    plan = session.explain(questions, _divided(session, table, wanted, spend)[1], shares=shares)
-    worst = max(variance(reading.terms) for each in plan.parts for reading in each.sharpness().values())
-    return found if size >= _CLEAR * sqrt(worst) else named
-
-
 def _divided(session: Measurer, table: str, wanted: Sequence[_Bought], spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
     """All of a spend, what the cuts take of it, and what is left."""
     whole, part = spend_of(spend, session.population_of(table)[1]), min(_PART * len(wanted), _MOST_PARTS)
     first, rest = (whole.guarantee(whole.amount * each, whole.delta * each) for each in (part, 1 - part))
     return whole.whole(), first, rest
-
-
-def _long(states: States) -> bool:
-    if isinstance(states.domain, Category):
-        return states.bins is not None
-    many = states.domain.high_code - states.domain.low_code >= _LONG
-    return many and isinstance(states.bins, Strided) and not isinstance(states.domain, Date)
-
-
-def _of(states: Sequence[States], name: str) -> States:
-    return next(each for each in states if each.name == name)
 
 
 def _wanted(
@@ -201,11 +174,11 @@ def _cut(states: States, asked: Any, bought: _Bought, tables: Sequence[Noisy]) -
         return replace(states, shape=_seasons(states, tables[0], (months.low_code, _size("", months))))
     starts, weights = _leaves(states, [key for (key,) in bought.keys], tables)
     ends = np.append(starts, states.domain.high_code + 1)
-    cuts = _bins(weights, asked.bins)
+    lengths = np.diff(ends).astype(np.float64)
+    cuts = _bins(weights, lengths, asked.bins)
     codes = (*starts[cuts].tolist(), states.domain.high_code + 1)
     sizes = np.add.reduceat(weights, cuts)
     place = np.repeat(np.arange(len(cuts)), np.diff(np.append(cuts, len(starts))))
-    lengths = np.diff(ends).astype(np.float64)
     faint = _FAINT * np.maximum(sizes, 1.0)[place] * lengths / np.add.reduceat(lengths, cuts)[place]
     return States(
         states.name, states.domain, Runs(states.name, codes), Shape(tuple(ends.tolist()), tuple((weights + faint).tolist()))
@@ -221,10 +194,11 @@ def _leaves(states: States, keys: Sequence[str | Key], tables: Sequence[Noisy]) 
     for upper, lower, table in zip(edges, edges[1:], tables[1:], strict=False):
         first, last = np.searchsorted(lower, upper[place]), np.searchsorted(lower, upper[place + 1])
         below, shares, noise = [np.zeros(0, dtype=np.int64)], [np.zeros(0)], sqrt(table.variance)
+        strict = 0.0 if isinstance(domain, Category) else _clear(table, _BRANCHING)
         for code, low, high, weight in zip(upper[place].tolist(), first.tolist(), last.tolist(), weights.tolist(), strict=True):
             found = None
             if high - low > 1 and weight > _SEEN * noise:
-                found = _shared(table.counts[low:high], weight, noise)
+                found = _shared(table.counts[low:high], weight, noise, strict)
             if found is None:
                 leaves.append((code, weight))
             else:
@@ -235,33 +209,50 @@ def _leaves(states: States, keys: Sequence[str | Key], tables: Sequence[Noisy]) 
     return np.array([code for code, _ in leaves], dtype=np.int64), np.array([weight for _, weight in leaves])
 
 
-def _shared(counts: Floats, total: float, noise: float) -> Floats | None:
-    """A count shared among cells by their noisy counts: those that stand out of the noise have theirs, the others share what is
-    left by the projection on what counts can be, or nothing where that is noise; None where none stands out.
+def _clear(table: Noisy, cells: int) -> float:
+    """What noise alone exceeds in any of so many cells once in a thousand times."""
+    if table.laplace:
+        return sqrt(table.variance / 2) * log(cells / (2 * _FALSE))
+    return sqrt(table.variance) * NormalDist().inv_cdf(1 - _FALSE / cells)
 
-    >>> _shared(np.array([90.0, 12.0, -9.0, 4.0]), 100.0, 8.0).tolist()
+
+def _shared(counts: Floats, total: float, noise: float, strict: float) -> Floats | None:
+    """A count shared among cells by their noisy counts: those that stand out of the noise have theirs, the others share what is
+    left by the projection on what counts can be, or nothing where that is noise; None where none stands out. Where one cell has
+    nearly all, counts up to `strict` are noise too.
+
+    >>> _shared(np.array([90.0, 12.0, -9.0, 4.0]), 100.0, 8.0, 0.0).tolist()
     [100.0, 0.0, 0.0, 0.0]
+    >>> _shared(np.array([900.0, 12.0, -9.0, 44.0]), 950.0, 8.0, 50.0).tolist()
+    [950.0, 0.0, 0.0, 0.0]
     """
-    seen = counts > _SEEN * noise
+    alone = counts.max() > _MOST_OF * total
+    least, least_left = (max(each * noise, strict * alone) for each in (_SEEN, _LEFT))
+    seen = counts > least
     if not seen.any():
         return None
     left = total - float(counts[seen].sum())
-    if left > _LEFT * noise * sqrt(1 + seen.sum()) and not seen.all():
+    if left > least_left * sqrt(1 + seen.sum()) and not seen.all():
         found = counts.copy()
         found[~seen] = on_simplex(counts[~seen], left)
         return found
     return np.asarray(np.where(seen, counts, 0.0) * total / counts[seen].sum())
 
 
-def _bins(weights: Floats, bins: int) -> Integers:
-    """The leaves with which a bin begins: each holds about as many rows, and a leaf with more of them is a bin of its own.
+def _bins(weights: Floats, lengths: Floats, bins: int) -> Integers:
+    """The leaves with which a bin begins: each holds about as many rows, and a leaf with more of them is a bin of its own. Wide
+    leaves are in no bin with narrow ones: what the marginals then tell of a bin puts right what the tree said of its leaves.
 
-    >>> _bins(np.array([1.0, 1.0, 9.0, 1.0, 0.0]), 4).tolist()
+    >>> _bins(np.array([1.0, 1.0, 9.0, 1.0, 0.0]), np.ones(5), 4).tolist()
     [0, 2, 3]
+    >>> _bins(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 16.0]), 2).tolist()
+    [0, 2]
     """
     step = weights.sum() / bins
     turn = ((np.cumsum(weights) - weights) / step * (1 + 1e-9)).astype(np.int64)
     begins = np.append(True, np.diff(turn) > 0) | (weights >= step)
+    some = np.flatnonzero(weights > 0)
+    begins[some[1:][np.diff(lengths[some]) != 0]] = True
     begins &= weights > 0  # what is empty belongs to the bin before it, whose shape says so
     begins[0] = True
     return np.flatnonzero(begins)

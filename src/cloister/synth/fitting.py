@@ -14,7 +14,7 @@ from cloister.session import Measurer
 from cloister.session.door import Door
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
-from cloister.synth.discretizing import both, cut, long_tailed
+from cloister.synth.discretizing import both, cut
 from cloister.synth.drawing import accepted
 from cloister.synth.measuring import Marginals, Origin, declared_rows, measure, worst_noise
 from cloister.synth.mixture import fitted
@@ -68,8 +68,8 @@ def fit(
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them. `cl.synth.QuantileBins(name)` cuts a number with a
         long tail where its rows are, `cl.synth.Calendar(name)` keeps weekday and season of a day: for a tenth of the spend each,
-        and three tenths at most. Numbers of more than 10,000 declared values are cut so unasked where the public `size=` says
-        that noise leaves it clear, and categories of more than 1,000 always.
+        and three tenths at most, in a charge of its own before the other. Of categories, more than 1,000 need `QuantileBins`.
+        The population's budget is asked for both charges before the first; an analyst's allotment for each by itself.
     rules
         What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
         `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
@@ -97,7 +97,6 @@ def fit(
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     ruled = Rules.of(rules, states, table=table)
     cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}
-    cuts = {**long_tailed(session, table, states, spend, declaration.size), **cuts}
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     progress("measuring")

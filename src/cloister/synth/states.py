@@ -25,7 +25,7 @@ from cloister.tables.declaring.plain import domain_of
 MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width."""
 _MOST_CATEGORIES = 1_000
-"""Categories with more declared values are put into runs of neighbours, cut where rows are."""
+"""Categories with more declared values are fitted as runs of neighbours, where their cuts are bought."""
 _MOST_LISTED = 100_000
 _MOST_IN_ALL = 4_000
 
@@ -283,9 +283,7 @@ def states_of(
     if unknown:
         raise unknown_column(unknown[0], table, list(declared))
     found = [
-        _states(
-            name, declared[name], None if isinstance(each, str) else each, names, _MOST_LISTED if bought else _MOST_CATEGORIES
-        )
+        _states(name, declared[name], None if isinstance(each, str) else each, names)
         for name, each in zip(names, chosen, strict=True)
     ]
     whole = sum(each.number for each in found)
@@ -298,7 +296,7 @@ def states_of(
     return found
 
 
-def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | None, names: Sequence[str], most: int) -> States:
+def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | None, names: Sequence[str]) -> States:
     others = [each for each in names if each != name]
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
         raise UnsupportedQuery(
@@ -317,10 +315,11 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
             )
         return States(name, domain, bins)
     size = domain.high_code - domain.low_code + 1
-    if isinstance(domain, Category) and size > most:
+    most_categories = _MOST_LISTED if isinstance(bins, QuantileBins) else _MOST_CATEGORIES
+    if isinstance(domain, Category) and size > most_categories:
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
-            why=f"it has {size:,} categories, and at most {most:,} are fitted",
+            why=f"it has {size:,} categories, and at most {most_categories:,} are fitted",
             instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
         )
     if isinstance(bins, Calendar) and not isinstance(domain, Date):
