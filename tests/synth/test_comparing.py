@@ -88,6 +88,28 @@ def test_what_cannot_be_told_apart_is_said_to_be(found: Comparison, caught: Comp
     assert propensity < found.propensity <= 0.25
 
 
+def test_regressions_and_components_stand_side_by_side(sure: SyntheticModel, found: Comparison) -> None:
+    """What synthetic rows lose of a dependence shows in the coefficient; independent columns lose all of it."""
+    x = np.arange(4000) % 10
+    real = {"x": x, "y": (x + np.random.default_rng(1).integers(0, 3, 4000)) % 12}
+    declared = {"x": cl.Integer(0, 9), "y": cl.Integer(0, 11)}
+    slopes = []
+    for method in ("pairs", "independent"):
+        model = cl.synth.fit_frame(real, declared, epsilon=4, method=method, random=Random.deterministic(3))
+        compared = model.compare(real, random=Random.deterministic(4))
+        [one] = [each for each in compared.regressed if each.response == "y"]
+        slopes.append((one.real["x"], one.synthetic["x"]))
+        assert compared.components is not None
+        assert "principal components" in str(compared)
+        assert compared.to_html().count("<circle") == 800
+    assert slopes[0][1] == pytest.approx(slopes[0][0], abs=0.06)
+    assert abs(slopes[1][1]) < 0.1 < 0.9 < slopes[1][0]
+    assert slopes[0][0] == pytest.approx(np.corrcoef(real["x"], real["y"])[0, 1], abs=0.01)
+    assert found.to_dict()["component_shares"][0][0] > 0
+    exact = sure.compare(rows(), random=Random.deterministic(2))
+    assert {each.response for each in exact.regressed} == {"age", "pay", "born"}
+
+
 def test_learners_stand_beside_those_trained_on_real_rows(found: Comparison, caught: Comparison, honest: SyntheticModel) -> None:
     assert [each.name for each in found.learners] == ["logistic regression", "random forest", "boosted trees"]
     for each in caught.learners:

@@ -128,6 +128,28 @@ def paired_bars(title: str, names: tuple[str, str], values: Sequence[tuple[str, 
     return _drawing(title, drawn, 24 + len(values) * step, left + width + 80)
 
 
+def clouds(
+    title: str, names: tuple[str, str], points: tuple[Sequence[tuple[float, float]], Sequence[tuple[float, float]]]
+) -> str:
+    """Two clouds of points side by side, on the same axes.
+
+    >>> clouds("Rows", ("real", "synthetic"), ([(0, 1)], [(2, 3)])).count("<circle")
+    2
+    """
+    every = [*points[0], *points[1]]
+    (left, right), (low, high) = ((min(each), max(each)) for each in zip(*every, strict=True))
+    side, drawn = 300, []
+    for turn, (name, some) in enumerate(zip(names, points, strict=True)):
+        x0, color = turn * (side + 40), "var(--first)" if not turn else "var(--second)"
+        drawn.append(f'<rect x="{x0}" y="24" width="{side}" height="{side}" fill="none" stroke="var(--line)"/>')
+        drawn.append(f'<text x="{x0}" y="16" fill="var(--ink)">{escape(name)}</text>')
+        for x, y in some:
+            across, down = (x - left) / ((right - left) or 1), (high - y) / ((high - low) or 1)
+            at = f'cx="{x0 + 6 + across * (side - 12):.1f}" cy="{30 + down * (side - 12):.1f}"'
+            drawn.append(f'<circle {at} r="2" fill="{color}" fill-opacity="0.5"/>')
+    return _drawing(title, drawn, side + 30, 2 * side + 40)
+
+
 def signature(*fields: str) -> str:
     """Lines to be filled in by hand.
 

@@ -1,6 +1,8 @@
 """Synthetic tables: a few noisy marginals are measured once, a model is fitted to them, and rows are drawn from the model.
 
     states.py     the values of each column as a few states: categories, bins of numbers and days, missing
+    pieces.py     runs of values inside a state, and how likely each is
+    discretizing.py  bins whose cuts are bought: long tails, categories of many values, days by weekday and month
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
@@ -14,6 +16,7 @@
     related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
     comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
+    linear.py     of these, regressions and principal components
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
 
 Lives here: what turns a release of counts into rows. May not live here: anything that reads a row, an engine, or noise that
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from cloister.synth.pooling import pooled as pooled
     from cloister.synth.related import RelatedModel as RelatedModel
     from cloister.synth.related import fit_related as fit_related
+    from cloister.synth.states import Calendar as Calendar
+    from cloister.synth.states import QuantileBins as QuantileBins
 
 _lazily = Lazily(
     __name__,
@@ -47,6 +52,7 @@ _lazily = Lazily(
         ".model": "SyntheticModel load",
         ".pooling": "PooledModel pooled",
         ".related": "RelatedModel fit_related",
+        ".states": "Calendar QuantileBins",
     },
 )
 

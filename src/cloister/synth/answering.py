@@ -24,8 +24,8 @@ from cloister.synth.answer import Answer, Statistic
 from cloister.synth.cutting import cut, scope_of, truth
 from cloister.synth.measuring import Floats
 from cloister.synth.mixture import Mixture
+from cloister.synth.pieces import Integers
 from cloister.synth.released import Evidence, Reading, Truths, bounds, cells_of, functional, projected, read
-from cloister.synth.states import Integers
 from cloister.synth.typical import LEAST_SIGNAL, MANY, half_widths, refits
 from cloister.tables import And, Integer, PrivateTable, Real
 
@@ -188,7 +188,7 @@ class _Asked:
             reading = self._reading(column)
             codes = reading.cuts[self.places[column]].code
             there = reading.spread(self.places[column], (codes != self.domains[column].null_code).astype(np.float64))
-        return _Weighed(self, reading, there, there)
+        return _Weighed(self, reading, there, there, there)
 
     def _sum(self, column: str) -> _Weighed:
         """The sum of a column: of a bin that hides its values from the least to the largest of them."""
@@ -200,7 +200,7 @@ class _Asked:
             )
         reading, ends = self._reading(column), []
         one = reading.cuts[place]
-        for codes in (one.code, one.last):
+        for codes in (one.code, one.last, one.middle):
             numbers = float(domain.origin) + np.minimum(codes, domain.high_code) * float(domain.step)
             ends.append(reading.spread(place, np.where(one.code == domain.null_code, 0.0, numbers)))
         return _Weighed(self, reading, *ends)
@@ -246,6 +246,7 @@ class _Weighed:
     low: Floats
     """The least weight of each combination, and the largest: they differ where a bin hides values."""
     high: Floats
+    mean: Floats
 
     def model(self) -> Floats:
         """n·Σ f·P for each group."""
@@ -253,7 +254,7 @@ class _Weighed:
 
     def under(self, mixture: Mixture, rows: float) -> Floats:
         """The same under another mixture."""
-        inside, told = self.reading.group >= 0, _chances(mixture, self.reading) * (self.low + self.high) / 2
+        inside, told = self.reading.group >= 0, _chances(mixture, self.reading) * self.mean
         return np.asarray(
             np.bincount(self.reading.group[inside], told[inside], minlength=self.reading.number) * rows, dtype=float
         )

@@ -65,7 +65,8 @@ from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals, Noisy, Origin, combined
 from cloister.synth.mixture import Follower, Mixture, independent
-from cloister.synth.states import Integers, States, counted
+from cloister.synth.pieces import Integers
+from cloister.synth.states import States, counted
 from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for, fewest
 from cloister.tables import PrivateTable
 

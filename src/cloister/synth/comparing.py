@@ -6,6 +6,7 @@
 - *Propensity* (Woo, Reiter, Oganian & Karr 2009; Snoke, Raab, Nowok, Dibben & Slavkovic 2018): a classifier that tells real from
   synthetic rows, judged on rows that it was not trained on. Its AUC is ½, and the mean square of its propensities away from ½ is
   0, where it cannot.
+- *Regressions* of each number and day on the others, and the first two *principal components* with a picture (`linear.py`).
 - *Learners*: trained on synthetic rows and on as many real ones, both tested on real rows.
 - *Attacks* (`cloister.attacks`), where rows are given that the model never saw: each tells what it finds of members beside what
   the same attack finds of those others. Where no others are given, no attack is run: without them a success is no leak.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloister.anonymize.document import Document, Part, drawn, facts, said, section, table
-from cloister.anonymize.paper import bars
+from cloister.anonymize.paper import bars, clouds
 from cloister.attacks import (
     AttributeInference,
     ClosestRecords,
@@ -41,10 +42,12 @@ from cloister.privacy import Guarantee, PureDP
 from cloister.session import unknown_column
 from cloister.session.door import Door
 from cloister.session.workloads.marginals import Marginal
+from cloister.synth.linear import Components, Regression, components, regressions
 from cloister.synth.measuring import Floats, Marginals
 from cloister.synth.mixture import Mixture, refitted
+from cloister.synth.pieces import Integers
 from cloister.synth.report import ORDERS, tables_of
-from cloister.synth.states import Integers, counted
+from cloister.synth.states import counted
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -118,6 +121,9 @@ class Comparison(Document):
     """What learners predict; empty where no column has few values."""
     majority: float
     learners: tuple[Learner, ...]
+    regressed: tuple[Regression, ...] = ()
+    components: Components | None = None
+    """None where fewer than two things vary."""
     memberships: tuple[MembershipResult, ...] = ()
     attributes: Mapping[str, AttributeInference] = field(default_factory=dict)
     singled: SinglingOut | None = None
@@ -153,6 +159,16 @@ class Comparison(Document):
             "columns": dict(self.columns),
             "orders": [{**vars(each), "where": list(each.where), "k_marginal_score": each.score} for each in self.orders],
             "learners": [dict(vars(each)) for each in self.learners],
+            "regressions": [
+                {
+                    "response": each.response,
+                    "real": dict(each.real),
+                    "synthetic": dict(each.synthetic),
+                    "explained": each.explained,
+                }
+                for each in self.regressed
+            ],
+            "component_shares": None if self.components is None else [list(each) for each in self.components.shares],
             "notes": list(self.notes),
             "attacks": attacks,
         }
@@ -182,6 +198,7 @@ class Comparison(Document):
                 ),
             ),
         ]
+        found += self._linear()
         if self.learners:
             heads = ["learner", "trained on synthetic", "trained on real"]
             lines = [[each.name, f"{each.synthetic:.3f}", f"{each.real:.3f}"] for each in self.learners]
@@ -192,6 +209,26 @@ class Comparison(Document):
             heads = ["attack", "right of members", "of others", "most under the guarantee"]
             found.append(section("Attacks", said(words), table(heads, self._attacks(), numbers=(1, 2, 3)), said(_WEAK)))
         return [*found, *(said(each) for each in self.notes)]
+
+    def _linear(self) -> list[Part]:
+        """Regressions and principal components."""
+        inside: list[Part] = []
+        if self.regressed:
+            heads = ["regression of", "explained, real", "synthetic", "coefficient apart", "synthetic - real"]
+            lines = [
+                [each.response, *(f"{share:.3f}" for share in each.explained), each.apart[0], f"{each.apart[1]:+.3f}"]
+                for each in self.regressed
+            ]
+            words = "Least squares on all other numbers and days, in deviations of the real rows, and what differs most."
+            inside.append(table(heads, lines, numbers=(1, 2, 4), caption=words))
+        if self.components is not None:
+            real, made = (" + ".join(f"{share:.1%}" for share in each) for each in self.components.shares)
+            inside.append(
+                said(f"first two principal components of the real rows: {real} of their variance, {made} of the synthetic")
+            )
+            both = self.components.real, self.components.synthetic
+            inside.append(drawn(clouds("Rows along the first two principal components", ("real rows", "synthetic rows"), both)))
+        return [section("Regressions and principal components", *inside)] if inside else []
 
     def _attacks(self) -> list[list[str]]:
         found: list[tuple[str, float, float, float | None]] = []
@@ -251,6 +288,8 @@ def compared(
         target="" if aim is None else names[aim],
         majority=majority,
         learners=learners,
+        regressed=regressions(model.columns, real, made),
+        components=components(model.columns, real, made),
         notes=tuple(notes),
         **({} if unseen is None else _attacked(model, real, unseen, made, aim, source)),
     )

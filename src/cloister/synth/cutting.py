@@ -16,7 +16,8 @@ import numpy as np
 from cloister.errors import UnsupportedQuery
 from cloister.session.planning.grid import Axis
 from cloister.synth.measuring import Floats
-from cloister.synth.states import Integers, States
+from cloister.synth.pieces import Integers
+from cloister.synth.states import States
 from cloister.tables import And, Between, Compare, Domain, Expression, In, IsNull, Literal, Not, Or
 from cloister.tables.expression.evaluate import LaneScope
 from cloister.tables.expression.expressions import number_of, threshold
@@ -40,6 +41,8 @@ class Cut:
     """The class of each piece."""
     share: Floats
     """Its part of its class: 1, unless the question cuts the state."""
+    middle: Floats
+    """Its mean value, as a code."""
     classes: Integers
     """The class of each state."""
     group: Integers
@@ -73,8 +76,8 @@ def cut(states: States, axis: Axis | None, where: Expression | None, domains: Ma
     """
     first, last, state = _runs(states, axis, where)
     group = _groups(axis, first, states.domain)
-    sizes = np.bincount(state, last - first + 1, minlength=states.number)
-    share = (last - first + 1) / sizes[state]
+    weight, together = states.weight(first, last), np.bincount(state)[state]
+    share = np.where(together == 1, 1.0, weight / np.bincount(state, weight)[state])
     told = [group.tolist(), (first == states.domain.null_code).tolist()]
     for part in conditions_on(states.name, where):
         said = truth(part, scope_of(domains, {states.name: first}))
@@ -84,14 +87,15 @@ def cut(states: States, axis: Axis | None, where: Expression | None, domains: Ma
     classes = np.empty(states.number, dtype=np.int64)
     kept, of = [], []
     for piece, place in enumerate(state):
-        whole = share[piece] == 1
+        whole = together[piece] == 1
         kind: object = ("state", int(place)) if apart or not whole else tuple(column[piece] for column in told)
         fresh = kind not in kinds
         classes[place] = kinds.setdefault(kind, len(kinds))
         if fresh or not whole:
             kept.append(piece)
             of.append(classes[place])
-    return Cut(first[kept], last[kept], np.array(of, dtype=np.int64), share[kept], classes, group[kept])
+    middle = states.middle(first[kept], last[kept])
+    return Cut(first[kept], last[kept], np.array(of, dtype=np.int64), share[kept], middle, classes, group[kept])
 
 
 def conditions_on(name: str, where: Expression | None) -> Iterator[Expression]:

@@ -21,8 +21,9 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.synth.mixture import Mixture
+from cloister.synth.pieces import Pieces
 from cloister.synth.rules import LEAST_ACCEPTED, Rules
-from cloister.synth.states import Pieces, States
+from cloister.synth.states import States
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -142,14 +142,15 @@ def measure_all(session: Measurer, parts: Sequence[Part], spend: Spending, *, pu
     found, left = [], iter(releases)
     for (_, states, method, _), (wanted, _, _) in zip(parts, asked, strict=True):
         sizes = tuple(each.number for each in states)
-        tables = {kept: _noisy(next(left), [sizes[place] for place in kept]) for kept in wanted}
+        tables = {kept: noisy(next(left), [sizes[place] for place in kept]) for kept in wanted}
         found.append(Marginals(sizes=sizes, tables=tables, whole=method == "histogram"))
     first, marked = releases[0].provenance, any(release.marked for release in releases)
     origin = {"cost": releases[0].spent_by[first.population], "charges": first.charges, "marked": marked}
     return found, {"population": first.population, **origin}
 
 
-def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
+def noisy(release: Release, shape: Sequence[int]) -> Noisy:
+    """A released table of counts, with the noise of its cells."""
     [reading] = release.readings.values()
     laplace = len(reading.terms) == 1 and isinstance(reading.terms[0].noise, DiscreteLaplace)
     return Noisy(

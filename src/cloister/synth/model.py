@@ -24,8 +24,9 @@ from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import accepted, checked_number, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
+from cloister.synth.pieces import Integers, Pieces
 from cloister.synth.rules import Rules
-from cloister.synth.states import Integers, Pieces, States, states_from
+from cloister.synth.states import States, states_from
 from cloister.synth.workload import Adaptive, Method
 
 if TYPE_CHECKING:

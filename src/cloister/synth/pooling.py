@@ -30,7 +30,8 @@ from cloister.synth.drawing import systematic
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.model import FRAME, POOLED, SyntheticModel
-from cloister.synth.states import Integers, Pieces, States
+from cloister.synth.pieces import Integers, Pieces
+from cloister.synth.states import States
 
 _EXAMPLE = 'cl.synth.pooled({"north": model, "south": model})'
 
@@ -184,7 +185,7 @@ def _check_alike(first: SyntheticModel, other: SyntheticModel, one: str, two: st
 
 
 def _declared(states: States) -> Any:
-    return states.domain.describe(), states.starts.tolist()
+    return states.domain.describe(), states.starts.tolist(), states.shape
 
 
 def _weights(parts: Any) -> Any:

@@ -29,8 +29,9 @@ from cloister.synth.fitting import modelled
 from cloister.synth.measuring import Floats, Part, measure_all
 from cloister.synth.mixture import Mixture
 from cloister.synth.model import SyntheticModel
+from cloister.synth.pieces import Integers
 from cloister.synth.rules import Rules
-from cloister.synth.states import Integers, States, states_of
+from cloister.synth.states import States, states_of
 from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
 
 KIND = "related synthetic models"

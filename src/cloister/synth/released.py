@@ -38,7 +38,7 @@ from cloister.session.releases.spreads import spreads
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.cutting import Cut
 from cloister.synth.measuring import Floats, Marginals, Noisy
-from cloister.synth.states import Integers
+from cloister.synth.pieces import Integers
 
 Truths = npt.NDArray[np.bool_]
 _MOST_SUBSETS = 2  # columns of a table that bounds are taken from: no larger ones are measured

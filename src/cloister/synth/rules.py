@@ -36,7 +36,8 @@ from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
 from cloister.synth.cutting import changes, leaves, scope_of, truth
-from cloister.synth.states import Integers, Pieces, States
+from cloister.synth.pieces import Integers, Pieces
+from cloister.synth.states import States
 from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars

@@ -1,84 +1,67 @@
 """The values of a column as a few states: one for each category, truth value, number or day; bins where these are many; and one
 for rows without a value, where the column declares that there are such.
 
-States follow from declarations alone, so they are public. Inside a bin every value is as likely as every other.
+States follow from declarations, or from what was released (`discretizing.py`), so they are public. Inside a bin every value is as
+likely as every other, unless a released shape says otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.session import Series, unknown_column
-from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
+from cloister.synth.pieces import Floats, Integers, Pieces, Shape
+from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Runs, Strided
 from cloister.tables.declaring.plain import domain_of
-
-Integers = npt.NDArray[np.int64]
 
 MOST_STATES = 100
 """Numbers and days with more values are put into so many bins of equal width."""
 _MOST_CATEGORIES = 1_000
+"""Categories with more declared values are fitted as runs of neighbours, where their cuts are bought."""
+_MOST_LISTED = 100_000
 _MOST_IN_ALL = 4_000
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Runs of codes that a state stands for: `low` to `high`, each with the place of its state. Sorted by state."""
+class QuantileBins:
+    """A number, a day or a category in bins of about as many rows each: cuts and inner shape are bought (`discretizing.py`).
 
-    state: Integers
-    low: Integers
-    high: Integers
+    >>> QuantileBins("pay")
+    QuantileBins(name='pay', bins=50)
+    """
 
-    def sizes(self, states: int) -> npt.NDArray[np.float64]:
-        """How many codes each state has.
+    name: str
+    bins: int = 50
 
-        >>> Pieces(np.array([0, 1, 1]), np.array([0, 5, 8]), np.array([4, 6, 9])).sizes(2).tolist()
-        [5.0, 4.0]
-        """
-        return np.bincount(self.state, self.high - self.low + 1, minlength=states).astype(np.float64)
+    def __post_init__(self) -> None:
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= _MOST_CATEGORIES:
+            raise InvalidParameter(
+                f"bins={self.bins!r} is invalid",
+                why=f"it is a whole number from 2 to {_MOST_CATEGORIES:,}",
+                instead=f'cl.synth.QuantileBins("{self.name}", 50)',
+            )
 
-    def within(self, codes: Integers) -> npt.NDArray[np.bool_]:
-        """Which codes lie in one of the runs.
 
-        >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([2, 6])).within(np.array([2, 3, 5])).tolist()
-        [True, False, True]
-        """
-        order = np.argsort(self.low)
-        place = np.searchsorted(self.low[order], codes, side="right") - 1
-        return np.asarray((place >= 0) & (codes <= self.high[order][place]))
+@dataclass(frozen=True)
+class Calendar:
+    """A day whose weekday and month are kept: their table is bought (`discretizing.py`).
 
-    @cached_property
-    def single(self) -> bool:
-        """Whether each state has one code, so that nothing is left to draw."""
-        return bool((self.low == self.high).all() and (np.diff(self.state) > 0).all())
+    >>> Calendar("admitted")
+    Calendar(name='admitted')
+    """
 
-    def at(self, chosen: npt.NDArray[Any], states: int, shares: npt.NDArray[np.float64] | None = None) -> Integers:
-        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them; without
-        shares the first.
+    name: str
 
-        >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([4, 9])).at(np.array([0, 1]), 2, np.array([0.5, 0.99])).tolist()
-        [2, 9]
-        """
-        first = np.zeros(states, dtype=np.int64)
-        first[self.state[::-1]] = self.low[::-1]
-        if shares is None:
-            return np.asarray(first[chosen])
-        sizes, lengths = self.sizes(states).astype(np.int64), self.high - self.low + 1
-        size = sizes[chosen]
-        steps = np.minimum((shares * size).astype(np.int64), size - 1)
-        if (np.diff(self.state) > 0).all():  # each state is one run
-            steps += first[chosen]
-            return np.asarray(steps)
-        place, ends = (np.cumsum(sizes) - sizes)[chosen] + steps, np.cumsum(lengths)
-        piece = np.searchsorted(ends, place, side="right")
-        return np.asarray(self.low[piece] + place - (ends - lengths)[piece])
+
+Asked: TypeAlias = str | Binned | QuantileBins | Calendar
 
 
 @dataclass(frozen=True)
@@ -92,7 +75,8 @@ class States:
 
     name: str
     domain: Domain
-    bins: Binned | Strided | None = None
+    bins: Binned | Strided | Runs | None = None
+    shape: Shape | None = None
 
     @property
     def key(self) -> str | Key:
@@ -168,9 +152,14 @@ class States:
         bins: dict[str, Any] | None = None
         if isinstance(self.bins, Strided):
             bins = {"stride": self.bins.stride}
+        elif isinstance(self.bins, Runs):
+            bins = {"starts": list(self.bins.codes)}
         elif self.bins is not None:
             bins = {"edges": [str(edge) for edge in self.bins.edges]}
-        return {"name": self.name, "declared": self.domain.describe(), "bins": bins}
+        found = {"name": self.name, "declared": self.domain.describe(), "bins": bins}
+        if self.shape is not None:
+            found["shape"] = self.shape.plain()
+        return found
 
     def given(self, wanted: Any) -> Pieces:
         """The codes that a condition allows: a value, a list of them, a pair (low, high) of numbers or days; None is missing."""
@@ -226,41 +215,75 @@ class States:
         if missing:
             found.append((len(self.starts) - 1, self.domain.null_code, self.domain.null_code))
         state, lows, highs = np.array(found, dtype=np.int64).reshape(-1, 3).T
-        return Pieces(state, lows, highs)
+        if self.shape is None:
+            return Pieces(state, lows, highs)
+        cuts = np.array(self.shape.starts[1:-1], dtype=np.int64)
+        begin, end = np.searchsorted(cuts, lows, side="right"), np.searchsorted(cuts, highs, side="right")
+        number = end - begin + 1
+        place = np.repeat(np.arange(len(lows)), number)  # a run is cut where the shape changes
+        turn = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
+        edges = np.append(cuts, self.domain.null_code + 1)
+        starts = np.where(turn == 0, lows[place], edges[begin[place] + turn - 1])
+        ends = np.where(turn == number[place] - 1, highs[place], edges[np.minimum(begin[place] + turn, len(cuts))] - 1)
+        return Pieces(state[place], starts, ends, self.weight(starts, ends))
+
+    def weight(self, low: Integers, high: Integers) -> Floats:
+        """How much of its state each run of codes has, beside others of that state."""
+        missing = low == self.domain.null_code
+        if self.shape is None:
+            return (high - low + 1).astype(np.float64)
+        return np.asarray(np.where(missing, 1.0, self.shape.weight(low, high)))
+
+    def middle(self, low: Integers, high: Integers) -> Floats:
+        """The mean code of each run."""
+        if self.shape is None:
+            return (low + high) / 2
+        return np.asarray(np.where(low == self.domain.null_code, low, self.shape.middle(low, high)))
 
 
 def states_from(told: Mapping[str, Any]) -> States:
     """The column that `plain` told of."""
-    name, bins = str(told["name"]), told["bins"]
+    name, bins, shape = str(told["name"]), told["bins"], told.get("shape")
     domain = domain_of(name, told["declared"], table="the model")
     if bins is None:
         return States(name, domain)
-    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
+    kind = next(iter(bins))
+    ways: dict[str, Any] = {"stride": Strided, "edges": Binned, "starts": Runs}
+    found = States(name, domain, ways[kind](name, bins[kind]))
+    _ = found.starts
+    return found if shape is None else replace(found, shape=Shape.of(shape, found.domain.low_code, found.domain.high_code))
 
 
-def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | None, *, table: str) -> list[States]:
-    """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared.
+def states_of(
+    declared: Mapping[str, Domain], columns: Sequence[Asked] | None, *, table: str, bought: bool = False
+) -> list[States]:
+    """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared. Where
+    cuts may be `bought`, as they are before that.
 
     >>> [each.words() for each in states_of({"age": Integer(17, 90), "pay": Real(0, 500)}, None, table="people")]
     ['age: 74 values', 'pay: 100 bins']
     """
-    if columns is not None and (isinstance(columns, str | bytes | Binned) or not list(columns)):
+    if columns is not None and (isinstance(columns, str | bytes | Binned | QuantileBins | Calendar) or not list(columns)):
         raise InvalidParameter(
             f"columns={columns!r} is invalid",
             why="it is a list of columns, at least one",
             instead=f"columns={list(declared)[:2]!r}",
         )
     chosen = list(declared) if columns is None else list(columns)
-    names = [each.name if isinstance(each, Binned) else each for each in chosen]
+    names = [each if isinstance(each, str) else each.name for each in chosen]
     if len(set(names)) < len(names):
         raise InvalidParameter(
             "columns is invalid", why="a column is named twice", instead=f"columns={list(dict.fromkeys(names))!r}"
+        )
+    if not bought and (bare := [each for each in chosen if isinstance(each, QuantileBins | Calendar)]):
+        raise InvalidParameter(
+            f"{bare[0]!r} is invalid", why="cuts are bought for one table alone", instead=f'"{bare[0].name}", or cl.synth.fit'
         )
     unknown = [name for name in names if name not in declared]
     if unknown:
         raise unknown_column(unknown[0], table, list(declared))
     found = [
-        _states(name, declared[name], each if isinstance(each, Binned) else None, names)
+        _states(name, declared[name], None if isinstance(each, str) else each, names)
         for name, each in zip(names, chosen, strict=True)
     ]
     whole = sum(each.number for each in found)
@@ -273,7 +296,7 @@ def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | 
     return found
 
 
-def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]) -> States:
+def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | None, names: Sequence[str]) -> States:
     others = [each for each in names if each != name]
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
         raise UnsupportedQuery(
@@ -281,7 +304,7 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
             why="it is free text, whose values are private",
             instead=f"columns={others!r}",
         )
-    if bins is not None:
+    if isinstance(bins, Binned):
         starts = bins.starts(domain)
         if starts[0] > domain.low_code or starts[-1] <= domain.high_code or any(low >= high for low, high in pairwise(starts)):
             low, high = domain.decode(domain.low_code), domain.decode(domain.high_code)
@@ -292,15 +315,24 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
             )
         return States(name, domain, bins)
     size = domain.high_code - domain.low_code + 1
-    if isinstance(domain, Category) and size > _MOST_CATEGORIES:
+    most_categories = _MOST_LISTED if isinstance(bins, QuantileBins) else _MOST_CATEGORIES
+    if isinstance(domain, Category) and size > most_categories:
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
-            why=f"it has {size:,} categories, and at most {_MOST_CATEGORIES:,} are fitted",
+            why=f"it has {size:,} categories, and at most {most_categories:,} are fitted",
             instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
         )
-    if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
+    if isinstance(bins, Calendar) and not isinstance(domain, Date):
+        raise UnsupportedQuery(
+            f"A calendar of {name!r} is not supported", why="the column holds no days", instead=f'columns=["{name}", …]'
+        )
+    few = size <= (_MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES)
+    if isinstance(domain, Boolean) or few:
         return States(name, domain)
-    return States(name, domain, Strided(name, -(-size // MOST_STATES)))
+    if isinstance(domain, Category):  # until they are cut, runs of neighbours in the declared order
+        stride, last = -(-size // MOST_STATES), domain.high_code + 1
+        return States(name, domain, Runs(name, (*range(domain.low_code, last, stride), last)))
+    return States(name, domain, Strided(name, -(-size // (bins.bins if isinstance(bins, QuantileBins) else MOST_STATES))))
 
 
 def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Sequence[int]) -> Integers:

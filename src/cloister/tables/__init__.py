@@ -17,7 +17,7 @@ from cloister.tables.declaring.table import PrivateTable, PublicTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import check_aggregation
 from cloister.tables.engines.engine import Answering, Engine, Offenders, PreparationReport, Prepared, engine_for, prepare
-from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
+from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Runs, Strided
 from cloister.tables.engines.workspace import MemoryExceeded, Workspace
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.relations.joins import KeyJoined, UnitJoined
@@ -71,6 +71,7 @@ __all__ = [
     "Real",
     "Related",
     "Relation",
+    "Runs",
     "Stacked",
     "Strided",
     "Text",

@@ -34,6 +34,7 @@ from cloister.tables import (
     Literal,
     Not,
     Or,
+    Runs,
     Strided,
 )
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, KeyCodes, LevelSums, NoisedRequest, RangeSums
@@ -151,6 +152,8 @@ def _key(told: Any) -> Any:
         return Strided(_text(name), *rest)
     if kind == "binned":
         return Binned(_text(name), rest[0])
+    if kind == "runs":
+        return Runs(_text(name), tuple(map(_whole, rest[0])))
     raise _refused(f"it has a key of the kind {kind!r}")
 
 
