@@ -277,7 +277,7 @@ def states_of(
         )
     if not bought and (bare := [each for each in chosen if isinstance(each, QuantileBins | Calendar)]):
         raise InvalidParameter(
-            f"{bare[0]!r} is invalid", why="cuts are bought for one table alone", instead=f'"{bare[0].name}", or cl.synth.fit'
+            f"{bare[0]!r} is invalid", why="cuts are measured for one table alone", instead=f'"{bare[0].name}", or cl.synth.fit'
         )
     unknown = [name for name in names if name not in declared]
     if unknown:

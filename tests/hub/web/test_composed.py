@@ -46,7 +46,7 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
-        at calls deadline epoch most_sites overlap protocol sender sites stayed threshold
+        at bins calls deadline epoch most_sites overlap protocol sender sites stayed threshold
         pages zone use two document example rules
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
         to twice word year
@@ -165,6 +165,7 @@ def test_messages_of_values_alone_are_told_too() -> None:
         ("state", {"reserved", "settled", "unknown", "voided"}),
         ("kinds", {"days", "numbers", "persons", "texts", "truth values", "values of 7"}),
         ("part", {"columns", "rows", "share", "risk"}),
+        ("party", {"key holder", "site"}),
     ],
 )
 def test_each_word_that_the_library_says_has_a_chinese_one(context: str, real: set[str]) -> None:

@@ -18,7 +18,8 @@ from operator import itemgetter
 WORDS = frozenset({"action", "first", "last", "title", "titles", "what", "whom", "why"})
 """Places that hold words of the hub."""
 TERMS = {
-    **{place: place for place in ("along", "bound", "every", "kind", "part", "shape", "state", "told", "unit", "wanted", "what")},
+    **{place: place for place in ("along", "bound", "every", "kind", "part", "party", "shape", "state", "told")},
+    **{place: place for place in ("unit", "wanted", "what")},
     **dict.fromkeys(("kinds", "left", "right"), "kinds"),
     "purpose": "kind",
 }

@@ -49,7 +49,7 @@ class Synthesis:
     title: str = ""
     rules: str = asked(N_("Rules"), default="")
     """What every row obeys: one condition a line."""
-    use: str = asked(N_("What it is for"), default="")
+    use: str = asked(N_("Use of the table"), default="")
     target: str = asked(N_("Column to predict"), default="")
 
     def __post_init__(self) -> None:
