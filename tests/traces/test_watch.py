@@ -116,7 +116,11 @@ def test_a_person_is_within_the_cap_over_all_steps_and_processes(tmp_path: Path)
         ({"until": "2026-01-01T00:30"}, InvalidParameter, "a whole number of steps"),
         ({"since": "noon"}, InvalidParameter, "it is no moment of whole seconds"),
         ({"at": "region"}, InvalidParameter, "says no moment"),
-        ({"sql": "SELECT COUNT(*) AS n, region FROM visits GROUP BY ROLLUP (region)"}, UnsupportedQuery, "more than one grouping"),
+        (
+            {"sql": "SELECT COUNT(*) AS n, region FROM visits GROUP BY ROLLUP (region)"},
+            UnsupportedQuery,
+            "more than one grouping",
+        ),
         ({"sql": "SELECT MEDIAN(at) AS m FROM visits", "fed": True}, UnsupportedQuery, "only sums in declared groups"),
     ],
 )

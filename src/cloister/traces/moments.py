@@ -111,7 +111,9 @@ class Steps:
             found = seconds(value)
             if found != found or found != int(found):
                 raise InvalidParameter(
-                    f"{name}={value!r} is invalid", why="it is no moment of whole seconds", instead=f'{name}="2026-01-01T00:00:00Z"'
+                    f"{name}={value!r} is invalid",
+                    why="it is no moment of whole seconds",
+                    instead=f'{name}="2026-01-01T00:00:00Z"',
                 )
             edges.append(int(found))
         steps, rest = divmod(edges[1] - edges[0], length)

@@ -1,9 +1,9 @@
 """Running sums of the integers of a table, for one charge: `Counter`'s two mechanisms over whole vectors.
 
-Guarantee. Neighbours: the rows of one person added or removed, at most m, in whichever steps and cells. A plan says how far they
-move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these integers are sums over rows in cells, so
-one row moves them by at most l1/m or l2/m: a person with m equal rows exists. Claim: the published vectors of all steps move by at
-most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number of levels of
+Guarantee. Neighbours: the rows of one person added or removed, at most m, in whichever steps and cells. A plan says how far
+they move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these integers are sums over rows in cells,
+so one row moves them by at most l1/m or l2/m: a person with m equal rows exists. Claim: the published vectors of all steps move by
+at most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number of levels of
 the tree. Proof: a row of step t moves them by the outer product of its own move and column t, whose norm is the product of
 both norms; m rows, by the triangle inequality, by at most m times that. The noise of each integer is that of the plan with its
 sensitivity scaled so: discrete Gaussian (Canonne, Kamath & Steinke 2020, Theorem 14) on the square root, discrete Laplace on the
@@ -107,7 +107,7 @@ def _widened(noise: Any, steps: int) -> DiscreteGaussian | DiscreteLaplace:
 
 
 class _Roots:
-    """The square root in whole numbers: y = C̃·x + z in each cell. The exact sums of bins are Python's integers: no cell overflows."""
+    """The square root in whole numbers: y = C̃·x + z in each cell. Exact sums are Python's integers: no cell overflows."""
 
     def __init__(self, noise: DiscreteGaussian, steps: int, cells: int) -> None:
         self._noise, self._matrix = noise, square_root_matrix(steps)
@@ -162,7 +162,9 @@ class _Trees:
         return [_plain(self._tree.sums), _plain(self._reader.nodes), self.total.tolist()]
 
     def restore(self, state: list[Any]) -> None:
-        sums, nodes, total = ([np.array(each, dtype=object) if isinstance(each, list) else each for each in part] for part in state)
+        sums, nodes, total = (
+            [np.array(each, dtype=object) if isinstance(each, list) else each for each in part] for part in state
+        )
         self._tree.sums, self._reader.nodes = sums, nodes
         self.total = np.array(total, dtype=object)
 

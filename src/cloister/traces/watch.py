@@ -4,13 +4,13 @@
 the charge is made once for all steps, before the first row is read, and the steps add up to running sums (`running.py` has the
 proof). The population's line is the person's: a person with `max_rows` rows is covered in all of them, in whichever steps.
 
-*A charge a step* (`FreshWatch`): any other answer is bought anew at each step, of the rows of that step, each for an equal part of
-the spend; all steps together cost no more than the spend, and whoever stops earlier has spent less.
+*A charge a step* (`FreshWatch`): any other answer is bought anew at each step, of the rows of that step, each for an equal part
+of the spend; all steps together cost no more than the spend, and whoever stops earlier has spent less.
 
 Rows come from the session's table, as it is (its cap holds over all steps, since its rows were prepared once), or are fed
-(`feed.py`). A step is durable before it leaves: the exact sums, sealed, are committed with the line of the step in the ledger, so a
-process that was killed goes on with the step after the last one; what was fed for a step that was not released is fed again. Where
-a ledger was restored from a backup, a watch that was opened before goes no further.
+(`feed.py`). A step is durable before it leaves: the exact sums, sealed, are committed with the line of the step in the ledger, so
+a process that was killed goes on with the step after the last one; what was fed for a step that was not released is fed again.
+Where a ledger was restored from a backup, a watch that was opened before goes no further.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from cloister.crypto import Keyring, canonical_json
 from cloister.errors import InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.privacy import Guarantee
-from cloister.session import Count, Door, History, Purchase, Question, Release
+from cloister.session import Door, History, Purchase, Question, Release
 from cloister.session.execution.answer import released_from
 from cloister.session.execution.stepping import steppable
 from cloister.session.planning.plan import Part
@@ -209,7 +209,9 @@ class Watch(_Clocked):
         """Rows that came in, of whichever step; they wait for it (`feed.py` says what becomes of late and repeated ones)."""
         if self._feed is None:
             raise InvalidParameter(
-                "Feeding was refused", why="this watch counts the rows of the session's table", instead="session.watch(…, fed=True)"
+                "Feeding was refused",
+                why="this watch counts the rows of the session's table",
+                instead="session.watch(…, fed=True)",
             )
         self.open()
         self._feed.add(rows, self.taken)
@@ -245,7 +247,9 @@ class Watch(_Clocked):
         return (
             f"{self.name}: {self.taken} of {steps.count} steps, from {steps.span(1)[0]} to {steps.span(steps.count)[1]}\n"
             f"cost: {self.cost} of population {self._part.shape.population!r}, once for all steps; {whose}\n"
-            + "\n".join(f"{name}: {type(law).__name__} of scale {float(law.scale):,.6g}" for name, law in self._running.noises.items())
+            + "\n".join(
+                f"{name}: {type(law).__name__} of scale {float(law.scale):,.6g}" for name, law in self._running.noises.items()
+            )
         )
 
     def _told(self, number: int, told: Mapping[str, Any]) -> WatchStep:
@@ -328,8 +332,8 @@ class FreshWatch(_Clocked):
 
     def __str__(self) -> str:
         return (
-            f"{self.taken} of {self.steps.count} steps\ncost: {self._each} of population {self._population!r} for each step, with fresh"
-            f" noise; {self.cost} for all of them"
+            f"{self.taken} of {self.steps.count} steps\ncost: {self._each} of population {self._population!r} for each step, with"
+            f" fresh noise; {self.cost} for all of them"
         )
 
 
@@ -384,4 +388,3 @@ def _values(readings: Mapping[str, Reading]) -> dict[str, list[int]]:
 def _array(values: list[int]) -> Any:
     narrow = all(abs(value) < 2**62 for value in values)
     return np.array(values, dtype=np.int64 if narrow else object)
-

@@ -60,7 +60,9 @@ def step(asker: Asker, seen: Seen, part: Part, opening: int, number: int, advanc
             prepared, part = fed, replace(part, shape=replace(part.shape, declaration=fed.declaration))
         if type(prepared).noised is not Answering.noised:
             raise UnsupportedQuery(
-                f"Steps of {table!r} are not supported", why="its exact sums exist nowhere", instead="session.sql(…) for each step"
+                f"Steps of {table!r} are not supported",
+                why="its exact sums exist nowhere",
+                instead="session.sql(…) for each step",
             )
         request = request_of(part, number, prepared)
         plans = [prepared.plan(aggregation) for aggregation in request.asked]
@@ -75,5 +77,5 @@ def step(asker: Asker, seen: Seen, part: Part, opening: int, number: int, advanc
 
 
 def _fed(rows: Any, declaration: PrivateTable, asker: Asker) -> Prepared:
-    """Rows of one step, prepared as the table's own are; without a unit, since whoever feeds them holds its cap over all steps."""
+    """Rows of one step, prepared as the table's own are; without a unit: whoever feeds them holds its cap over all steps."""
     return prepare(PrivateTable.declared(rows, declaration.columns, version="fed"), workspace=asker.registry.workspace)
