@@ -66,6 +66,9 @@ BELOW = (
     "guests/code.py",
     "guests/outputs.py",
     "synth/states.py",
+    "traces/moments.py",
+    "traces/watch.py",
+    "session/execution/stepping.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"

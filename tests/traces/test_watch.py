@@ -197,7 +197,7 @@ def part(spend: Any, budget: Any) -> Any:
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [cl.ZCDP(1), cl.PureDP(1)])
 def test_the_law_of_the_steps_is_the_one_that_margins_follow(budget: Any) -> None:
-    """5,000 groups: the variance of a number is found within 2 %, and may be off by 12 % (six deviations); the margin is a bound."""
+    """5,000 groups: the variance of a number is found within 2 %, and may be off by 12 % (six deviations)."""
     groups = 5_000
     table, random = RunningTable(part("0.01", budget), 12, cells=groups), Random.deterministic(3)
     nothing = {"rows": np.zeros(groups, dtype=np.int64)}

@@ -55,7 +55,7 @@ def stream(
     forecast: bool,
     **how: Any,
 ) -> None:
-    """Answer SQL about `readings` at every step, from SOURCE: CSV with a header, or a JSON object a line (default: standard input).
+    """Answer SQL about `readings` at every step, from SOURCE: CSV with a header, or a JSON object a line.
 
     \b
     cloister stream "SELECT room, COUNT(*) AS n FROM readings GROUP BY room" visits.csv --bounds "room=hall|attic" \\

@@ -1,13 +1,14 @@
 """Running sums of the integers of a table, for one charge: `Counter`'s two mechanisms over whole vectors.
 
 Guarantee. Neighbours: the rows of one person added or removed, at most m, in whichever steps and cells. A plan says how far
-they move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these integers are sums over rows in cells,
-so one row moves them by at most l1/m or l2/m: a person with m equal rows exists. Claim: the published vectors of all steps move by
-at most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number of levels of
-the tree. Proof: a row of step t moves them by the outer product of its own move and column t, whose norm is the product of
-both norms; m rows, by the triangle inequality, by at most m times that. The noise of each integer is that of the plan with its
-sensitivity scaled so: discrete Gaussian (Canonne, Kamath & Steinke 2020, Theorem 14) on the square root, discrete Laplace on the
-tree; each keeps what the plan promises for one table. Streams that follow from what was published are covered as in `Counter`. ∎
+they move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these are sums over rows in cells, so
+one row moves them by at most l1/m or l2/m, since a person with m equal rows exists. Claim: the published vectors of all steps
+move by at most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number
+of levels of the tree. Proof: a row of step t moves them by the outer product of its own move and column t, whose norm is the
+product of both norms; m rows, by the triangle inequality, by at most m times that. The noise of each integer is that of the
+plan with its sensitivity scaled so: discrete Gaussian (Canonne, Kamath & Steinke 2020, Theorem 14) on the square root, discrete
+Laplace on the tree; each keeps what the plan promises for one table. Streams that follow from what was published are covered
+as in `Counter`. ∎
 
 Error: unbiased. A step's own number is the difference of two running sums, so steps add up to them exactly; running sums are
 rounded to whole numbers, and the margins include it.
@@ -150,9 +151,10 @@ class _Trees:
         self.total: Whole = np.zeros(cells, dtype=object)
 
     def publish(self, number: int, exact: Whole, random: Random) -> None:
-        closing = np.asarray(self._tree.close(number, exact), dtype=object)  # type: ignore[arg-type]
+        tree: Any = self._tree  # of whole vectors here
+        closing: Whole = np.array(tree.close(number, exact), dtype=object)
         noisy: Any = np.asarray(self._noise.release(closing, random=random)).astype(object)
-        self.total = np.asarray(self._reader.read(number, noisy), dtype=object)
+        self.total = np.array(self._reader.read(number, noisy), dtype=object)
 
     def terms(self, number: int) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
         one = Term(1.0, self._noise)
@@ -162,12 +164,14 @@ class _Trees:
         return [_plain(self._tree.sums), _plain(self._reader.nodes), self.total.tolist()]
 
     def restore(self, state: list[Any]) -> None:
-        sums, nodes, total = (
-            [np.array(each, dtype=object) if isinstance(each, list) else each for each in part] for part in state
-        )
-        self._tree.sums, self._reader.nodes = sums, nodes
+        sums, nodes, total = state
+        self._tree.sums, self._reader.nodes = _vectors(sums), _vectors(nodes)
         self.total = np.array(total, dtype=object)
 
 
 def _plain(levels: list[Any]) -> list[Any]:
     return [each.tolist() if isinstance(each, np.ndarray) else each for each in levels]
+
+
+def _vectors(levels: list[Any]) -> Any:
+    return [np.array(each, dtype=object) if isinstance(each, list) else each for each in levels]

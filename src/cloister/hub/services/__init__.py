@@ -24,6 +24,7 @@ _NAMES = (
     "synthesising",
     "guests",
     "surveys",
+    "streams",
     "admin",
     "jobs",  # last: work begins when everything else is open
 )
