@@ -150,7 +150,10 @@ def test_a_watch_goes_on_only_as_it_was_declared() -> None:
         next(opened.watch(BY_REGION, at="at", spend=1, name="w", **CLOCK).until("2026-01-01T01:00"))
         with pytest.raises(LedgerError, match="opened with another question, spend"):
             opened.watch(BY_REGION, at="at", spend=2, name="w", **CLOCK).open()
+        begun = opened.watch(BY_REGION, at="at", spend=1, name="w", **CLOCK).open()
         opened.replace("visits", visits({"at": [1, 2], "region": ["N", "S"], "who": ["a", "a"]}, unit="who", max_rows=1))
+        with pytest.raises(LedgerError, match="other rows than when"):
+            begun.step()
         with pytest.raises(LedgerError, match="version of the table"):
             opened.watch(BY_REGION, at="at", spend=1, name="w", **CLOCK).open()
 

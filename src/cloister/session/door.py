@@ -386,7 +386,7 @@ class Door:
     def step(self, question: Question, part: Part, opening: int, number: int, advance: Advance, rows: Any = None) -> None:
         """Release the next step: of the rows that pass the question's condition now, or of `rows`. Its exact integers are handed
         to `advance` and to nobody else, and what that makes of them is durable before this returns."""
-        step(self._asker, self.seen, replace(part, shape=self._shape(question)), opening, number, advance, rows)
+        step(self._asker, self.seen, part, self._shape(question), opening, number, advance, rows)
 
     @pinned
     def measure_all(

@@ -271,17 +271,16 @@ class Watch(_Clocked):
         return released_from(shape, shape.formulas, readings, history, who=self._door.who, repeated=False)
 
     def _declared(self) -> str:
-        """All that must be the same where a watch goes on. A table with a cap must hold the same rows, or persons would count in
-        others than before; whoever has growing rows feeds them."""
+        """All that must be the same where a watch goes on. A table must hold the same rows, or persons would count in others than
+        before; whoever has growing rows feeds them."""
         shape, steps, watched = self._part.shape, self.steps, self.watched
-        bound = not watched.fed and self._table.unit is not None
         return canonical_json(
             {
                 "format": _FORMAT,
                 "blocks": [[block.name, block.l1, block.l2_squared] for block in shape.blocks],
                 "keys": str(shape.grid.describe()),
                 "where": str(None if shape.question.where is None else shape.question.where.describe()),
-                "version": shape.version if bound else "",
+                "version": "" if watched.fed else shape.version,
                 "cost": str(self.cost),
                 "steps": [steps.since, steps.every, steps.count],
                 "rows": [watched.at, watched.fed, watched.late, watched.key],
@@ -291,7 +290,7 @@ class Watch(_Clocked):
     def _sealed(self) -> bytes:
         counted = {} if self._feed is None else self._feed.counted
         state = {"format": _FORMAT, "declared": self._declared(), **self._running.state(), "counted": counted}
-        return self._keys.wrap(canonical_json(state).encode(), f"{self.name} {self.taken}")
+        return self._keys.wrap(json.dumps(state).encode(), f"{self.name} {self.taken}")
 
 
 class FreshWatch(_Clocked):

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from cloister.errors import UnsupportedQuery
+from cloister.errors import LedgerError, UnsupportedQuery
 from cloister.session.asker import Asker
 from cloister.session.execution.answer import additive, cellwise, request_of
 from cloister.session.planning.plan import Part, price
@@ -46,9 +46,20 @@ def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
     return part
 
 
-def step(asker: Asker, seen: Seen, part: Part, opening: int, number: int, advance: Advance, rows: Any = None) -> None:
-    """Release a step of a series that is open: of the session's rows, or of `rows`, which hold what is declared of them."""
-    table = part.shape.question.table
+def step(
+    asker: Asker, seen: Seen, part: Part, shape: Shape, opening: int, number: int, advance: Advance, rows: Any = None
+) -> None:
+    """Release a step of a series that is open: of the session's rows, or of `rows`, which hold what is declared of them.
+
+    The session's rows must be those of the opening: a person whose rows changed in between could count in more of them.
+    """
+    if rows is None and shape.version != part.shape.version:
+        raise LedgerError(
+            "The step was not released",
+            why="the table holds other rows than when the series was opened",
+            instead="session.watch(…, fed=True) for rows that grow",
+        )
+    part, table = replace(part, shape=shape), shape.question.table
     assert isinstance(table, str)
     with ExitStack() as held:
         prepared: Answering
