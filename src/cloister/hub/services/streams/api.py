@@ -36,7 +36,7 @@ _OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
 
 
-class Opening(BaseModel):
+class StreamOpening(BaseModel):
     """A stream to open."""
 
     model_config = ConfigDict(extra="forbid") | example(
@@ -115,7 +115,7 @@ class Devices(BaseModel):
     devices: list[DeviceLine]
 
 
-class Batch(BaseModel):
+class ReadingBatch(BaseModel):
     """Readings of one device."""
 
     model_config = ConfigDict(extra="forbid") | example(readings=[{"at": "2030-01-01T00:05:00Z", "room": "hall", "id": 17}])
@@ -123,7 +123,7 @@ class Batch(BaseModel):
     readings: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST)]
 
 
-class Received(BaseModel):
+class ReceivedReadings(BaseModel):
     """What became of a batch: `late` ones came after their step, `outside` ones say no moment of the stream."""
 
     waiting: int
@@ -131,8 +131,8 @@ class Received(BaseModel):
     outside: int
 
 
-class Released(BaseModel):
-    """Released steps."""
+class ReleasedSteps(BaseModel):
+    """ReleasedSteps steps."""
 
     steps: list[dict[str, Any]]
 
@@ -158,10 +158,12 @@ def api() -> APIRouter:
         response_description="What became of the batch",
         status_code=202,
     )
-    def send(hub: HubDep, number: Number, batch: Batch, device_key: Annotated[str, Header(max_length=100)] = "") -> Received:
+    def send(
+        hub: HubDep, number: Number, batch: ReadingBatch, device_key: Annotated[str, Header(max_length=100)] = ""
+    ) -> ReceivedReadings:
         """By a device, whose key stands in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
         seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
-        return Received(**receive(hub, number, device_key, batch.readings))
+        return ReceivedReadings(**receive(hub, number, device_key, batch.readings))
 
     return router
 
@@ -170,7 +172,7 @@ def _owning(router: APIRouter) -> None:
     @router.post(
         "/streams", dependencies=[_OPEN, WRITTEN], summary="Open a stream", response_description="The stream", status_code=201
     )
-    def open_(hub: HubDep, caller: CallerDep, wanted: Opening) -> StreamLine:
+    def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening) -> StreamLine:
         """All steps are charged now, once; nothing of it changes afterwards."""
         number = open_stream(hub, caller, Declared(**wanted.model_dump()))
         with hub.database.reading() as db:
@@ -241,10 +243,12 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/streams/{number}/steps", dependencies=[_SEE], summary="Get the released steps of a stream", response_description="Steps"
     )
-    def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0)] = 0) -> Released:
+    def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0)] = 0) -> ReleasedSteps:
         """In their order, those after a number; at most 10,000."""
         with hub.database.reading() as db:
-            return Released(steps=[dict(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=after)])
+            return ReleasedSteps(
+                steps=[dict(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=after)]
+            )
 
     @router.get(
         "/streams/{number}/steps.csv",
