@@ -142,7 +142,7 @@ def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rho": ""}, {"every": "soon"}, {"sql": "SELECT x FROM y"}, {"columns": {"at": {"kind": "text"}}}, {"title": " "}],
+    [{"rho": ""}, {"every": "soon"}, {"sql": "no question"}, {"columns": {"at": {"kind": "text"}}}, {"title": " "}],
 )
 def test_what_is_declared_wrongly_is_refused_before_any_charge(play: Play, wrong: dict[str, Any]) -> None:
     before = play.house.hub.ledger.populations()
