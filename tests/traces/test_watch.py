@@ -114,7 +114,7 @@ def test_a_person_is_within_the_cap_over_all_steps_and_processes(tmp_path: Path)
     [
         ({"every": "soon"}, InvalidParameter, "every='soon' is invalid: it is a number of seconds"),
         ({"until": "2026-01-01T00:30"}, InvalidParameter, "a whole number of steps"),
-        ({"since": "noon"}, InvalidParameter, "it is no moment of whole seconds"),
+        ({"since": "noon"}, InvalidParameter, "it is not a moment of whole seconds"),
         ({"at": "region"}, InvalidParameter, "says no moment"),
         (
             {"sql": "SELECT COUNT(*) AS n, region FROM visits GROUP BY ROLLUP (region)"},

@@ -112,7 +112,7 @@ class Steps:
             if found != found or found != int(found):
                 raise InvalidParameter(
                     f"{name}={value!r} is invalid",
-                    why="it is no moment of whole seconds",
+                    why="it is not a moment of whole seconds",
                     instead=f'{name}="2026-01-01T00:00:00Z"',
                 )
             edges.append(int(found))

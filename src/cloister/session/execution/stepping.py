@@ -39,7 +39,7 @@ def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
     if not steppable(shape):
         raise UnsupportedQuery(
             "Steps under one charge are not supported",
-            why="the answer is no sum over rows in declared groups of one table",
+            why="the answer is not a sum over rows in declared groups of one table",
             instead="COUNT, SUM, AVG or VARIANCE by declared columns; or a charge for each step",
         )
     [part] = price([shape], asker.spends([shape], spend)).parts
