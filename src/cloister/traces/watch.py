@@ -209,7 +209,7 @@ class Watch(_Clocked):
         """Rows that came in, of whichever step; they wait for it (`feed.py` says what becomes of late and repeated ones)."""
         if self._feed is None:
             raise InvalidParameter(
-                "Feeding was refused",
+                "Feeding the watch is invalid",
                 why="this watch counts the rows of the session's table",
                 instead="session.watch(…, fed=True)",
             )

@@ -117,7 +117,9 @@ def _declared(typed: dict[str, str], form: Form) -> Declared:
         columns, told = None, {}
     if not isinstance(columns, dict):
         raise InvalidParameter(
-            "The stream is invalid", why="its columns are not a JSON object, or a number cannot be read", instead=_FIRST["columns"]
+            "The stream is invalid",
+            why="its columns are not a JSON object, or a number cannot be read",
+            instead=_FIRST["columns"],
         )
     told |= {name: typed[name] for name in _TEXTS if name != "columns"}
     return Declared(**told, columns=columns, shown=form.flag("shown"))
