@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,40 @@ def test_odd_readings_have_their_step_or_none() -> None:
     late.add({"t": [steps.since], "n": [3]}, 4)
     assert [late.take(number)["n"].tolist() for number in (3, 4, 5)] == [[1], [2], []]
     assert np.isnan(moments_of(np.array(["NaT", "2026-01-01"], dtype="M8[s]"))).tolist() == [True, False]
+
+
+def test_no_row_decides_whether_a_row_of_another_person_counts() -> None:
+    steps = Steps.of(every="1 minute", since=0, until=60)
+    feed = Feed(steps, at="t", columns=["n"], unit="who", most=1, key="id", secret=KEY)
+    rows = [
+        {"t": 1, "n": 1, "who": "a", "id": 7},
+        {"t": 1, "n": 2, "who": "b", "id": 7},
+        {"t": 1, "n": 3, "who": "\ud800", "id": 8},
+    ]
+    feed.add([*rows, {"t": 1, "n": 4, "who": "\ud801", "id": 9}, {"t": 1, "n": 5, "who": 7, "id": 10}], 0)
+    feed.add({"t": [1.0], "n": [6.5], "who": np.array([7.0]), "id": [11]}, 0)  # the same person, from a frame with gaps
+    assert feed.take(1)["n"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_row_is_in_one_cell_where_steps_are_of_a_key() -> None:
+    days = {"day": cl.Date("2026-01-01", "2026-01-03")}
+    with session(cl.PrivateTable({"day": [date(2026, 1, 1), date(2026, 1, 2)]}, columns=days)) as opened:
+        how: dict[str, Any] = {"every": "1 day", "since": "2026-01-01", "until": "2026-01-04", "spend": 10**8}
+        watch = opened.watch("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", at="day", **how)
+        assert [counted(step) for step in watch.until("2026-01-04")] == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_bounds_are_those_of_the_opening() -> None:
+    narrow, wide = (cl.PrivateTable({"x": []}, columns={"x": cl.Integer(0, most)}) for most in (10, 1000))
+    how: dict[str, Any] = {"at": "t", "spend": 1, "fed": True, "name": "w", **CLOCK}
+    with session(narrow) as opened:
+        watch = opened.watch("SELECT SUM(x) AS s FROM visits", **how)
+        watch.step()
+        opened.replace("visits", wide)
+        with pytest.raises(LedgerError, match="declared otherwise"):
+            watch.step()
+        with pytest.raises(LedgerError, match="version of the table"):
+            opened.watch("SELECT SUM(x) AS s FROM visits", **how).open()
 
 
 def test_a_person_is_within_the_cap_over_all_steps_and_processes(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@
 - *Early*: one of a step that is not over waits for it, however far a sender's clock runs ahead.
 - *Late*: one whose step was released is not counted (`late="drop"`), or counted in the step in which it arrives (`late="next"`).
 - *Outside*: one before the first step, after the last, or at no moment (NaN, no text that says when) is not counted.
-- *Repeated*: with `key`, one whose key is there already among what waits is not counted. Under `late="drop"` that is every
-  repetition, since one of a released step is late.
+- *Repeated*: with `key`, one that waits already with the same key and the same values is not counted. Under `late="drop"` that
+  is every repetition, since one of a released step is late. One of the same key and other values is another reading: if it were
+  left out, a row of one person would decide whether a row of another counts, and one row would move more than one row does.
 - *Values*: as the table declares them: clamped into the bounds, NULL where they are none (NaN, text for a number).
 - *Too many*: of a person with `max_rows` counted readings no further one is, over all steps; a person is known by a keyed
-  digest, and two whose digests agree share their number.
+  digest of 96 bits, and 7 and 7.0 are the same person.
 
 Nothing of this is said by anything that leaves: how many readings were late is private too.
 """
@@ -16,7 +17,8 @@ Nothing of this is said by anything that leaves: how many readings were late is 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -95,11 +97,11 @@ class Feed:
         if self._late == "next":
             numbers = np.where((numbers > 0) & (numbers <= released), released + 1, numbers)
         numbers[(numbers <= released) | (numbers > self._steps.count)] = 0
-        if self._key is not None:
-            self._drop_repeated(batch.get(self._key, []), numbers)
         wanted = [*self._columns, *([self._unit] if self._unit is not None and self._unit not in self._columns else [])]
         nothing = np.full(len(numbers), None, dtype=object)
         arrays = {name: _array(batch[name]) if name in batch else nothing for name in wanted}
+        if self._key is not None and self._key in batch:
+            self._drop_repeated(batch[self._key], arrays.values(), numbers)
         for number in np.unique(numbers[numbers > 0]).tolist():
             chosen = numbers == number
             self._waiting.setdefault(number, []).append({name: each[chosen] for name, each in arrays.items()})
@@ -114,14 +116,14 @@ class Feed:
             found = {name: each[chosen] for name, each in found.items()}
         return {name: found[name] for name in self._columns}
 
-    def _drop_repeated(self, keys: Sequence[Any], numbers: npt.NDArray[np.int64]) -> None:
-        for place, (key, number) in enumerate(zip(keys, numbers.tolist(), strict=False)):
+    def _drop_repeated(self, keys: Sequence[Any], columns: Iterable[Any], numbers: npt.NDArray[np.int64]) -> None:
+        for place, (key, number, *values) in enumerate(zip(keys, numbers.tolist(), *columns, strict=True)):
             if not number or key is None:
                 continue
-            seen = self._keys.setdefault(number, set())
-            if str(key) in seen:
+            seen, row = self._keys.setdefault(number, set()), _digest(repr((key, values)), b"")
+            if row in seen:
                 numbers[place] = 0
-            seen.add(str(key))
+            seen.add(row)
 
     def _within(self, units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which readings are within their person's number; one of nobody is not."""
@@ -130,12 +132,17 @@ class Feed:
         for place, unit in enumerate(units.tolist()):
             if unit is None or unit != unit:
                 continue
-            person = hashlib.blake2b(str(unit).encode("utf-8", "replace"), key=self._secret[:64], digest_size=8).hexdigest()
+            whole = isinstance(unit, float | np.floating) and float(unit).is_integer()  # as frames tell 7 beside a gap
+            person = _digest(str(int(unit) if whole else unit), self._secret[:64])
             counted = self.counted.get(person, 0)
             if counted < self._most:
                 self.counted[person] = counted + 1
                 chosen[place] = True
         return chosen
+
+
+def _digest(text: str, secret: bytes) -> str:
+    return b64encode(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=secret, digest_size=12).digest()).decode()
 
 
 def _array(values: Any) -> npt.NDArray[Any]:
@@ -147,4 +154,6 @@ def _array(values: Any) -> npt.NDArray[Any]:
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    if len({part.dtype for part in parts}) > 1:  # numbers are not made texts or floats by what others sent
+        parts = [part.astype(object) for part in parts]
     return np.concatenate(parts) if parts else np.empty(0, dtype=object)

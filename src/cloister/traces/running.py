@@ -98,6 +98,12 @@ class RunningTable:
             running.restore(state["sums"][name])
 
 
+def memory_of(part: Part, steps: int) -> int:
+    """How many numbers are kept for each integer of a step."""
+    roots = any(isinstance(noise, DiscreteGaussian) for noise in part.noises.values())
+    return 2 * (square_root_matrix(steps).slots if roots else steps.bit_length())
+
+
 def _widened(noise: Any, steps: int) -> DiscreteGaussian | DiscreteLaplace:
     """The noise of one table, for all that a row moves over the steps."""
     if isinstance(noise, DiscreteGaussian):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -39,10 +40,11 @@ from cloister.session.releases.store import Stored
 from cloister.tables import And, Column, Compare, Expression, Literal, PrivateTable
 from cloister.traces.feed import Feed, Late
 from cloister.traces.moments import Moment, Steps
-from cloister.traces.running import RunningTable
+from cloister.traces.running import RunningTable, memory_of
 
 _FORMAT = 1
-_MOST_NUMBERS = 2**20
+_MOST_NUMBERS = 2**22
+"""Some 40 MB, sealed and written at each step."""
 _INSTEAD = 'session.watch("SELECT region, COUNT(*) AS n FROM visits GROUP BY region", at="moment", every="1 hour", …)'
 
 Lay = Callable[[Release], Release]
@@ -59,12 +61,13 @@ class WatchStep:
     so_far: Release | None
 
     def to_plain(self, confidence: float = 0.95) -> dict[str, Any]:
-        """As plain data: what a line of JSON holds."""
-        told: dict[str, Any] = {"step": self.number, "begins": self.begins, "ends": self.ends}
+        """As plain data, as a line of JSON holds it: `groups` names the keys, dates are texts, an endless margin is None."""
+        groups = [name for name, series in self.table.names.items() if series in self.table.groups] or list(self.table.groups)
+        told: dict[str, Any] = {"step": self.number, "begins": self.begins, "ends": self.ends, "groups": groups}
         for name, release in (("table", self.table), ("so_far", self.so_far)):
             if release is not None:
-                told[name] = release.to_pydict()
-                told[f"{name}_margin" if name == "so_far" else "margin"] = release.margin(confidence).to_pydict()
+                told[name] = _plain(release.to_pydict())
+                told[f"{name}_margin" if name == "so_far" else "margin"] = _plain(release.margin(confidence).to_pydict())
         return told
 
 
@@ -137,9 +140,12 @@ class Watch(_Clocked):
         super().__init__(door, watched, lay)
         self._part: Part = door.stepping(watched.question, spend)
         self._table = _private(door, watched.question)
-        if self._part.shape.grid.cells * len(self._part.noises) > _MOST_NUMBERS // 16:
+        kept = self._part.shape.grid.cells * len(self._part.noises) * memory_of(self._part, self.steps.count)
+        if kept > _MOST_NUMBERS:
             raise UnsupportedQuery(
-                "The watch is not supported", why="it has more than 65,536 running sums", instead="fewer or coarser groups"
+                "The watch is not supported",
+                why=f"its running sums are {kept:,} numbers, and at most {_MOST_NUMBERS:,} are kept",
+                instead="fewer or coarser groups, or fewer steps",
             )
         self._running = RunningTable(self._part, self.steps.count)
         self.name = watched.name or "watch " + hashlib.sha256(self._declared().encode()).hexdigest()[:16]
@@ -271,13 +277,14 @@ class Watch(_Clocked):
         return released_from(shape, shape.formulas, readings, history, who=self._door.who, repeated=False)
 
     def _declared(self) -> str:
-        """All that must be the same where a watch goes on. A table must hold the same rows, or persons would count in others than
-        before; whoever has growing rows feeds them."""
+        """All that must be the same where a watch goes on: the table as it is declared, by which the kept sums were bounded; and
+        the same rows, or persons would count in others than before. Whoever has growing rows feeds them."""
         shape, steps, watched = self._part.shape, self.steps, self.watched
         return canonical_json(
             {
                 "format": _FORMAT,
-                "blocks": [[block.name, block.l1, block.l2_squared] for block in shape.blocks],
+                "table": shape.fingerprint,
+                "blocks": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in shape.blocks],
                 "keys": str(shape.grid.describe()),
                 "where": str(None if shape.question.where is None else shape.question.where.describe()),
                 "version": "" if watched.fed else shape.version,
@@ -340,6 +347,7 @@ def watch(door: Door, watched: Watched, spend: Spending, lay: Lay = lambda relea
     """The watch of a question: under one charge where it is a sum over rows in declared groups.
 
     >>> import cloister as cl
+    >>> from cloister.session import Count
     >>> visits = cl.PrivateTable({"at": [10, 70, 75], "region": ["N", "S", "S"]},
     ...                          columns={"at": cl.Integer(0, 2**40), "region": cl.Category(["N", "S"])})
     >>> with cl.Session({"visits": visits}, budget=cl.PureDP(1)) as session:
@@ -378,6 +386,13 @@ def _during(where: Expression | None, watched: Watched, number: int, table: Priv
         edges = [date(1970, 1, 1) + timedelta(days=edge // 86_400) for edge in edges]
     inside = [Compare(sign, Column(watched.at), Literal(edge)) for sign, edge in zip((">=", "<"), edges, strict=True)]
     return And(*inside) if where is None else And(where, *inside)
+
+
+def _plain(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    def one(value: Any) -> Any:
+        return str(value) if isinstance(value, date) else None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {name: [one(value) for value in values] for name, values in columns.items()}
 
 
 def _values(readings: Mapping[str, Reading]) -> dict[str, list[int]]:

@@ -51,15 +51,18 @@ def step(
 ) -> None:
     """Release a step of a series that is open: of the session's rows, or of `rows`, which hold what is declared of them.
 
-    The session's rows must be those of the opening: a person whose rows changed in between could count in more of them.
+    The table must be declared as at the opening, since the noise is for those bounds, and the session's rows must be those of the
+    opening: a person whose rows changed in between could count in more of them. Cells are those of the opening too: where the
+    step's condition is on a key, it has fewer of its own.
     """
-    if rows is None and shape.version != part.shape.version:
+    if shape.fingerprint != part.shape.fingerprint or (rows is None and shape.version != part.shape.version):
         raise LedgerError(
             "The step was not released",
-            why="the table holds other rows than when the series was opened",
+            why="the table holds other rows than when the series was opened, or is declared otherwise",
             instead="session.watch(…, fed=True) for rows that grow",
         )
-    part, table = replace(part, shape=shape), shape.question.table
+    part = replace(part, shape=replace(part.shape, question=shape.question))
+    shape, table = part.shape, shape.question.table
     assert isinstance(table, str)
     with ExitStack() as held:
         prepared: Answering
