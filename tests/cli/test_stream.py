@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 from click.testing import CliRunner
 
+from cloister import ZCDP, Category, PrivateTable, Session
 from cloister.cli.main import cli
+from cloister.cli.stream import by_the_clock
 from cloister.errors import InvalidParameter
 from cloister.ledger import Ledger
 
@@ -27,6 +33,20 @@ def test_steps_are_lines_and_are_released_once(tmp_path: Path) -> None:
     assert (again.output, again.exit_code) == ("", 0)
     with Ledger(str(tmp_path / "budget.db")) as ledger:
         assert str(ledger.spent("readings")) == "ρ = 50000000"
+
+
+def test_steps_are_released_by_the_clock_though_no_reading_comes() -> None:
+    now = int(time.time())
+    table = PrivateTable({"room": []}, columns={"room": Category(["hall", "attic"])})
+
+    def rows() -> Iterator[dict[str, Any]]:
+        yield {"at": now, "room": "hall"}
+        Event().wait()
+
+    with Session({"readings": table}, ZCDP(1)) as session:
+        watch = session.watch(SQL, at="at", every="1 second", since=now - 1, until=now + 1, spend=1, fed=True)
+        by_the_clock(watch, rows())  # type: ignore[arg-type]
+        assert watch.taken == 2
 
 
 def test_a_forecast_reads_nothing_and_a_spend_is_needed() -> None:

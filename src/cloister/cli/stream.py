@@ -7,7 +7,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
+from queue import Empty, Queue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -19,6 +22,7 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.tables import PrivateTable
+    from cloister.traces.watch import Watch
 
 _CHUNK = 500
 _TABLE = "readings"
@@ -26,7 +30,7 @@ _TABLE = "readings"
 
 @click.command()
 @click.argument("sql")
-@click.argument("source", type=click.File("r", encoding="utf-8"), default="-")
+@click.argument("source", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
 @click.option("--bounds", required=True, help=BOUNDS)
 @click.option("--at", default="at", show_default=True, help="The column that says when: ISO texts, or seconds since 1970.")
 @click.option("--every", required=True, help='The length of a step, such as "15 minutes".')
@@ -80,11 +84,31 @@ def stream(
                 return
             watch.open()
             rows = _rows(source)
-            while batch := list(islice(rows, 1 if live else _CHUNK)):
+            if live:
+                by_the_clock(watch, rows)  # type: ignore[arg-type]
+                return
+            while batch := list(islice(rows, _CHUNK)):
                 watch.feed(batch)  # type: ignore[union-attr]
-                if live:
-                    _print(watch.until(time.time()))
-            _print(watch.until(time.time() if live else how["until"]))
+            _print(watch.until(how["until"]))
+
+
+def by_the_clock(watch: Watch, rows: Iterator[dict[str, Any]]) -> None:
+    """Release each step when it is over, until readings end: whether any comes must not be told by when a line does."""
+    waiting = Queue[dict[str, Any] | None](_CHUNK)
+
+    def read() -> None:
+        for row in chain(rows, [None]):
+            waiting.put(row)
+
+    Thread(target=read, daemon=True).start()
+    while watch.taken < watch.steps.count:
+        with suppress(Empty):
+            row = waiting.get(timeout=max(watch.steps.edges(watch.taken + 1)[1] - time.time(), 0))
+            if row is None:
+                break
+            watch.feed([row])
+        _print(watch.until(time.time()))
+    _print(watch.until(time.time()))
 
 
 def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTable:
@@ -104,14 +128,20 @@ def _rows(source: TextIO) -> Iterator[dict[str, Any]]:
         for line in chain([first], source):
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
                 yield row
     elif first:
         names = next(csv.reader([first]))
-        for row in csv.DictReader(source, fieldnames=names):
-            yield {name: row.get(name) for name in names}
+        lines = csv.DictReader(source, fieldnames=names)
+        while True:
+            with suppress(csv.Error):
+                try:
+                    row = next(lines)
+                except StopIteration:
+                    return
+                yield {name: row.get(name) for name in names}
 
 
 def _print(steps: Iterator[Any]) -> None:
