@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from threading import Event, Thread, Timer
 from typing import Any
 from unittest.mock import patch
 
@@ -14,9 +15,12 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import func, select
 
+from cloister.errors import LedgerError
+from cloister.hub.ids import digest
+from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.streams import release_due, releasing
+from cloister.hub.services.streams import api, intake, release_due, releasing
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit
 
@@ -118,6 +122,73 @@ def test_a_process_that_ends_before_a_step_is_shown_draws_it_once(play: Play) ->
     assert len(hub.ledger.charges(f"stream {number}")) == 2
 
 
+def test_a_batch_that_is_being_taken_in_is_counted(play: Play) -> None:
+    clock, hub = play.house.clock, play.house.hub
+    number, key = play.stream(until=_later(play, 4))
+    now, begun, go, keep = hub.now().isoformat(), Event(), Event(), intake._keep
+
+    def slowly(*given: Any) -> None:
+        begun.set()
+        go.wait(10)
+        keep(*given)
+
+    with patch.object(intake, "_keep", slowly):
+        sending = Thread(target=play.send, args=(number, key, now))
+        sending.start()
+        assert begun.wait(10)
+        clock.move(hours=1, seconds=10)
+        Timer(0.3, go.set).start()
+        release_due(hub)
+        sending.join()
+    assert play.counts(number) == [[1, 0]]
+
+
+def test_a_stream_that_goes_no_further_does_not_hold_up_others(play: Play) -> None:
+    stuck, _ = play.stream(until=_later(play, 2))
+    number, _ = play.stream(until=_later(play, 2))
+    play.house.clock.move(hours=1, seconds=10)
+    known = releasing.watching
+
+    def restored(hub: Any, which: str, *given: Any, **more: Any) -> Any:
+        if which == stuck:
+            raise LedgerError("It goes no further", why="the ledger was restored", instead="a new one")
+        return known(hub, which, *given, **more)
+
+    with patch.object(releasing, "watching", restored):
+        release_due(play.house.hub)
+    assert (len(play.counts(stuck)), len(play.counts(number))) == (0, 1)
+
+
+def test_keys_that_are_numbers_and_days_and_means_are_shown(play: Play) -> None:
+    floor, day = {"kind": "integer", "low": 0, "high": 1}, {"kind": "date", "low": "2026-03-02", "high": "2026-03-03"}
+    columns = {"floor": floor, "day": day, "x": {"kind": "real", "low": 0, "high": 5}}
+    sql = "SELECT floor, day, AVG(x) AS mean FROM readings GROUP BY floor, day"
+    number, _ = play.stream(sql=sql, columns=columns, until=_later(play, 2), rho="0.1")
+    play.house.clock.move(hours=1, seconds=10)
+    release_due(play.house.hub)
+    told = play.api("GET", f"/{number}/steps.csv").text.splitlines()
+    assert told[0] == "step,begins,ends,floor,day,mean,mean_margin,mean_so_far"
+    assert ",0,2026-03-02," in told[1]
+    play.house.awake(play.ada)
+    assert play.ada.client.get(f"/streams/{number}").status_code == 200
+
+
+def test_who_is_blocked_gets_no_further_step(play: Play) -> None:
+    number, _ = play.stream(until=_later(play, 3), shown=True)
+    eve = play.house.person("analyst")
+
+    async def block(seconds: float) -> None:
+        play.house.clock.move(hours=1, seconds=10)
+        assert release_due(play.house.hub) >= 1
+        with play.house.hub.database.begin() as db:
+            for row in db.scalars(select(ApiToken).where(ApiToken.digest == digest(eve.bearer["Authorization"].split()[1]))):
+                row.revoked = play.house.hub.now()
+
+    with patch.object(api.asyncio, "sleep", block):
+        assert play.api("GET", f"/{number}/events?seconds=2", who=eve).text == ""
+    assert len(play.counts(number)) == 1
+
+
 def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play: Play) -> None:
     number, key = play.stream(until=_later(play, 4))
     other, _ = play.stream(until=_later(play, 4))
@@ -142,7 +213,7 @@ def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rho": ""}, {"every": "soon"}, {"sql": "no question"}, {"columns": {"at": {"kind": "text"}}}, {"title": " "}],
+    [{"rho": ""}, {"every": "soon"}, {"sql": "no question"}, {"columns": {"key": {"kind": "text"}}}, {"title": " "}],
 )
 def test_what_is_declared_wrongly_is_refused_before_any_charge(play: Play, wrong: dict[str, Any]) -> None:
     before = play.house.hub.ledger.populations()

@@ -7,16 +7,18 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
+from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
+from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.streams import HeldStream
+from cloister.hub.services.accounts import identify
 from cloister.hub.services.streams.intake import MOST, receive
 from cloister.hub.services.streams.opening import (
     Declared,
@@ -29,7 +31,7 @@ from cloister.hub.services.streams.opening import (
     seen_stream,
     streams_of,
 )
-from cloister.hub.services.streams.showing import csv_of, event_of, steps_of
+from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
 from cloister.hub.web.routing import WRITTEN, Number
 
 _OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see", "manage", "send"))
@@ -132,7 +134,7 @@ class ReceivedReadings(BaseModel):
 
 
 class ReleasedSteps(BaseModel):
-    """ReleasedSteps steps."""
+    """Released steps."""
 
     steps: list[dict[str, Any]]
 
@@ -161,7 +163,7 @@ def api() -> APIRouter:
     def send(
         hub: HubDep, number: Number, batch: ReadingBatch, device_key: Annotated[str, Header(max_length=100)] = ""
     ) -> ReceivedReadings:
-        """By a device, whose key stands in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
+        """By a device, whose key is in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
         seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
         return ReceivedReadings(**receive(hub, number, device_key, batch.readings))
 
@@ -261,29 +263,31 @@ def _reading(router: APIRouter) -> None:
         """A row for each group of each step, with margins and running totals."""
         with hub.database.reading() as db:
             row = seen_stream(hub, db, caller, number)
-            body = csv_of(steps_of(db, row.id), declared_of(row))
+            body = csv_of(all_steps(db, row.id))
         name = f'attachment; filename="stream-{row.id}.csv"'
         return Response(body, media_type="text/csv", headers={"Content-Disposition": name})
 
     @router.get(
         "/streams/{number}/events",
         dependencies=[_SEE],
-        summary="Subscribe to a stream",
+        summary="Get the steps of a stream as events",
         response_class=StreamingResponse,
         responses={200: {"content": {"text/event-stream": {}}, "description": "An event for each step"}},
     )
     async def events(
+        request: Request,
         hub: HubDep,
-        caller: CallerDep,
         number: Number,
         after: Annotated[int, Query(ge=0)] = 0,
         seconds: Annotated[int, Query(ge=0, le=600)] = 300,
         last_event_id: Annotated[int, Header(ge=0)] = 0,
     ) -> StreamingResponse:
         """Server-sent events: each step when it is released, for so many seconds; a browser asks again by itself, after the last
-        step that it has. Whether the caller may see the stream is asked before each."""
+        step that it has. Who asks, and whether they may see the stream, is asked again before each."""
 
         def look(known: int) -> list[str]:
+            caller = identify(hub, request)  # as they stand now: signed in, not blocked, with their roles
+            check_action(caller, "stream.see")
             with hub.database.reading() as db:
                 return [event_of(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=known)]
 
@@ -299,6 +303,9 @@ def _reading(router: APIRouter) -> None:
                     return
                 await asyncio.sleep(1)
                 left -= 1
-                found = await run_in_threadpool(look, known)
+                try:
+                    found = await run_in_threadpool(look, known)
+                except CloisterError:
+                    return
 
         return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
@@ -32,14 +32,14 @@ def receive(hub: Hub, number: str, key: str, readings: Sequence[Mapping[str, Any
     if not 0 < len(readings) <= MOST:
         raise InvalidParameter("The batch is invalid", why=f"it holds 1 to {MOST:,} readings", instead=_EXAMPLE)
     with hub.database.begin() as db:
-        device = db.scalar(select(StreamDevice).where(StreamDevice.digest == digest(key)))
+        device = db.scalar(select(StreamDevice).where(StreamDevice.digest == digest(key)).with_for_update())
         if device is None or device.stream != number or device.revoked is not None:
             raise Unauthenticated(
                 "The readings were not accepted",
                 why="the key is of no device of this stream, or revoked",
                 instead="Device-Key: …",
             )
-        stream = db.get_one(HeldStream, number)
+        stream = db.get_one(HeldStream, number, with_for_update={"read": True})  # no step is released until the batch is there
         if stream.state != "open":
             raise Conflict("The readings were not accepted", why="the stream is closed", instead="another stream")
         if any(each.get("device", device.name) != device.name for each in readings):
@@ -88,7 +88,15 @@ def _keep(db: Db, hub: Hub, stream: str, waiting: list[dict[str, Any]], last: in
     db.add(StreamBatch(id=number, stream=stream, arrived=hub.now(), last=last, body=body))
 
 
-def waiting_of(db: Db, hub: Hub, stream: str) -> list[dict[str, Any]]:
+class Waiting(NamedTuple):
+    """A batch that waits."""
+
+    id: str
+    last: int
+    readings: list[dict[str, Any]]
+
+
+def waiting_of(db: Db, hub: Hub, stream: str) -> list[Waiting]:
     """What waits, in the order in which it came."""
     rows = db.scalars(select(StreamBatch).where(StreamBatch.stream == stream).order_by(StreamBatch.arrived, StreamBatch.id))
-    return [each for row in rows for each in json.loads(hub.keys.unwrap(row.body, f"stream batch {row.id}"))]
+    return [Waiting(row.id, row.last, json.loads(hub.keys.unwrap(row.body, f"stream batch {row.id}"))) for row in rows]

@@ -69,9 +69,9 @@ class Declared:
                 why="most and hourly lie between 1 and a million, wait within a day",
                 instead='"most": 100',
             )
-        if UNIT in self.columns or "at" in self.columns:
+        if not {UNIT, "at", "key"}.isdisjoint(self.columns):
             raise InvalidParameter(
-                "The columns are invalid", why="at and device are the hub's own", instead='{"room": {"kind": "category", …}}'
+                "The columns are invalid", why="at, device and key are the hub's own", instead='{"room": {"kind": "category", …}}'
             )
 
     @property

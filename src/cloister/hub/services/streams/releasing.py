@@ -22,6 +22,7 @@ from cloister.hub.services.streams.opening import declared_of, watching
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
+    from cloister.hub.services.streams.opening import Declared
     from cloister.traces.watch import WatchStep
 
 _PART, _EVERY = "stream clock", 1.0
@@ -39,22 +40,37 @@ def release_due(hub: Hub) -> int:
         for number, declared, taken, owner in opened:
             if taken >= declared.over(hub.now()):
                 continue
-            with watching(hub, number, declared, who=owner) as watch:
-                watch.open()
-                if watch.last is not None and watch.last.number > taken:  # a process ended before it was shown
-                    released += _show(hub, number, watch.last)
-                with hub.database.reading() as db:
-                    watch.feed(waiting_of(db, hub, number) or {"at": []})
-                for step in watch.until(hub.now() - timedelta(seconds=declared.wait)):
-                    released += _show(hub, number, step)
+            try:
+                released += _release(hub, number, declared, taken, owner)
+            except (CloisterError, SQLAlchemyError) as error:  # one that goes no further does not hold up the others
+                _LOG.warning("steps of a stream were not released: %s", type(error).__name__)
         return released
 
 
-def _show(hub: Hub, number: str, step: WatchStep) -> int:
+def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) -> int:
+    released = 0
+    with watching(hub, number, declared, who=owner) as watch:
+        watch.open()
+        if watch.last is not None and watch.last.number > taken:  # a process ended before it was shown
+            released += _show(hub, number, watch.last, [])
+        until = hub.now() - timedelta(seconds=declared.wait)
+        with hub.database.begin() as db:  # what was taken in before `until` is committed now: `receive` holds the row as well
+            db.get_one(HeldStream, number, with_for_update=True)
+        with hub.database.reading() as db:
+            waiting = waiting_of(db, hub, number)
+        watch.feed([each for batch in waiting for each in batch.readings] or {"at": []})
+        for step in watch.until(until):
+            released += _show(hub, number, step, [batch.id for batch in waiting if batch.last <= step.number])
+    return released
+
+
+def _show(hub: Hub, number: str, step: WatchStep, counted: list[str]) -> int:
     with hub.database.begin() as db:
         db.merge(StreamStep(stream=number, number=step.number, body=step.to_plain()))
-        db.get_one(HeldStream, number).taken = step.number
-        db.execute(delete(StreamBatch).where(StreamBatch.stream == number, StreamBatch.last <= step.number))
+        row = db.get_one(HeldStream, number)
+        row.taken = max(row.taken, step.number)
+        for batch in counted:
+            db.execute(delete(StreamBatch).where(StreamBatch.id == batch))
     return 1
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from cloister.hub.records.streams import HeldStream, StreamStep
-from cloister.hub.services.streams.opening import Declared, declared_of
+from cloister.hub.services.streams.opening import declared_of
 from cloister.hub.web.pictures import svg_of
 
 if TYPE_CHECKING:
@@ -29,20 +29,22 @@ def steps_of(db: Db, number: str, *, after: int = 0, newest: int | None = None) 
     return [row.body for row in db.scalars(wanted.order_by(StreamStep.number).limit(10_000))]
 
 
-def columns_of(step: Mapping[str, Any], declared: Declared) -> tuple[list[str], list[str]]:
+def all_steps(db: Db, number: str) -> Iterator[Mapping[str, Any]]:
+    """Every released step, however many they are."""
+    after = 0
+    while found := steps_of(db, number, after=after):
+        yield from found
+        after = found[-1]["step"]
+
+
+def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The names of the groups and those of the numbers of a step."""
-    names = list(step["table"])
-    keys = [name for name in names if name in declared.columns and not isinstance(_first(step["table"][name]), float | int)]
-    return keys, [name for name in names if name not in keys]
+    return step["groups"], [name for name in step["table"] if name not in step["groups"]]
 
 
-def _first(values: Sequence[Any]) -> Any:
-    return next((value for value in values if value is not None), None)
-
-
-def lines_of(step: Mapping[str, Any], declared: Declared) -> list[dict[str, Any]]:
+def lines_of(step: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of a step: its groups, and for each number its value, margin and running total."""
-    keys, numbers = columns_of(step, declared)
+    keys, numbers = columns_of(step)
     rows = len(step["table"][next(iter(step["table"]))])
     return [
         {
@@ -58,7 +60,7 @@ def shown(db: Db, row: HeldStream) -> dict[str, Any]:
     declared = declared_of(row)
     steps, found = declared.steps, steps_of(db, row.id, newest=_ON_CHART)
     newest = found[-1] if found else None
-    keys, numbers = ([], []) if newest is None else columns_of(newest, declared)
+    keys, numbers = ([], []) if newest is None else columns_of(newest)
     return {
         "row": row,
         "declared": declared,
@@ -69,20 +71,20 @@ def shown(db: Db, row: HeldStream) -> dict[str, Any]:
         "newest": newest,
         "keys": keys,
         "numbers": numbers,
-        "lines": [] if newest is None else lines_of(newest, declared),
-        "picture": svg_of(chart(found, declared)) if len(found) > 1 and numbers else "",
+        "lines": [] if newest is None else lines_of(newest),
+        "picture": svg_of(chart(found)) if len(found) > 1 and numbers else "",
     }
 
 
-def chart(steps: Sequence[Mapping[str, Any]], declared: Declared) -> Any:
+def chart(steps: Sequence[Mapping[str, Any]]) -> Any:
     """The first number of each group over the steps, with its margin as a band."""
     import altair as alt
 
-    _, numbers = columns_of(steps[-1], declared)
+    _, numbers = columns_of(steps[-1])
     points = [
         {"at": step["ends"], "group": _named(line, numbers[0]), "value": one, "low": one - off, "high": one + off}
         for step in steps
-        for line in lines_of(step, declared)
+        for line in lines_of(step)
         for one, off in [(line["numbers"][0]["value"], line["numbers"][0]["margin"])]
         if one is not None and off is not None
     ]
@@ -97,16 +99,16 @@ def _named(line: Mapping[str, Any], otherwise: str) -> str:
     return " ".join(map(str, line["keys"])) or otherwise
 
 
-def csv_of(steps: Sequence[Mapping[str, Any]], declared: Declared) -> str:
+def csv_of(steps: Iterable[Mapping[str, Any]]) -> str:
     """A row for each group of each step."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for step in steps:
-        keys, numbers = columns_of(step, declared)
-        if step is steps[0]:
+        keys, numbers = columns_of(step)
+        if not out.tell():
             measured = [f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far")]
             writer.writerow(["step", "begins", "ends", *keys, *measured])
-        for line in lines_of(step, declared):
+        for line in lines_of(step):
             told = [one[part] for one in line["numbers"] for part in ("value", "margin", "so_far")]
             writer.writerow([step["step"], step["begins"], step["ends"], *line["keys"], *told])
     return out.getvalue()
