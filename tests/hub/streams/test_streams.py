@@ -56,7 +56,7 @@ class Play:
         opened = self.api("POST", "", HOUSE | {"since": self.house.hub.now().isoformat()} | more)
         assert opened.status_code == 201, opened.text
         number = opened.json()["id"]
-        return number, self.api("POST", f"/{number}/devices", {"name": "hall sensor"}).json()["key"]
+        return number, self.api("POST", f"/{number}/devices", {"name": "badge 17"}).json()["key"]
 
     def send(self, number: str, key: str, *readings: Any) -> Any:
         told = [{"at": each, "room": "hall"} if isinstance(each, str) else each for each in readings]
@@ -195,7 +195,7 @@ def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play
     now = play.house.hub.now().isoformat()
     assert play.send(number, "device_wrong", now).status_code == 401
     assert play.send(other, key, now).status_code == 401
-    forged = play.send(number, key, {"at": now, "room": "hall", "device": "attic sensor"})
+    forged = play.send(number, key, {"at": now, "room": "hall", "device": "badge 18"})
     assert (forged.status_code, "for itself" in forged.text) == (403, True)
     assert play.send(number, key, *[now] * 12).status_code == 202
     flooded = play.send(number, key, now)
@@ -240,7 +240,7 @@ def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any, width: i
     page.get_by_label("The last step ends").fill(_later(play, 4))
     accessible(page)
     page.get_by_role("button", name="Open the stream").click()
-    page.get_by_label("Name of a new device").fill("hall sensor")
+    page.get_by_label("Name of a new device").fill("badge 17")
     page.get_by_role("button", name="Add the device").click()
     key = page.locator("#key").inner_text().strip()
     number = page.url.split("/")[-2] if page.url.endswith("devices") else page.url.split("/")[-1]

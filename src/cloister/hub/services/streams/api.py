@@ -89,7 +89,7 @@ class Streams(BaseModel):
 class NewDevice(BaseModel):
     """A device of a stream."""
 
-    model_config = ConfigDict(extra="forbid") | example(name="hall")
+    model_config = ConfigDict(extra="forbid") | example(name="badge 17")
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
 

@@ -164,7 +164,7 @@ def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str) -> tupl
     row = seen_stream(hub, db, caller, number, "stream.manage")
     title = " ".join(name.split())
     if not title or len(title) > 100 or not is_printable(title):
-        raise InvalidParameter("The name is invalid", why="it is one line of at most 100 characters", instead="hall")
+        raise InvalidParameter("The name is invalid", why="it is one line of at most 100 characters", instead="badge 17")
     known = list(db.scalars(select(StreamDevice.name).where(StreamDevice.stream == row.id)))
     if title in known or len(known) >= _MOST_DEVICES:
         raise Conflict("The device was not added", why="there is one of this name, or too many", instead="another name")
