@@ -68,6 +68,9 @@ BELOW = (
     "synth/pooling.py",
     "synth/states.py",
     *(f"together/{each}.py" for each in ("coordinator", "joint", "roster")),
+    "traces/moments.py",
+    "traces/watch.py",
+    "session/execution/stepping.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"

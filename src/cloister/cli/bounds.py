@@ -39,7 +39,7 @@ def declared_table(data: str, bounds: str | None) -> tuple[str, PrivateTable]:
             f"The file {data!r} is invalid", why="no such file can be read", instead="cloister learn people.csv …"
         )
     name = re.sub(r"\W", "_", path.stem) or "rows"
-    return name, PrivateTable(str(path), **_arguments(bounds, name))
+    return name, PrivateTable(str(path), **arguments_of(bounds, name))
 
 
 def domains_of_line(line: str) -> dict[str, Domain]:
@@ -81,7 +81,8 @@ def _sample(data: str) -> tuple[str, PrivateTable]:
     return data, samples[data]
 
 
-def _arguments(bounds: str, name: str) -> dict[str, Any]:
+def arguments_of(bounds: str, name: str) -> dict[str, Any]:
+    """What is declared on the line or in a file, as arguments of `PrivateTable`."""
     path = Path(bounds)
     if path.suffix not in (".toml", ".json", ".yaml", ".yml"):
         return {"columns": domains_of_line(bounds)}

@@ -29,6 +29,7 @@ _HOMES = {
     "query": "questions",
     "risk": "risk",
     "site": "site",
+    "stream": "stream",
     "survey": "survey",
     "guest": "guest",
     "synth": "synth",

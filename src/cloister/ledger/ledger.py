@@ -160,12 +160,16 @@ class Ledger:
         _check_request(costs, who=who, what=what, purpose=purpose)
         if drawn:
             _check_request(drawn, who=who, what=what, purpose=purpose)
-        bounds = dict(at_most or {})
-        for population, more in self._standing(costs).items():
-            bounds[population] = [*bounds.get(population, ()), *more]
+        bounds = self._bounds(costs, at_most)
         request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn)
         reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
+
+    def _bounds(self, costs: Mapping[str, Guarantee], at_most: Bounds | None) -> Bounds:
+        bounds = dict(at_most or {})
+        for population, more in self._standing(costs).items():
+            bounds[population] = [*bounds.get(population, ()), *more]
+        return bounds
 
     def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
         """The bounds that hold for each charge, whoever makes it and whatever others it names; a ledger by itself has none."""
@@ -200,10 +204,20 @@ class Ledger:
         self._do(lambda book: operations.void(book, reservation))
 
     def open_steps(
-        self, population: str, cost: Guarantee, *, who: str, what: str, words: str, state: bytes, marked: bool = False
+        self,
+        population: str,
+        cost: Guarantee,
+        *,
+        who: str,
+        what: str,
+        words: str,
+        state: bytes,
+        marked: bool = False,
+        at_most: Bounds | None = None,
+        share_at_most: Bounds | None = None,
     ) -> int:
         """Charge once for a series of releases that follow one another, and keep the sealed state before the first; the number of
-        the opening. `what` is its name, `words` say what it is.
+        the opening. `what` is its name, `words` say what it is; the bounds are those of `reserve`.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -216,7 +230,8 @@ class Ledger:
         self._check_marked(marked)
         purpose = steps.opening_purpose(words)
         _check_request({population: cost}, who=who, what=what, purpose=purpose)
-        request = Request.of({population: cost}, who, what, purpose, rerun=False, at_most=self._standing({population: cost}))
+        bounds = self._bounds({population: cost}, at_most)
+        request = Request.of({population: cost}, who, what, purpose, rerun=False, at_most=bounds, share_at_most=share_at_most)
         opening: int = self._do(lambda book: steps.open_steps(book, request, state))
         return opening
 

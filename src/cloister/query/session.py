@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from sqlglot import exp
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee, PureDP
 from cloister.query.columns import AnswerColumns, columns_of
@@ -29,6 +29,11 @@ from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen
 from cloister.tables import Expression
+
+if TYPE_CHECKING:
+    from cloister.traces.feed import Late
+    from cloister.traces.moments import Moment
+    from cloister.traces.watch import FreshWatch, Watch
 
 _REHEARSED = 1
 _FORMS: WeakKeyDictionary[TableSnapshot, Forms] = WeakKeyDictionary()
@@ -320,6 +325,68 @@ class Session(Door):
         ('ε = 0.0593128', 'ε = 0')
         """
         return self._spend_within(self._parsed(sql, dialect), within, pilot, confidence, purpose)
+
+    def watch(
+        self,
+        sql: str,
+        *,
+        at: str,
+        every: str,
+        since: Moment,
+        until: Moment,
+        spend: Spending,
+        fed: bool = False,
+        late: Late = "drop",
+        key: str | None = None,
+        name: str = "",
+        dialect: str | None = None,
+    ) -> Watch | FreshWatch:
+        """A question in SQL that is answered at every step of the clock. Nothing is charged yet: `cost`, `margin()` and `str` of
+        what is returned say what will be.
+
+        Parameters
+        ----------
+        at
+            The column that says when: of days, or of seconds since 1970-01-01 UTC. Of rows that are fed any column, which may
+            hold ISO texts.
+        every, since, until
+            The clock: steps of "1 hour" from one moment to another, each with the rows whose time lies in it.
+        spend
+            What all steps cost together: in one charge before the first where the answer is a sum over rows in declared groups
+            (COUNT, SUM, AVG, VARIANCE), and otherwise an equal part of it at each step.
+        fed
+            Rows are handed in as they come (`watch.feed(rows)`) instead of read from the session's table, which then only says
+            what is declared. Its `max_rows` are a person's rows in all steps.
+        late
+            What becomes of a row that is fed after its step was released: "drop", or "next", which counts it in the next step.
+        key
+            The column by which a row that is fed twice is known.
+        name
+            In the ledger, where a population has it once; without one it follows from all that is declared, so that the same
+            watch goes on.
+
+        >>> import cloister as cl
+        >>> visits = cl.PrivateTable({"at": [10, 70, 75], "region": ["N", "S", "S"]},
+        ...                          columns={"at": cl.Integer(0, 2**40), "region": cl.Category(["N", "S"])})
+        >>> with cl.Session({"visits": visits}, budget=cl.ZCDP(1)) as session:
+        ...     watch = session.watch("SELECT region, COUNT(*) AS n FROM visits GROUP BY region", at="at",
+        ...                           every="1 minute", since=0, until=180, spend="0.5")
+        ...     [(step.ends, step.table["region"].tolist()) for step in watch][0], str(session.spent)
+        (('1970-01-01T00:01:00+00:00', ['N', 'S']), 'ρ = 0.5')
+        """
+        from cloister.traces.moments import Steps
+        from cloister.traces.watch import Watched, watch
+
+        parsed = self._parsed(sql, dialect)
+        if parsed.above is not None or len(parsed.questions) != 1:
+            raise UnsupportedQuery(
+                "The watch is not supported",
+                why="it has more than one grouping, or works on with its answer",
+                instead='session.watch("SELECT region, COUNT(*) AS n FROM visits GROUP BY region", …)',
+            )
+        steps = Steps.of(every=every, since=since, until=until)
+        watched = Watched(question=parsed.question, steps=steps, at=at, fed=fed, late=late, key=key, name=name)
+        return watch(self, watched, spend, lambda release: laid_out([release], parsed))
 
     def _parsed(self, sql: str, dialect: str | None) -> Parsed:
         """The text, read against the tables that are seen now. The last one is kept: whoever decides on a question reads it

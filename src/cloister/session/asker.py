@@ -87,6 +87,22 @@ class Asker:
             costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn
         )
 
+    def open_steps(self, population: str, cost: Guarantee, what: str, words: str, state: bytes) -> int:
+        """Charge for all steps of a series, before the first row is read; the number of the opening."""
+        if self.about_to_charge is not None:
+            self.about_to_charge(what, {population: cost})
+        return self.ledger.open_steps(
+            population,
+            cost,
+            who=self.who,
+            what=what,
+            words=words,
+            state=state,
+            marked=self.registry.random.marked,
+            at_most=self.bounds.ceilings,
+            share_at_most=self.bounds.shares,
+        )
+
     def debit(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
         """Debits so much in all: what was debited for this question before is taken off in the ledger's own step."""
         if owed:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.ledger import Ledger
@@ -27,8 +27,9 @@ from cloister.session.execution.buying import bought, planned, repeated, stored
 from cloister.session.execution.refinement import Kept, Refinement, foreseen
 from cloister.session.execution.run import Outcome, RowMethod, RunPlan
 from cloister.session.execution.running import planned_run, run_once
+from cloister.session.execution.stepping import Advance, step, stepping_part
 from cloister.session.planning.afford import Affordable, affordable
-from cloister.session.planning.plan import Plan
+from cloister.session.planning.plan import Part, Plan
 from cloister.session.planning.shape import Shape, check_numbers
 from cloister.session.questions.limits import checked_limit
 from cloister.session.questions.question import Count, Question
@@ -366,6 +367,26 @@ class Door:
         plan, history = bought(self._asker, shapes, spends, purpose)
         self._kept.add(shape)
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
+
+    @pinned
+    def shape_of(self, question: Question) -> Shape:
+        """What would be measured of a question, without its noise: spends nothing."""
+        return self._shape(question)
+
+    @pinned
+    def stepping(self, question: Question, spend: Spending) -> Part:
+        """The noise and the cost of a question that is released step by step under one charge (`stepping.py`): spends nothing."""
+        return stepping_part(self._asker, self._shape(question), spend)
+
+    def open_steps(self, part: Part, what: str, words: str, state: bytes) -> int:
+        """Charge for all steps of it, under a name that the population has once."""
+        return self._asker.open_steps(part.shape.population, part.cost, what, words, state)
+
+    @pinned
+    def step(self, question: Question, part: Part, opening: int, number: int, advance: Advance, rows: Any = None) -> None:
+        """Release the next step: of the rows that pass the question's condition now, or of `rows`. Its exact integers are handed
+        to `advance` and to nobody else, and what that makes of them is durable before this returns."""
+        step(self._asker, self.seen, part, self._shape(question), opening, number, advance, rows)
 
     @pinned
     def measure_all(

@@ -150,16 +150,19 @@ class Bins:
 
     __slots__ = ("levels", "sums")
 
-    def __init__(self, matrix: SquareRoot, kind: type[np.int64] | type[np.float64]) -> None:
+    def __init__(
+        self, matrix: SquareRoot, kind: type[np.int64] | type[np.float64] | type[object], cells: int | None = None
+    ) -> None:
+        """With `cells`, those of so many streams at once: a row a bin."""
         self.levels = matrix.levels
-        self.sums: NDArray[Any] = np.zeros(matrix.slots, dtype=kind)
+        self.sums: NDArray[Any] = np.full(matrix.slots if cells is None else (matrix.slots, cells), 0, dtype=kind)
 
     def begin_step(self, now: int) -> None:
         """Make room for step `now`, 0, 1, 2, …: every level whose slots change at it moves on, and what is oldest there
         merges."""
-        sums, first, end, carried = self.sums, 0, 2 * SLOTS, self.sums.dtype.type(0)
+        sums, first, end, carried = self.sums, 0, 2 * SLOTS, self.sums[0] * 0
         for level in range(self.levels):
-            oldest = sums[end - 1]
+            oldest = sums[end - 1].copy()
             sums[first + 1 : end] = sums[first : end - 1]
             sums[first] = carried
             if now >> level & 1:

@@ -25,6 +25,7 @@ _NAMES = (
     "guests",
     "sites",
     "surveys",
+    "streams",
     "admin",
     "jobs",  # last: work begins when everything else is open
 )

@@ -115,6 +115,14 @@ const poll = (region) => {
     }
     setTimeout(look, document.hidden ? Math.max(pause, 10000) : pause);
   };
+  // [data-events="address"]: what is polled is also fetched as soon as the server says that there is more.
+  if (region.dataset.events) {
+    const once = async () => {
+      const answer = await fetch(region.dataset.poll, { headers: { Accept: "text/html", "X-Fragment": "1" }, redirect: "error" });
+      if (answer.ok) fill(region, await answer.text());
+    };
+    new EventSource(region.dataset.events).addEventListener("step", () => once().catch(() => {}));
+  }
   setTimeout(look, pause);
 };
 

@@ -1,0 +1,150 @@
+"""`cloister stream`: a question over readings that come in, answered at every step of the clock, a line of JSON a step."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, islice
+from queue import Empty, Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from cloister.cli.bounds import BOUNDS
+from cloister.cli.opened import open_ledger
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.privacy import Guarantee
+    from cloister.tables import PrivateTable
+    from cloister.traces.watch import Watch
+
+_CHUNK = 500
+_TABLE = "readings"
+
+
+@click.command()
+@click.argument("sql")
+@click.argument("source", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.option("--bounds", required=True, help=BOUNDS)
+@click.option("--at", default="at", show_default=True, help="The column that says when: ISO texts, or seconds since 1970.")
+@click.option("--every", required=True, help='The length of a step, such as "15 minutes".')
+@click.option("--since", required=True, help="The moment at which the first step begins.")
+@click.option("--until", required=True, help="The moment at which the last step ends.")
+@click.option("--unit", help="The column that says whose reading it is; without one, each reading protects itself alone.")
+@click.option("--max-rows", type=int, help="With --unit: how many readings of one person count, in all steps together.")
+@click.option("--epsilon", help="What all steps cost together, as ε.")
+@click.option("--rho", help="The same as ρ; less noise for the same promise where there are many steps.")
+@click.option("--key", help="A column by which a reading that comes twice is known.")
+@click.option("--name", default="", help="A name of the watch in the ledger (default: it follows from all that is declared).")
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address), which also goes on after an interruption.")
+@click.option("--live", is_flag=True, help="Release a step as soon as it is over on this machine's clock, while readings come.")
+@click.option("--forecast", is_flag=True, help="Say the cost and the margins, and read nothing.")
+def stream(
+    sql: str,
+    source: TextIO,
+    bounds: str,
+    at: str,
+    unit: str | None,
+    max_rows: int | None,
+    epsilon: str | None,
+    rho: str | None,
+    ledger: str | None,
+    live: bool,
+    forecast: bool,
+    **how: Any,
+) -> None:
+    """Answer SQL about `readings` at every step, from SOURCE: CSV with a header, or a JSON object a line.
+
+    \b
+    cloister stream "SELECT room, COUNT(*) AS n FROM readings GROUP BY room" visits.csv --bounds "room=hall|attic" \\
+        --every "1 hour" --since 2026-01-01 --until 2026-01-02 --rho 0.5 --ledger budget.db
+
+    All steps are charged once, before the first reading is read. Run again with the same ledger, it goes on after the last step
+    that was released: what belongs to a step that left is not counted again.
+    """
+    from cloister.privacy import ZCDP, PureDP
+    from cloister.query import Session
+
+    if (epsilon is None) == (rho is None):
+        raise InvalidParameter("The stream is invalid", why="it needs either --epsilon or --rho", instead="--rho 0.5")
+    spend: Guarantee = ZCDP(rho) if rho is not None else PureDP(epsilon or "")
+    table = _declared(bounds, unit, max_rows)
+    with open_ledger(None if forecast else ledger) as book:
+        budget = None if _TABLE in book.populations() else spend
+        with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
+            watch = session.watch(sql, at=at, spend=spend, fed=True, **how)
+            if forecast:
+                click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(watch.margin().to_pydict())}")  # type: ignore[union-attr]
+                return
+            watch.open()
+            rows = _rows(source)
+            if live:
+                by_the_clock(watch, rows)  # type: ignore[arg-type]
+                return
+            while batch := list(islice(rows, _CHUNK)):
+                watch.feed(batch)  # type: ignore[union-attr]
+            _print(watch.until(how["until"]))
+
+
+def by_the_clock(watch: Watch, rows: Iterator[dict[str, Any]]) -> None:
+    """Release each step when it is over, until readings end: whether any comes must not be told by when a line does."""
+    waiting = Queue[dict[str, Any] | None](_CHUNK)
+
+    def read() -> None:
+        for row in chain(rows, [None]):
+            waiting.put(row)
+
+    Thread(target=read, daemon=True).start()
+    while watch.taken < watch.steps.count:
+        with suppress(Empty):
+            row = waiting.get(timeout=max(watch.steps.edges(watch.taken + 1)[1] - time.time(), 0))
+            if row is None:
+                break
+            watch.feed([row])
+        _print(watch.until(time.time()))
+    _print(watch.until(time.time()))
+
+
+def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTable:
+    from cloister.cli.bounds import arguments_of
+    from cloister.tables import PrivateTable
+
+    terms = {"unit": unit, "max_rows": max_rows, "population": _TABLE}
+    declared = {**arguments_of(bounds, _TABLE), **{name: value for name, value in terms.items() if value is not None}}
+    names = [*declared["columns"], *([declared["unit"]] if declared.get("unit") else [])]
+    return PrivateTable({name: [] for name in names}, **declared)
+
+
+def _rows(source: TextIO) -> Iterator[dict[str, Any]]:
+    """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is."""
+    first = source.readline()
+    if first.lstrip().startswith("{"):
+        for line in chain([first], source):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                yield row
+    elif first:
+        names = next(csv.reader([first]))
+        lines = csv.DictReader(source, fieldnames=names)
+        while True:
+            with suppress(csv.Error):
+                try:
+                    row = next(lines)
+                except StopIteration:
+                    return
+                yield {name: row.get(name) for name in names}
+
+
+def _print(steps: Iterator[Any]) -> None:
+    for step in steps:
+        click.echo(json.dumps(step.to_plain(), ensure_ascii=False, default=str))
+        sys.stdout.flush()

@@ -1,0 +1,56 @@
+"""Streams: readings of devices that never end, released step by step by the hub's clock, under one charge.
+
+- `opening.py`: what is declared, the charge, the keys of devices; `intake.py`: what devices send, and their quotas.
+- `releasing.py`: which steps are over, and what is released of them; `showing.py`: a step as a table, a chart, CSV.
+- `pages.py`, `api.py`: the routes; subscribers get released steps alone.
+
+What may not live here: noise or an exact sum (`cloister.traces.watch`). Each stream is a population of its own: its devices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.service import Link, Service
+from cloister.hub.services.streams.releasing import closed, opened, release_due
+from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE", "release_due"]
+
+_OWNERS, _READERS = frozenset({"owner"}), frozenset({"owner", "analyst"})
+
+register_actions(
+    [
+        Action(name="stream.open", title=N_("Open a stream"), roles=_OWNERS),
+        Action(name="stream.see", title=N_("See a stream"), roles=_READERS, by="owner"),
+        Action(name="stream.manage", title=N_("Manage a stream"), roles=_OWNERS, by="owner"),
+        Action(name="stream.send", title=N_("Send readings"), roles=frozenset({"nobody"})),
+    ]
+)
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.streams.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.streams.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="streams",
+    title=N_("Streams"),
+    pages=_pages,
+    api=_api,
+    links=(Link(title=N_("Streams"), path="/streams", action="stream.see", order=28, icon="history"),),
+    opened=opened,
+    closed=closed,
+)

@@ -1,0 +1,311 @@
+"""The API of streams: opening one, its devices, their readings; released steps as JSON, CSV and server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import CallerDep
+from cloister.hub.description import example
+from cloister.hub.guard import check_action, needs
+from cloister.hub.hub import HubDep
+from cloister.hub.records.streams import HeldStream
+from cloister.hub.services.accounts import identify
+from cloister.hub.services.streams.intake import MOST, receive
+from cloister.hub.services.streams.opening import (
+    Declared,
+    add_device,
+    close_stream,
+    declared_of,
+    devices_of,
+    open_stream,
+    revoke_device,
+    seen_stream,
+    streams_of,
+)
+from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
+from cloister.hub.web.routing import WRITTEN, Number
+
+_OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see", "manage", "send"))
+_ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
+
+
+class StreamOpening(BaseModel):
+    """A stream to open."""
+
+    model_config = ConfigDict(extra="forbid") | example(
+        title="People in the house",
+        sql="SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
+        columns=_ROOM,
+        every="1 hour",
+        since="2030-01-01T00:00:00Z",
+        until="2030-01-08T00:00:00Z",
+        most=200,
+        rho="0.5",
+    )
+
+    title: Annotated[str, Field(max_length=200)]
+    sql: Annotated[str, Field(max_length=2000, description="Over the table `readings`, whose columns are declared here")]
+    columns: Annotated[dict[str, dict[str, Any]], Field(max_length=50)]
+    every: Annotated[str, Field(max_length=40)]
+    since: Annotated[str, Field(max_length=40)]
+    until: Annotated[str, Field(max_length=40)]
+    most: Annotated[int, Field(ge=1, le=10**6, description="How many readings of one device count, in all steps together")]
+    hourly: Annotated[int, Field(ge=1, le=10**6, description="How many readings one device may send in an hour")] = 1000
+    wait: Annotated[int, Field(ge=0, le=86_400, description="Seconds after its end for which a step takes readings")] = 10
+    rho: Annotated[str, Field(max_length=60)] = ""
+    epsilon: Annotated[str, Field(max_length=60)] = ""
+    shown: bool = False
+
+
+class StreamLine(BaseModel):
+    """A stream, with how far it is."""
+
+    id: str
+    title: str
+    state: str
+    steps: int
+    taken: int
+    cost: str
+    ends: str
+    sql: str
+    created: datetime
+
+
+class Streams(BaseModel):
+    """Those that one may see."""
+
+    streams: list[StreamLine]
+
+
+class NewDevice(BaseModel):
+    """A device of a stream."""
+
+    model_config = ConfigDict(extra="forbid") | example(name="badge 17")
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class DeviceKey(BaseModel):
+    """The key is shown once."""
+
+    id: str
+    name: str
+    key: str
+
+
+class DeviceLine(BaseModel):
+    """A device, without its key."""
+
+    id: str
+    name: str
+    created: datetime
+    revoked: datetime | None
+
+
+class Devices(BaseModel):
+    """Those of a stream."""
+
+    devices: list[DeviceLine]
+
+
+class ReadingBatch(BaseModel):
+    """Readings of one device."""
+
+    model_config = ConfigDict(extra="forbid") | example(readings=[{"at": "2030-01-01T00:05:00Z", "room": "hall", "id": 17}])
+
+    readings: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST)]
+
+
+class ReceivedReadings(BaseModel):
+    """What became of a batch: `late` ones came after their step, `outside` ones say no moment of the stream."""
+
+    waiting: int
+    late: int
+    outside: int
+
+
+class ReleasedSteps(BaseModel):
+    """Released steps."""
+
+    steps: list[dict[str, Any]]
+
+
+def line_of(row: HeldStream) -> StreamLine:
+    """A row as a line."""
+    declared = declared_of(row)
+    told: dict[str, Any] = {"id": row.id, "title": row.title, "state": row.state, "taken": row.taken, "created": row.created}
+    steps = declared.steps
+    return StreamLine(**told, steps=steps.count, cost=str(declared.spend), ends=steps.span(steps.count)[1], sql=declared.sql)
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _owning(router)
+    _reading(router)
+
+    @router.post(
+        "/streams/{number}/readings",
+        dependencies=[_SEND, WRITTEN],
+        summary="Send readings to a stream",
+        response_description="What became of the batch",
+        status_code=202,
+    )
+    def send(
+        hub: HubDep, number: Number, batch: ReadingBatch, device_key: Annotated[str, Header(max_length=100)] = ""
+    ) -> ReceivedReadings:
+        """By a device, whose key is in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
+        seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
+        return ReceivedReadings(**receive(hub, number, device_key, batch.readings))
+
+    return router
+
+
+def _owning(router: APIRouter) -> None:
+    @router.post(
+        "/streams", dependencies=[_OPEN, WRITTEN], summary="Open a stream", response_description="The stream", status_code=201
+    )
+    def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening) -> StreamLine:
+        """All steps are charged now, once; nothing of it changes afterwards."""
+        number = open_stream(hub, caller, Declared(**wanted.model_dump()))
+        with hub.database.reading() as db:
+            return line_of(seen_stream(hub, db, caller, number))
+
+    @router.post(
+        "/streams/{number}/close", dependencies=[_MANAGE, WRITTEN], summary="Close a stream", response_description="The stream"
+    )
+    def close(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:
+        """It takes no reading and releases no step any more; the charge stands."""
+        with hub.database.begin() as db:
+            close_stream(db, hub, caller, number)
+            return line_of(seen_stream(hub, db, caller, number))
+
+    @router.get(
+        "/streams/{number}/devices",
+        dependencies=[_MANAGE],
+        summary="List the devices of a stream",
+        response_description="Devices",
+    )
+    def devices(hub: HubDep, caller: CallerDep, number: Number) -> Devices:
+        """By name, without their keys."""
+        with hub.database.reading() as db:
+            row = seen_stream(hub, db, caller, number, "stream.manage")
+            known = devices_of(db, row.id)
+        lines = [DeviceLine(id=each.id, name=each.name, created=each.created, revoked=each.revoked) for each in known]
+        return Devices(devices=lines)
+
+    @router.post(
+        "/streams/{number}/devices",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Add a device to a stream",
+        response_description="The device and its key, which is shown only here",
+        status_code=201,
+    )
+    def add(hub: HubDep, caller: CallerDep, number: Number, wanted: NewDevice) -> DeviceKey:
+        """The hub keeps a digest of the key."""
+        with hub.database.begin() as db:
+            device, key = add_device(db, hub, caller, number, wanted.name)
+            return DeviceKey(id=device.id, name=device.name, key=key)
+
+    @router.delete(
+        "/streams/{number}/devices/{device}",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Revoke the key of a device",
+        response_description="The key is revoked",
+        status_code=204,
+    )
+    def revoke(hub: HubDep, caller: CallerDep, number: Number, device: Number) -> None:
+        """What it sent before stays."""
+        with hub.database.begin() as db:
+            revoke_device(db, hub, caller, number, device)
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get("/streams", dependencies=[_SEE], summary="List streams", response_description="Streams, the newest first")
+    def listed(hub: HubDep, caller: CallerDep) -> Streams:
+        """One's own, and those that are shown to everybody."""
+        with hub.database.reading() as db:
+            return Streams(streams=[line_of(row) for row in streams_of(db, caller)])
+
+    @router.get("/streams/{number}", dependencies=[_SEE], summary="Get a stream", response_description="The stream")
+    def one(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:
+        """What it costs, how far it is, and when it ends."""
+        with hub.database.reading() as db:
+            return line_of(seen_stream(hub, db, caller, number))
+
+    @router.get(
+        "/streams/{number}/steps", dependencies=[_SEE], summary="Get the released steps of a stream", response_description="Steps"
+    )
+    def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0)] = 0) -> ReleasedSteps:
+        """In their order, those after a number; at most 10,000."""
+        with hub.database.reading() as db:
+            return ReleasedSteps(
+                steps=[dict(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=after)]
+            )
+
+    @router.get(
+        "/streams/{number}/steps.csv",
+        dependencies=[_SEE],
+        summary="Download the released steps of a stream",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {}}, "description": "The file"}},
+    )
+    def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """A row for each group of each step, with margins and running totals."""
+        with hub.database.reading() as db:
+            row = seen_stream(hub, db, caller, number)
+            body = csv_of(all_steps(db, row.id))
+        name = f'attachment; filename="stream-{row.id}.csv"'
+        return Response(body, media_type="text/csv", headers={"Content-Disposition": name})
+
+    @router.get(
+        "/streams/{number}/events",
+        dependencies=[_SEE],
+        summary="Get the steps of a stream as events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "An event for each step"}},
+    )
+    async def events(
+        request: Request,
+        hub: HubDep,
+        number: Number,
+        after: Annotated[int, Query(ge=0)] = 0,
+        seconds: Annotated[int, Query(ge=0, le=600)] = 300,
+        last_event_id: Annotated[int, Header(ge=0)] = 0,
+    ) -> StreamingResponse:
+        """Server-sent events: each step when it is released, for so many seconds; a browser asks again by itself, after the last
+        step that it has. Who asks, and whether they may see the stream, is asked again before each."""
+
+        def look(known: int) -> list[str]:
+            caller = identify(hub, request)  # as they stand now: signed in, not blocked, with their roles
+            check_action(caller, "stream.see")
+            with hub.database.reading() as db:
+                return [event_of(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=known)]
+
+        first = await run_in_threadpool(look, max(after, last_event_id))
+
+        async def told() -> AsyncIterator[str]:
+            known, left, found = max(after, last_event_id), seconds, first
+            while True:
+                for event in found:
+                    known += 1
+                    yield event
+                if left <= 0:
+                    return
+                await asyncio.sleep(1)
+                left -= 1
+                try:
+                    found = await run_in_threadpool(look, known)
+                except CloisterError:
+                    return
+
+        return StreamingResponse(told(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})

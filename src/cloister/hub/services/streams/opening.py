@@ -1,0 +1,197 @@
+"""A stream from its opening to its end: what is declared, the one charge, the keys of devices, who sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.ids import digest, new_id, new_secret
+from cloister.hub.policy import Object
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.catalogue import Population
+from cloister.hub.records.streams import HeldStream, StreamDevice
+from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check
+from cloister.printable import is_printable
+from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.query import Session
+from cloister.stored import Stored
+from cloister.tables import PrivateTable
+from cloister.tables.declaring.plain import domain_of
+from cloister.traces.moments import Steps
+from cloister.traces.watch import Watch
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+TABLE, UNIT = "readings", "device"
+_MOST_DEVICES, _MOST_STREAMS = 10_000, 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What an owner declares of a stream; all of it is public but the readings."""
+
+    title: str
+    sql: str
+    columns: Mapping[str, Any]
+    every: str
+    since: str
+    until: str
+    most: int
+    hourly: int = 1000
+    wait: int = 10
+    """Seconds after its end for which a step takes readings."""
+    rho: str = ""
+    epsilon: str = ""
+    shown: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("title", self.title), ("sql", self.sql)):
+            if not value.strip() or len(value) > 2000 or (name == "title" and (not is_printable(value) or len(value) > 200)):
+                raise InvalidParameter(
+                    f"{name} is invalid", why="it is empty, too long, or more than one line", instead='"People in the hall"'
+                )
+        if bool(self.rho) == bool(self.epsilon):
+            raise InvalidParameter("The stream is invalid", why="it needs either rho or epsilon", instead='"rho": "0.5"')
+        if not 1 <= self.hourly <= 10**6 or not 1 <= self.most <= 10**6 or not 0 <= self.wait <= 86_400:
+            raise InvalidParameter(
+                "The stream is invalid",
+                why="most and hourly lie between 1 and a million, wait within a day",
+                instead='"most": 100',
+            )
+        if not {UNIT, "at", "key"}.isdisjoint(self.columns):
+            raise InvalidParameter(
+                "The columns are invalid", why="at, device and key are the hub's own", instead='{"room": {"kind": "category", …}}'
+            )
+
+    @property
+    def spend(self) -> Guarantee:
+        """What all steps cost together."""
+        return ZCDP(self.rho) if self.rho else PureDP(self.epsilon)
+
+    @property
+    def steps(self) -> Steps:
+        """Its clock."""
+        return Steps.of(every=self.every, since=self.since, until=self.until)
+
+    def over(self, now: datetime) -> int:
+        """How many steps take no reading any more."""
+        return self.steps.over(now - timedelta(seconds=self.wait))
+
+    def table(self, population: str) -> PrivateTable:
+        """The readings as they are declared: a device is a person, whose readings are within `most` in all steps."""
+        domains = {name: domain_of(name, each, table=TABLE) for name, each in self.columns.items()}
+        empty: dict[str, list[Any]] = {name: [] for name in (*domains, UNIT)}
+        return PrivateTable(empty, domains, unit=UNIT, max_rows=self.most, population=population)
+
+
+_NAMES = ("title", "sql", "columns", "every", "since", "until", "most", "hourly", "wait", "rho", "epsilon", "shown")
+_STORED = Stored(Declared, "Stream", *_NAMES)
+
+
+def population_of(number: str) -> str:
+    """The population of a stream's devices: its own."""
+    return f"stream {number}"
+
+
+@contextmanager
+def watching(hub: Hub, number: str, declared: Declared, *, who: str) -> Iterator[Watch]:
+    """The watch of a stream; it charges when it opens, and goes on where it is open."""
+    population = population_of(number)
+    budget = None if population in hub.ledger.populations() else declared.spend
+    with Session({TABLE: declared.table(population)}, budget=budget, ledger=hub.ledger, who=who) as session:
+        clock: dict[str, Any] = {"every": declared.every, "since": declared.since, "until": declared.until}
+        found = session.watch(declared.sql, at="at", spend=declared.spend, fed=True, key="key", name=f"stream {number}", **clock)
+        assert isinstance(found, Watch)
+        yield found
+
+
+def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
+    """Charge for all steps and begin to take readings; the id. The charge comes first: a row without one would take readings that
+    nothing pays for."""
+    with hub.database.reading() as db:
+        check(hub, db, caller, "stream.open")
+        if len(list(db.scalars(select(HeldStream.id).where(HeldStream.owner == caller.id)))) >= _MOST_STREAMS:
+            raise Conflict("The stream was not opened", why=f"you have {_MOST_STREAMS} already", instead="another account")
+    number = new_id()
+    with watching(hub, number, declared, who=caller.email) as found:
+        found.open()
+        steps = found.steps.count
+    with hub.database.begin() as db:
+        now, population = hub.now(), population_of(number)
+        db.add(Population(name=population, title=declared.title, owner=caller.id, created=now))
+        told = dict(_STORED.told(declared))
+        db.add(HeldStream(id=number, owner=caller.id, title=declared.title, declared=told, shown=declared.shown, created=now))
+        cost = {population: str(declared.spend)}
+        write(db, hub, caller, "stream.open", kind="stream", object_id=number, cost=cost, name=declared.title, steps=steps)
+    return number
+
+
+def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see") -> HeldStream:
+    """One's own stream, or one whose steps are shown to everybody who is logged in; any other is missing."""
+    row = db.get(HeldStream, number)
+    if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):
+        raise Missing("There is no such stream", why="it does not exist, or is not shown to you", instead="/streams")
+    if row.owner == caller.id:
+        check(hub, db, caller, action, Object(kind="stream", id=row.id, name=row.title, owner=row.owner))
+    return row
+
+
+def streams_of(db: Db, caller: Caller) -> list[HeldStream]:
+    """Those that somebody may see, the newest first."""
+    mine = (HeldStream.owner == caller.id) | HeldStream.shown
+    return list(db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200)))
+
+
+def declared_of(row: HeldStream) -> Declared:
+    """What was declared of it."""
+    found: Declared = _STORED.made(row.declared)
+    return found
+
+
+def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str) -> tuple[StreamDevice, str]:
+    """A device, and its key to show once."""
+    row = seen_stream(hub, db, caller, number, "stream.manage")
+    title = " ".join(name.split())
+    if not title or len(title) > 100 or not is_printable(title):
+        raise InvalidParameter("The name is invalid", why="it is one line of at most 100 characters", instead="badge 17")
+    known = list(db.scalars(select(StreamDevice.name).where(StreamDevice.stream == row.id)))
+    if title in known or len(known) >= _MOST_DEVICES:
+        raise Conflict("The device was not added", why="there is one of this name, or too many", instead="another name")
+    secret = "device_" + new_secret()
+    device = StreamDevice(id=new_id(), stream=row.id, name=title, digest=digest(secret), created=hub.now(), hour=0, used=0)
+    db.add(device)
+    write(db, hub, caller, "stream.device", kind="stream", object_id=row.id, name=row.title, device=title)
+    return device, secret
+
+
+def revoke_device(db: Db, hub: Hub, caller: Caller, number: str, device: str) -> None:
+    """Take a device's key back: what it sent before stays."""
+    row, found = seen_stream(hub, db, caller, number, "stream.manage"), db.get(StreamDevice, device)
+    if found is None or found.stream != row.id:
+        raise Missing("There is no such device", why="the stream has none of this id", instead=f"/streams/{row.id}")
+    if found.revoked is None:
+        found.revoked = hub.now()
+        write(db, hub, caller, "stream.revoke", kind="stream", object_id=row.id, name=row.title, device=found.name)
+
+
+def close_stream(db: Db, hub: Hub, caller: Caller, number: str) -> None:
+    """Take no reading any more and release no step; the charge stands."""
+    row = seen_stream(hub, db, caller, number, "stream.manage")
+    row.state = "closed"
+    write(db, hub, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
+
+
+def devices_of(db: Db, number: str) -> list[StreamDevice]:
+    """By name."""
+    return list(db.scalars(select(StreamDevice).where(StreamDevice.stream == number).order_by(StreamDevice.name)))

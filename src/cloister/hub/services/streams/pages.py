@@ -1,0 +1,155 @@
+"""The pages of streams: the list with the form of a new one, and the live page, which works by reloading where no script runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.services.streams.opening import (
+    Declared,
+    add_device,
+    close_stream,
+    declared_of,
+    devices_of,
+    open_stream,
+    revoke_device,
+    seen_stream,
+    streams_of,
+)
+from cloister.hub.services.streams.showing import shown
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_OPEN, _SEE, _MANAGE = ([needs(f"stream.{each}")] for each in ("open", "see", "manage"))
+_TEXTS = ("title", "sql", "columns", "every", "since", "until", "rho")
+_NUMBERS = ("most", "hourly")
+_FIRST = {
+    "sql": "SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
+    "columns": '{"room": {"kind": "category", "values": ["hall", "attic"]}}',
+    "every": "1 hour",
+    "rho": "0.5",
+    "most": "200",
+    "hourly": "1000",
+}
+
+
+def pages() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/streams", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """Those that one may see, and the form of a new one."""
+        return _list(request, hub, caller, _FIRST)
+
+    @router.post("/streams", dependencies=_OPEN)
+    def open_(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Open one: all steps are charged."""
+        typed = {name: form.text(name, most=20_000) for name in (*_TEXTS, *_NUMBERS)}
+        try:
+            number = open_stream(hub, caller, _declared(typed, form))
+        except CloisterError as error:
+            return _list(request, hub, caller, typed, problem_of(error))
+        return go(request, f"/streams/{number}", request_gettext(request)("The stream is open. Add its devices now."))
+
+    @router.get("/streams/{number}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """What was released, live."""
+        return _stream(request, hub, caller, number)
+
+    @router.get("/streams/{number}/fresh", dependencies=_SEE)
+    def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """What is live of it."""
+        with hub.database.reading() as db:
+            told = shown(db, seen_stream(hub, db, caller, number))
+        return render(request, "streams/live.html", **told)
+
+    @router.post("/streams/{number}/devices", dependencies=_MANAGE)
+    def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Add a device, whose key is shown once."""
+        made: list[str] = []
+
+        def act(db: Db) -> None:
+            made[:] = [add_device(db, hub, caller, number, form.text("name", most=200))[1]]
+
+        return _act(request, hub, caller, number, act) or _stream(request, hub, caller, number, key=made[0])
+
+    @router.post("/streams/{number}/devices/{device}/revoke", dependencies=_MANAGE)
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
+        """Take its key back."""
+        return _act(request, hub, caller, number, lambda db: revoke_device(db, hub, caller, number, device)) or go(
+            request, f"/streams/{number}", request_gettext(request)("The key is revoked.")
+        )
+
+    @router.post("/streams/{number}/close", dependencies=_MANAGE)
+    def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Take no reading any more."""
+        return _act(request, hub, caller, number, lambda db: close_stream(db, hub, caller, number)) or go(
+            request, f"/streams/{number}", request_gettext(request)("The stream is closed.")
+        )
+
+    return router
+
+
+def _declared(typed: dict[str, str], form: Form) -> Declared:
+    try:
+        columns = json.loads(typed["columns"])
+        told: dict[str, Any] = {name: int(typed[name]) for name in _NUMBERS}
+    except ValueError:
+        columns, told = None, {}
+    if not isinstance(columns, dict):
+        raise InvalidParameter(
+            "The stream is invalid",
+            why="its columns are not a JSON object, or a number cannot be read",
+            instead=_FIRST["columns"],
+        )
+    told |= {name: typed[name] for name in _TEXTS if name != "columns"}
+    return Declared(**told, columns=columns, shown=form.flag("shown"))
+
+
+def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object]) -> Response | None:
+    try:
+        with hub.database.begin() as db:
+            act(db)
+    except CloisterError as error:
+        problem = problem_of(error)
+        if problem.status in (403, 404):
+            raise
+        return _stream(request, hub, caller, number, problem=problem)
+    return None
+
+
+def _list(request: Request, hub: Hub, caller: Caller, typed: dict[str, str], problem: Problem | None = None) -> Response:
+    with hub.database.reading() as db:
+        rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(db, caller)]
+    now = hub.now().replace(minute=0, second=0, microsecond=0)
+    filled = {"since": now.isoformat(), "until": "", "title": "", **typed}
+    told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem}
+    return render(request, "streams/list.html", status=problem.status if problem else 200, **told)
+
+
+def _stream(
+    request: Request, hub: Hub, caller: Caller, number: str, *, key: str = "", problem: Problem | None = None
+) -> Response:
+    with hub.database.reading() as db:
+        row = seen_stream(hub, db, caller, number)
+        told = shown(db, row) | {"devices": devices_of(db, row.id) if row.owner == caller.id else None, "key": key}
+    return render(request, "streams/stream.html", status=problem.status if problem else 200, **told, problem=problem)

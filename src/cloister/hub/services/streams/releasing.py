@@ -1,0 +1,108 @@
+"""Steps by the hub's clock: a thread looks which are over, and each is released under the charge that stands since the opening.
+
+A step is committed in the ledger with the sealed state after it, and shown after that. Where a process ends in between, the next
+look reads it from the ledger: it is drawn once. Of two processes that look at one time, the ledger lets one release the step.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloister.errors import CloisterError
+from cloister.hub.records.accounts import Person
+from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
+from cloister.hub.services.streams.intake import waiting_of
+from cloister.hub.services.streams.opening import declared_of, watching
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.streams.opening import Declared
+    from cloister.traces.watch import WatchStep
+
+_PART, _EVERY = "stream clock", 1.0
+_LOG = logging.getLogger("cloister.hub.streams")
+_TURN = threading.Lock()
+
+
+def release_due(hub: Hub) -> int:
+    """Release every step that is over; how many."""
+    with _TURN:
+        with hub.database.reading() as db:
+            rows = list(db.scalars(select(HeldStream).where(HeldStream.state == "open")))
+            opened = [(row.id, declared_of(row), row.taken, db.get_one(Person, row.owner).email) for row in rows]
+        released = 0
+        for number, declared, taken, owner in opened:
+            if taken >= declared.over(hub.now()):
+                continue
+            try:
+                released += _release(hub, number, declared, taken, owner)
+            except (CloisterError, SQLAlchemyError) as error:  # one that goes no further does not hold up the others
+                _LOG.warning("steps of a stream were not released: %s", type(error).__name__)
+        return released
+
+
+def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) -> int:
+    released = 0
+    with watching(hub, number, declared, who=owner) as watch:
+        watch.open()
+        if watch.last is not None and watch.last.number > taken:  # a process ended before it was shown
+            released += _show(hub, number, watch.last, [])
+        until = hub.now() - timedelta(seconds=declared.wait)
+        with hub.database.begin() as db:  # what was taken in before `until` is committed now: `receive` holds the row as well
+            db.get_one(HeldStream, number, with_for_update=True)
+        with hub.database.reading() as db:
+            waiting = waiting_of(db, hub, number)
+        watch.feed([each for batch in waiting for each in batch.readings] or {"at": []})
+        for step in watch.until(until):
+            released += _show(hub, number, step, [batch.id for batch in waiting if batch.last <= step.number])
+    return released
+
+
+def _show(hub: Hub, number: str, step: WatchStep, counted: list[str]) -> int:
+    with hub.database.begin() as db:
+        db.merge(StreamStep(stream=number, number=step.number, body=step.to_plain()))
+        row = db.get_one(HeldStream, number)
+        row.taken = max(row.taken, step.number)
+        for batch in counted:
+            db.execute(delete(StreamBatch).where(StreamBatch.id == batch))
+    return 1
+
+
+class Clock:
+    """The thread that looks."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub, self._ending = hub, threading.Event()
+        self._thread = threading.Thread(target=self._look, name="cloister streams", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it."""
+        self._ending.set()
+        self._thread.join(timeout=10)
+
+    def _look(self) -> None:
+        while not self._ending.wait(_EVERY):
+            try:
+                release_due(self._hub)
+            except (CloisterError, SQLAlchemyError) as error:
+                _LOG.warning("steps were not released: %s", type(error).__name__)
+
+
+def opened(hub: Hub) -> None:
+    """Begin to look, in a process that carries out work."""
+    if hub.settings.workers:
+        hub.parts[_PART] = Clock(hub)
+
+
+def closed(hub: Hub) -> None:
+    """End it."""
+    clock: Clock | None = hub.parts.pop(_PART, None)
+    if clock is not None:
+        clock.close()

@@ -1,0 +1,119 @@
+"""Released steps as people and programs read them: a table of the newest, a chart of all, CSV, and lines of an event stream."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.hub.records.streams import HeldStream, StreamStep
+from cloister.hub.services.streams.opening import declared_of
+from cloister.hub.web.pictures import svg_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+_ON_CHART = 200
+_PARTS = (("value", "table"), ("margin", "margin"), ("so_far", "so_far"))
+
+
+def steps_of(db: Db, number: str, *, after: int = 0, newest: int | None = None) -> list[Mapping[str, Any]]:
+    """Released steps in their order; `newest`: so many of the last."""
+    wanted = select(StreamStep).where(StreamStep.stream == number, StreamStep.number > after)
+    if newest is not None:
+        return [row.body for row in reversed(list(db.scalars(wanted.order_by(StreamStep.number.desc()).limit(newest))))]
+    return [row.body for row in db.scalars(wanted.order_by(StreamStep.number).limit(10_000))]
+
+
+def all_steps(db: Db, number: str) -> Iterator[Mapping[str, Any]]:
+    """Every released step, however many they are."""
+    after = 0
+    while found := steps_of(db, number, after=after):
+        yield from found
+        after = found[-1]["step"]
+
+
+def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The names of the groups and those of the numbers of a step."""
+    return step["groups"], [name for name in step["table"] if name not in step["groups"]]
+
+
+def lines_of(step: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a step: its groups, and for each number its value, margin and running total."""
+    keys, numbers = columns_of(step)
+    rows = len(step["table"][next(iter(step["table"]))])
+    return [
+        {
+            "keys": [step["table"][name][place] for name in keys],
+            "numbers": [{part: step[which][name][place] for part, which in _PARTS} for name in numbers],
+        }
+        for place in range(rows)
+    ]
+
+
+def shown(db: Db, row: HeldStream) -> dict[str, Any]:
+    """What the page of a stream shows."""
+    declared = declared_of(row)
+    steps, found = declared.steps, steps_of(db, row.id, newest=_ON_CHART)
+    newest = found[-1] if found else None
+    keys, numbers = ([], []) if newest is None else columns_of(newest)
+    return {
+        "row": row,
+        "declared": declared,
+        "spend": str(declared.spend),
+        "count": steps.count,
+        "left": steps.count - row.taken,
+        "ends": steps.span(steps.count)[1],
+        "newest": newest,
+        "keys": keys,
+        "numbers": numbers,
+        "lines": [] if newest is None else lines_of(newest),
+        "picture": svg_of(chart(found)) if len(found) > 1 and numbers else "",
+    }
+
+
+def chart(steps: Sequence[Mapping[str, Any]]) -> Any:
+    """The first number of each group over the steps, with its margin as a band."""
+    import altair as alt
+
+    _, numbers = columns_of(steps[-1])
+    points = [
+        {"at": step["ends"], "group": _named(line, numbers[0]), "value": one, "low": one - off, "high": one + off}
+        for step in steps
+        for line in lines_of(step)
+        for one, off in [(line["numbers"][0]["value"], line["numbers"][0]["margin"])]
+        if one is not None and off is not None
+    ]
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("at:T", title=None, scale=alt.Scale(type="utc")), color=alt.Color("group:N", title=None)
+    )
+    band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title=numbers[0]), y2="high:Q")
+    return (band + base.mark_line(point=len(steps) < 50).encode(y="value:Q")).properties(width=520, height=240)
+
+
+def _named(line: Mapping[str, Any], otherwise: str) -> str:
+    return " ".join(map(str, line["keys"])) or otherwise
+
+
+def csv_of(steps: Iterable[Mapping[str, Any]]) -> str:
+    """A row for each group of each step."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for step in steps:
+        keys, numbers = columns_of(step)
+        if not out.tell():
+            measured = [f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far")]
+            writer.writerow(["step", "begins", "ends", *keys, *measured])
+        for line in lines_of(step):
+            told = [one[part] for one in line["numbers"] for part in ("value", "margin", "so_far")]
+            writer.writerow([step["step"], step["begins"], step["ends"], *line["keys"], *told])
+    return out.getvalue()
+
+
+def event_of(step: Mapping[str, Any]) -> str:
+    """A step as a server-sent event, whose id a subscriber gives to go on after it."""
+    return f"id: {step['step']}\nevent: step\ndata: {json.dumps(step, ensure_ascii=False)}\n\n"

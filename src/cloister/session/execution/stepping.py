@@ -1,0 +1,95 @@
+"""Steps of a question: its exact integers of one step, handed to a mechanism that was charged for all steps when it was opened.
+
+The order is that of every answer, with one charge for many: the ledger holds the charge (`open_steps`), then rows are read, noise
+is drawn, and the line of the step, its release and the sealed state after it are committed in one transaction (`add_step`);
+nothing leaves before. A process that is killed in between has released nothing of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from cloister.errors import LedgerError, UnsupportedQuery
+from cloister.session.asker import Asker
+from cloister.session.execution.answer import additive, cellwise, request_of
+from cloister.session.planning.plan import Part, price
+from cloister.session.planning.shape import Shape
+from cloister.session.questions.limits import in_turn, limit_of
+from cloister.session.questions.spend import Spending
+from cloister.session.state.scrubbed import scrubbed
+from cloister.session.state.view import Seen
+from cloister.tables import Answering, Prepared, PrivateTable, prepare
+from cloister.tables.engines.noised import Whole, exact_integers
+
+Advance: TypeAlias = Callable[[Mapping[str, Whole]], tuple[bytes, bytes]]
+"""From the exact integers of a step, by raw and cell, to its release and the sealed state after it."""
+
+
+def steppable(shape: Shape) -> bool:
+    """Whether the integers of a question are sums over its rows, in cells that are known beforehand: then those of all steps are
+    a linear map of the rows, and a person with m rows moves them by m times what one row does."""
+    return isinstance(shape.question.table, str) and shape.grid.declared and cellwise(shape) and additive(shape)
+
+
+def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
+    """The noise of each raw, as one answer for that spend would have it: spends nothing."""
+    if not steppable(shape):
+        raise UnsupportedQuery(
+            "Steps under one charge are not supported",
+            why="the answer is not a sum over rows in declared groups of one table",
+            instead="COUNT, SUM, AVG or VARIANCE by declared columns; or a charge for each step",
+        )
+    [part] = price([shape], asker.spends([shape], spend)).parts
+    return part
+
+
+def step(
+    asker: Asker, seen: Seen, part: Part, shape: Shape, opening: int, number: int, advance: Advance, rows: Any = None
+) -> None:
+    """Release a step of a series that is open: of the session's rows, or of `rows`, which hold what is declared of them.
+
+    The table must be declared as at the opening, since the noise is for those bounds, and the session's rows must be those of the
+    opening: a person whose rows changed in between could count in more of them. Cells are those of the opening too: where the
+    step's condition is on a key, it has fewer of its own.
+    """
+    if shape.fingerprint != part.shape.fingerprint or (rows is None and shape.version != part.shape.version):
+        raise LedgerError(
+            "The step was not released",
+            why="the table holds other rows than when the series was opened, or is declared otherwise",
+            instead="session.watch(…, fed=True) for rows that grow",
+        )
+    part = replace(part, shape=replace(part.shape, question=shape.question))
+    shape, table = part.shape, shape.question.table
+    assert isinstance(table, str)
+    with ExitStack() as held:
+        prepared: Answering
+        if rows is None:
+            prepared = seen.snapshot.rows_of(table)
+        else:
+            fed = scrubbed(lambda: _fed(rows, seen.snapshot.entry(table).declaration, asker))
+            held.callback(fed.close)
+            prepared, part = fed, replace(part, shape=replace(part.shape, declaration=fed.declaration))
+        if type(prepared).noised is not Answering.noised:
+            raise UnsupportedQuery(
+                f"Steps of {table!r} are not supported",
+                why="its exact sums exist nowhere",
+                instead="session.sql(…) for each step",
+            )
+        request = request_of(part, number, prepared)
+        plans = [prepared.plan(aggregation) for aggregation in request.asked]
+        with in_turn([prepared.turn()], asker.time_limit or limit_of(1, part.shape.declaration.size)):
+
+            def work() -> tuple[bytes, bytes]:
+                found = [prepared.aggregate(each, plan) for each, plan in zip(request.asked, plans, strict=True)]
+                return advance(exact_integers(request, found))
+
+            release, state = scrubbed(work)
+    asker.ledger.add_step(opening, number, release, state)
+
+
+def _fed(rows: Any, declaration: PrivateTable, asker: Asker) -> Prepared:
+    """Rows of one step, prepared as the table's own are; without a unit: whoever feeds them holds its cap over all steps."""
+    return prepare(PrivateTable.declared(rows, declaration.columns, version="fed"), workspace=asker.registry.workspace)

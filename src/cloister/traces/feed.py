@@ -1,0 +1,159 @@
+"""Readings on their way to their step: late, early, repeated, out of order, more than a person may send.
+
+- *Out of order*: a reading waits for the step of its own moment, in whichever order readings come.
+- *Early*: one of a step that is not over waits for it, however far a sender's clock runs ahead.
+- *Late*: one whose step was released is not counted (`late="drop"`), or counted in the step in which it arrives (`late="next"`).
+- *Outside*: one before the first step, after the last, or at no moment (NaN, no text that says when) is not counted.
+- *Repeated*: with `key`, one that waits already with the same key and the same values is not counted. Under `late="drop"` that
+  is every repetition, since one of a released step is late. One of the same key and other values is another reading: if it were
+  left out, a row of one person would decide whether a row of another counts, and one row would move more than one row does.
+- *Values*: as the table declares them: clamped into the bounds, NULL where they are none (NaN, text for a number).
+- *Too many*: of a person with `max_rows` counted readings no further one is, over all steps; a person is known by a keyed
+  digest of 96 bits, and 7 and 7.0 are the same person.
+
+Nothing of this is said by anything that leaves: how many readings were late is private too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter
+from cloister.traces.moments import Steps, moments_of
+
+Late = Literal["drop", "next"]
+Batch = dict[str, Any]
+_ROWS = '{"moment": ["2026-01-01T00:05Z"], "region": ["North"]}'
+
+
+def batch_of(rows: Any) -> Batch:
+    """Readings by column: of a list of dictionaries, a dictionary of lists, or a frame.
+
+    >>> batch_of([{"at": 1, "n": 2}, {"at": 3}])
+    {'at': [1, 3], 'n': [2, None]}
+    """
+    if isinstance(rows, Mapping):
+        columns = dict(rows)
+    elif hasattr(rows, "to_pydict"):
+        columns = rows.to_pydict()
+    elif hasattr(rows, "columns") and hasattr(rows, "to_dict"):
+        columns = {str(name): rows[name].to_numpy() for name in rows.columns}
+    elif isinstance(rows, Sequence) and not isinstance(rows, str | bytes) and all(isinstance(row, Mapping) for row in rows):
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+    else:
+        raise InvalidParameter("The readings are invalid", why="they are no rows with names", instead=_ROWS)
+    lists = {str(name): each if isinstance(each, np.ndarray) else list(each) for name, each in columns.items()}
+    if len({len(each) for each in lists.values()}) > 1:
+        raise InvalidParameter("The readings are invalid", why="their columns differ in length", instead=_ROWS)
+    return lists
+
+
+class Feed:
+    """What waits for its step, and how many readings of each person were counted.
+
+    >>> steps = Steps.of(every="1 minute", since=0, until=180)
+    >>> feed = Feed(steps, at="at", columns=["n"], late="drop")
+    >>> feed.add({"at": [70, 5, float("nan"), 59, -1], "n": [1, 2, 3, 4, 5]}, 0)
+    >>> feed.take(1)["n"].tolist(), feed.take(2)["n"].tolist()
+    ([2, 4], [1])
+    >>> feed.add({"at": [61], "n": [6]}, 2), feed.take(3)["n"].tolist()
+    (None, [])
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        *,
+        at: str,
+        columns: Sequence[str],
+        late: Late = "drop",
+        unit: str | None = None,
+        most: int | None = None,
+        key: str | None = None,
+        secret: bytes = b"",
+    ) -> None:
+        self._steps, self._at, self._columns, self._late = steps, at, list(columns), late
+        self._unit, self._most, self._key, self._secret = unit, most, key, secret
+        self._waiting: dict[int, list[Batch]] = {}
+        self._keys: dict[int, set[str]] = {}
+        self.counted: dict[str, int] = {}
+        """By person's digest; as secret as the rows."""
+
+    def add(self, rows: Any, released: int) -> None:
+        """Put readings by, of which so many steps were released."""
+        batch = batch_of(rows)
+        if self._at not in batch:
+            raise InvalidParameter(
+                "The readings are invalid", why=f"they have no column {self._at!r}, which says when", instead=f'at="{self._at}"'
+            )
+        numbers = self._steps.number(moments_of(batch[self._at]))
+        if self._late == "next":
+            numbers = np.where((numbers > 0) & (numbers <= released), released + 1, numbers)
+        numbers[(numbers <= released) | (numbers > self._steps.count)] = 0
+        wanted = [*self._columns, *([self._unit] if self._unit is not None and self._unit not in self._columns else [])]
+        nothing = np.full(len(numbers), None, dtype=object)
+        arrays = {name: _array(batch[name]) if name in batch else nothing for name in wanted}
+        if self._key is not None and self._key in batch:
+            self._drop_repeated(batch[self._key], arrays.values(), numbers)
+        for number in np.unique(numbers[numbers > 0]).tolist():
+            chosen = numbers == number
+            self._waiting.setdefault(number, []).append({name: each[chosen] for name, each in arrays.items()})
+
+    def take(self, number: int) -> Batch:
+        """The readings that a step counts. They are no longer here."""
+        parts = self._waiting.pop(number, [])
+        self._keys.pop(number, None)
+        found = {name: _joined([part[name] for part in parts]) for name in (parts[0] if parts else self._columns)}
+        if self._unit is not None and self._most is not None and parts:
+            chosen = self._within(found[self._unit])
+            found = {name: each[chosen] for name, each in found.items()}
+        return {name: found[name] for name in self._columns}
+
+    def _drop_repeated(self, keys: Sequence[Any], columns: Iterable[Any], numbers: npt.NDArray[np.int64]) -> None:
+        for place, (key, number, *values) in enumerate(zip(keys, numbers.tolist(), *columns, strict=True)):
+            if not number or key is None:
+                continue
+            seen, row = self._keys.setdefault(number, set()), _digest(repr((key, values)), b"")
+            if row in seen:
+                numbers[place] = 0
+            seen.add(row)
+
+    def _within(self, units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which readings are within their person's number; one of nobody is not."""
+        chosen = np.zeros(len(units), dtype=bool)
+        assert self._most is not None
+        for place, unit in enumerate(units.tolist()):
+            if unit is None or unit != unit:
+                continue
+            whole = isinstance(unit, float | np.floating) and float(unit).is_integer()  # as frames tell 7 beside a gap
+            person = _digest(str(int(unit) if whole else unit), self._secret[:64])
+            counted = self.counted.get(person, 0)
+            if counted < self._most:
+                self.counted[person] = counted + 1
+                chosen[place] = True
+        return chosen
+
+
+def _digest(text: str, secret: bytes) -> str:
+    return b64encode(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=secret, digest_size=12).digest()).decode()
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        return values
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    if len({part.dtype for part in parts}) > 1:  # numbers are not made texts or floats by what others sent
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=object)

@@ -1,0 +1,183 @@
+"""Running sums of the integers of a table, for one charge: `Counter`'s two mechanisms over whole vectors.
+
+Guarantee. Neighbours: the rows of one person added or removed, at most m, in whichever steps and cells. A plan says how far
+they move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these are sums over rows in cells, so
+one row moves them by at most l1/m or l2/m, since a person with m equal rows exists. Claim: the published vectors of all steps
+move by at most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number
+of levels of the tree. Proof: a row of step t moves them by the outer product of its own move and column t, whose norm is the
+product of both norms; m rows, by the triangle inequality, by at most m times that. The noise of each integer is that of the
+plan with its sensitivity scaled so: discrete Gaussian (Canonne, Kamath & Steinke 2020, Theorem 14) on the square root, discrete
+Laplace on the tree; each keeps what the plan promises for one table. Streams that follow from what was published are covered
+as in `Counter`. ∎
+
+Error: unbiased. A step's own number is the difference of two running sums, so steps add up to them exactly; running sums are
+rounded to whole numbers, and the margins include it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
+from cloister.session.planning.plan import Part
+from cloister.session.releases.formulas import Reading
+from cloister.session.releases.uncertainty import Term
+from cloister.traces.square_root import Bins, square_root_matrix
+from cloister.traces.tree import BinaryTree, TreeReader, lowest
+
+_STEP_ENERGY = 1.2733
+"""At least the squared norm of a row of C̃⁻¹ in units of its first entry: 4/π for the square root itself, and what bins add."""
+
+Whole = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readings:
+    """What a step adds, and what there is so far: for each raw its values by cell and the noise in them."""
+
+    step: Mapping[str, Reading]
+    so_far: Mapping[str, Reading]
+
+
+class RunningTable:
+    """The running sums of all raws of a plan, over so many steps at most.
+
+    >>> from cloister.session import Count, Question
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     part = door.stepping(Question(table="people", by=("sex",), statistics=(Count(),)), 1)
+    >>> table = RunningTable(part, 8)
+    >>> found = [table.take({"rows": np.array([30, 2, 0])}, Random.deterministic(1)) for _ in range(3)]
+    >>> [len(each.step["rows"].terms) for each in found], len(found[2].so_far["rows"].values)
+    ([1, 2, 1], 3)
+    """
+
+    def __init__(self, part: Part, steps: int, *, cells: int | None = None) -> None:
+        """`cells` are those of the plan, unless somebody wants the same mechanism for more or fewer."""
+        self.taken, self.steps, self._cells = 0, steps, cells or part.shape.grid.cells
+        self.noises = {name: _widened(noise, steps) for name, noise in part.noises.items()}
+        self._running: dict[str, _Roots | _Trees] = {
+            name: _Roots(noise, steps, self._cells) if isinstance(noise, DiscreteGaussian) else _Trees(noise, steps, self._cells)
+            for name, noise in self.noises.items()
+        }
+
+    def take(self, exact: Mapping[str, Whole], random: Random) -> Readings:
+        """The next step, from its exact integers."""
+        number, step, so_far = self.taken + 1, {}, {}
+        for name, running in self._running.items():
+            before = running.total
+            running.publish(number, np.asarray(exact[name]).astype(object), random)
+            step[name] = Reading(running.total - before, running.terms(number)[0])
+            so_far[name] = Reading(running.total, running.terms(number)[1])
+        self.taken = number
+        return Readings(step=step, so_far=so_far)
+
+    def foreseen(self, number: int) -> Readings:
+        """What is known beforehand of step `number`: the noise without the values."""
+        nothing = np.zeros(self._cells, dtype=np.int64)
+        terms = {name: running.terms(number) for name, running in self._running.items()}
+        return Readings(
+            step={name: Reading(nothing, each[0]) for name, each in terms.items()},
+            so_far={name: Reading(nothing, each[1]) for name, each in terms.items()},
+        )
+
+    def state(self) -> dict[str, Any]:
+        """All that the next step needs, as plain JSON. It holds exact sums: it is sealed wherever it is kept."""
+        return {"taken": self.taken, "sums": {name: running.state() for name, running in self._running.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.taken = state["taken"]
+        for name, running in self._running.items():
+            running.restore(state["sums"][name])
+
+
+def memory_of(part: Part, steps: int) -> int:
+    """How many numbers are kept for each integer of a step."""
+    roots = any(isinstance(noise, DiscreteGaussian) for noise in part.noises.values())
+    return 2 * (square_root_matrix(steps).slots if roots else steps.bit_length())
+
+
+def _widened(noise: Any, steps: int) -> DiscreteGaussian | DiscreteLaplace:
+    """The noise of one table, for all that a row moves over the steps."""
+    if isinstance(noise, DiscreteGaussian):
+        most = square_root_matrix(steps).l2_squared
+        return DiscreteGaussian(scale_squared=noise.scale_squared * most, sensitivity_squared=noise.sensitivity_squared * most)
+    levels = steps.bit_length()
+    return DiscreteLaplace(scale=noise.scale * levels, sensitivity=noise.sensitivity * levels)
+
+
+class _Roots:
+    """The square root in whole numbers: y = C̃·x + z in each cell. Exact sums are Python's integers: no cell overflows."""
+
+    def __init__(self, noise: DiscreteGaussian, steps: int, cells: int) -> None:
+        self._noise, self._matrix = noise, square_root_matrix(steps)
+        self._exact, self._found = Bins(self._matrix, object, cells), Bins(self._matrix, np.float64, cells)
+        self._sum = np.zeros(cells)
+        self.total = np.zeros(cells, dtype=np.int64)
+
+    def publish(self, number: int, exact: Whole, random: Random) -> None:
+        weights = self._matrix.weights
+        self._exact.begin_step(number - 1)
+        self._exact.sums[0] = exact
+        noisy = self._noise.release((weights.astype(object) @ self._exact.sums), random=random)
+        self._found.begin_step(number - 1)
+        self._found.sums[0] = (np.asarray(noisy).astype(np.float64) - weights @ self._found.sums) / float(weights[0])
+        self._sum = self._sum + self._found.sums[0]
+        self.total = np.rint(self._sum).astype(np.int64)
+
+    def terms(self, number: int) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        spread = math.sqrt(float(self._noise.variance)) or 1.0
+        root = float(self._matrix.weights[0])
+        step, so_far = (math.sqrt(energy) / root for energy in (_STEP_ENERGY, self._matrix.energy_bound(number)))
+        # half a unit of rounding: two running sums are rounded, each by a number whose deviation is some 0.29
+        return (Term(step + 0.5 / spread, self._noise),), (Term(so_far + 0.3 / spread, self._noise),)
+
+    def state(self) -> list[Any]:
+        return [self._exact.sums.tolist(), self._found.sums.tolist(), self._sum.tolist()]
+
+    def restore(self, state: list[Any]) -> None:
+        exact, found, total = state
+        self._exact.sums[:] = np.array(exact, dtype=object)
+        self._found.sums[:], self._sum = found, np.array(total)
+        self.total = np.rint(self._sum).astype(np.int64)
+
+
+class _Trees:
+    """The binary tree in each cell."""
+
+    def __init__(self, noise: DiscreteLaplace, steps: int, cells: int) -> None:
+        self._noise, self._tree, self._reader = noise, BinaryTree(steps), TreeReader(steps)
+        self.total: Whole = np.zeros(cells, dtype=object)
+
+    def publish(self, number: int, exact: Whole, random: Random) -> None:
+        tree: Any = self._tree  # of whole vectors here
+        closing: Whole = np.array(tree.close(number, exact), dtype=object)
+        noisy: Any = np.asarray(self._noise.release(closing, random=random)).astype(object)
+        self.total = np.array(self._reader.read(number, noisy), dtype=object)
+
+    def terms(self, number: int) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        one = Term(1.0, self._noise)
+        return (one,) * (1 + lowest(number)), (one,) * number.bit_count()
+
+    def state(self) -> list[Any]:
+        return [_plain(self._tree.sums), _plain(self._reader.nodes), self.total.tolist()]
+
+    def restore(self, state: list[Any]) -> None:
+        sums, nodes, total = state
+        self._tree.sums, self._reader.nodes = _vectors(sums), _vectors(nodes)
+        self.total = np.array(total, dtype=object)
+
+
+def _plain(levels: list[Any]) -> list[Any]:
+    return [each.tolist() if isinstance(each, np.ndarray) else each for each in levels]
+
+
+def _vectors(levels: list[Any]) -> Any:
+    return [np.array(each, dtype=object) if isinstance(each, list) else each for each in levels]
