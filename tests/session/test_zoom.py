@@ -77,8 +77,12 @@ def test_which_quantiles_are_zoomed_follows_from_public_facts_alone(table: cl.Pr
     for other in (Quantile(column="day", at="0.9"), Largest(column="day"), Mode(column="day")):
         assert shares(median, other) == [None]
     assert shares(Quantile(column="day", at=0)) == [None]
-    assert zoomed_of("x", 0, 10**5, cells=10**6, share=Fraction(1, 2), gaussian=False) is None
-    assert zoomed_of("x", 0, 10**5, cells=1, share=Fraction(1, 3 * 10**6), gaussian=False) is None
+    half = Fraction(1, 2)
+    assert zoomed_of("x", 0, 10**5, cells=10**6, share=half, gaussian=False, margins=True) is None
+    assert zoomed_of("x", 0, 10**5, cells=1, share=Fraction(1, 3 * 10**6), gaussian=False, margins=False) is None
+    few = {"column": "x", "low": 0, "size": 74, "cells": 10**4, "share": half}
+    assert [zoomed_of(**few, gaussian=each, margins=False) is None for each in (False, True)] == [False, True]  # type: ignore[arg-type]
+    assert zoomed_of(**few, gaussian=False, margins=True) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 10), Fraction(3, 4)])
@@ -126,7 +130,7 @@ def test_a_row_lies_in_one_rung_and_the_utility_is_by_how_many_rows_a_leaf_misse
         for row, found in zip(counts, zoom.utilities(counts), strict=True):
             for leaf, utility in enumerate(found.tolist()):
                 below, inside, above = int(row[:leaf].sum()), int(row[leaf]), int(row[leaf + 1 :].sum())
-                assert utility == -max(0, 3 * above - 7 * (below + inside), 7 * below - 3 * (inside + above))
+                assert utility == -max(3 * above - 7 * (below + inside), 7 * below - 3 * (inside + above))
 
 
 @pytest.mark.parametrize("budget", [cl.PureDP(100), cl.ZCDP(100), cl.ApproxDP(100, "1e-3")], ids=["pure", "zcdp", "approx"])
@@ -177,7 +181,7 @@ def test_the_plan_says_mechanism_and_error_and_a_pilot_finds_a_spend(table: cl.P
     question = asked(Quantile(column="pay"))
     with Door({"t": table}, budget=cl.PureDP(10**6), ledger=tmp_path / "book.db") as door:
         plan = door.explain(question, spend=1)
-        for words in ("permute-and-flip of ε = 0.5 among 50,001 leaves", "half for a choice by rank", "33 ranges"):
+        for words in ("permute-and-flip of ε = 0.9688 among 50,001 leaves", "31/32 for a choice by rank", "33 ranges"):
             assert words in str(plan)
         assert plan.margin(group_size=10**6)["median_pay"][0] < plan.margin(group_size=10**3)["median_pay"][0] < 100_000
         assert plan.margin(group_size=1)["median_pay"][0] >= 49_999

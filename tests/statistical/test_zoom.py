@@ -18,14 +18,13 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.session import Door, Quantile, Question
-from cloister.session.planning.zoom import cuts_around
 from tests.statistical.replicas import replicas
 from tests.tiers import by_day_and_night, some_by_day
 
 pytestmark = pytest.mark.statistical
 
 SLACK = {1000: 0.044, 4000: 0.022}
-LEAVES, GROUPS = 128, 4000
+LEAVES, GROUPS = 2, 4000
 DAY, NIGHT = 8_000, 24_000
 
 
@@ -83,16 +82,14 @@ def answers(budget: cl.PureDP | cl.ZCDP, spend: str) -> Callable[[list[tuple[str
     return mechanism
 
 
-# most rows in the middle hold the choice there in both worlds; the unit's two lie at the upper end
-OTHERS = [(f"m{n}", LEAVES // 2) for n in range(9)]
-MINE = [("a", LEAVES - 1), ("a", LEAVES - 1)]
+# the choice has nearly all of the spend: the unit's two rows lie where the others' quantile is not, in the tail of its law
+OTHERS = [(f"m{n}", 0) for n in range(3)]
+MINE = [("a", 1), ("a", 1)]
 
 
-def at_the_end(outputs: Any) -> Any:
-    """What tells most of the two worlds: the rows in the rung of the last leaf, and whether the choice lies beyond the middle."""
-    chosen = outputs[:, 0].astype(np.int64)
-    rung = (cuts_around(chosen, LEAVES) < LEAVES).sum(axis=1)
-    return 2 * np.clip(outputs[np.arange(len(outputs)), rung], 0, 2) + np.sign(chosen - LEAVES // 2)
+def chosen(outputs: Any) -> Any:
+    """What tells most of the two worlds."""
+    return outputs[:, 0].astype(np.int64)
 
 
 @by_day_and_night("runs", DAY, NIGHT)
@@ -102,7 +99,7 @@ def test_the_whole_answer_keeps_its_epsilon(runs: int) -> None:
         OTHERS + MINE,
         OTHERS,
         runs=runs,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(51),
     )
     assert not found.contradicts(cl.PureDP(2)), found
@@ -118,7 +115,7 @@ def test_the_whole_answer_keeps_its_rho(runs: int) -> None:
         OTHERS,
         runs=runs,
         against=goal,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(52),
     )
     assert not found.contradicts(goal), found
@@ -129,13 +126,13 @@ def test_a_twin_of_half_the_sensitivity_is_caught(runs: int, monkeypatch: pytest
     import cloister.session.planning.blocks as blocks
     import cloister.session.planning.builder as builder
 
-    monkeypatch.setattr(builder, "zoom_block", lambda leaves, share, max_rows: blocks.zoom_block(leaves, share, 1))
+    monkeypatch.setattr(builder, "zoom_block", lambda leaves, share, max_rows, ladder: blocks.zoom_block(leaves, share, 1, ladder))
     found = audit(
         answers(cl.PureDP(8), "2"),
         OTHERS + MINE,
         OTHERS,
         runs=runs,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(53),
     )
     assert found.contradicts(cl.PureDP(2)), found

@@ -18,6 +18,7 @@ from cloister.session.execution.answer import Asked, aggregations_of, measured, 
 from cloister.session.execution.history import History, Purchase
 from cloister.session.planning.plan import Plan, following, price
 from cloister.session.planning.shape import Shape, digest_of, numbers_of
+from cloister.session.planning.zoom import Zoom
 from cloister.session.questions.limits import in_turn, stopped_after
 from cloister.session.questions.spend import Spend, Spending, spend_of
 from cloister.session.releases.store import Found, Stored, to_bytes
@@ -29,17 +30,23 @@ Weights = Sequence[Fraction] | None
 
 
 def bought(
-    asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], purpose: str, weights: Weights = None
+    asker: Asker,
+    shapes: Sequence[Shape],
+    spends: Mapping[str, Spend],
+    purpose: str,
+    weights: Weights = None,
+    *,
+    margins: bool = False,
 ) -> tuple[Plan, History]:
     """The plan and the history that its answer stands on, after what was missing has been bought."""
     with asker.registry.flights.one((asker.who, digest_of(shapes)), limit=asker.time_limit):
-        plan, history = planned(asker, shapes, spends, weights)
+        plan, history = planned(asker, shapes, spends, weights, margins=margins)
         owed = asker.owed(history, spends)
         if not plan.repeated:
             try:
                 purchase, fresh = _answer(asker, plan, purpose, owed)
             except _Answered:
-                plan, history = planned(asker, shapes, spends, weights)
+                plan, history = planned(asker, shapes, spends, weights, margins=margins)
                 if not plan.repeated:  # what was first is not of all rows
                     raise EngineError(
                         "The query was not answered",
@@ -58,14 +65,17 @@ def bought(
     return plan, history
 
 
-def planned(asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None) -> tuple[Plan, History]:
-    """The plan of what is still to buy, and the history that its readings will join."""
+def planned(
+    asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None, *, margins: bool = False
+) -> tuple[Plan, History]:
+    """The plan of what is still to buy, and the history that its readings will join; `margins`: bought for the sake of these."""
+    history = asker.history(shapes)
+    shapes = as_bought(shapes, history, margins=margins)
     workspace, numbers = asker.registry.workspace, numbers_of(shapes)
     for shape in shapes:
         for aggregation in aggregations_of(shape, None):
             check_aggregation(aggregation, shape.declaration)
     workspace.check_numbers(numbers)
-    history = asker.history(shapes)
     missing = history.missing(spends)
     history = history.usable(fresh=missing is not None)
     return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
@@ -90,8 +100,29 @@ def stored(
 
 def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
     """The plan of what was bought already."""
+    shapes = as_bought(shapes, history)
     paid = {name: spend_of(cost, asker.ledger.budget(name)) for name, cost in history.cost().items()}
     return following(price(shapes, paid, weights), history, missing=False)
+
+
+def as_bought(shapes: Sequence[Shape], history: History, *, margins: bool = False) -> list[Shape]:
+    """The shapes as they were bought before, since only readings of one kind are combined; as `margins` says where nothing was.
+
+    Whoever bought for a margin goes on so, and whoever has readings of an older version, which bought nothing else.
+    """
+    found = []
+    for place, shape in enumerate(shapes):
+        parts = [stored.parts[place] for stored in history.stored]
+        other = margins if not parts else not all(_as_planned(shape, part) for part in parts)
+        found.append(shape.for_margins if shape.for_margins is not None and other else shape)
+    return found
+
+
+def _as_planned(shape: Shape, part: Found) -> bool:
+    """Whether every quantile was chosen with the part of the spend that the shape gives its choice."""
+    chosen = {block.raws[0].name: block.ladder for block in shape.blocks if block.share is not None}
+    noises = {name: [term.noise for term in part.readings[name].terms] if name in part.readings else [None] for name in chosen}
+    return all(isinstance(each, Zoom) and each.ladder == ladder for name, ladder in chosen.items() for each in noises[name])
 
 
 def _answer(asker: Asker, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
