@@ -15,7 +15,9 @@ def answered(order):
     """The numbers, by group."""
     ages = order["ages"]
     low, high = order["bounds"]
-    frame = pandas.DataFrame({"g": [g for g, each in enumerate(ages) for _ in each], "age": [age for each in ages for age in each]})
+    frame = pandas.DataFrame(
+        {"g": [g for g, each in enumerate(ages) for _ in each], "age": [age for each in ages for age in each]}
+    )
     table = {
         "row_privacy": True,
         "censor_dims": False,

@@ -185,7 +185,9 @@ def _opendp(name: str, epsilon: float) -> Callable[[list[int]], Any]:
         return noisy(space >> dp.t.then_clamp((low, high)) >> dp.t.then_sum(), part)
 
     if name in ("median", "quantile 0.9"):
-        scores: Any = space >> dp.t.then_quantile_score_candidates(list(range(LOW, HIGH + 1)), alpha=0.5 if name == "median" else 0.9)
+        scores: Any = space >> dp.t.then_quantile_score_candidates(
+            list(range(LOW, HIGH + 1)), alpha=0.5 if name == "median" else 0.9
+        )
         choice = dp.binary_search_chain(
             lambda scale: scores >> dp.m.then_noisy_max(dp.max_divergence(), scale, negate=True), d_in=1, d_out=epsilon, T=float
         )

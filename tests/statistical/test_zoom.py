@@ -126,7 +126,8 @@ def test_a_twin_of_half_the_sensitivity_is_caught(runs: int, monkeypatch: pytest
     import cloister.session.planning.blocks as blocks
     import cloister.session.planning.builder as builder
 
-    monkeypatch.setattr(builder, "zoom_block", lambda leaves, share, max_rows, ladder: blocks.zoom_block(leaves, share, 1, ladder))
+    twin = lambda leaves, share, max_rows, ladder: blocks.zoom_block(leaves, share, 1, ladder)  # noqa: E731
+    monkeypatch.setattr(builder, "zoom_block", twin)
     found = audit(
         answers(cl.PureDP(8), "2"),
         OTHERS + MINE,
