@@ -23,7 +23,8 @@ from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
 from cloister.session.asker import Asker, Bounds
 from cloister.session.execution.answer import assembled, refined
-from cloister.session.execution.buying import as_bought, bought, planned, repeated, stored
+from cloister.session.execution.buying import bought, planned, repeated, stored
+from cloister.session.execution.kinds import as_bought
 from cloister.session.execution.refinement import Kept, Refinement, foreseen
 from cloister.session.execution.run import Outcome, RowMethod, RunPlan
 from cloister.session.execution.running import planned_run, run_once

@@ -16,9 +16,9 @@ from cloister.privacy import Guarantee
 from cloister.session.asker import Asker
 from cloister.session.execution.answer import Asked, aggregations_of, measured, request_of
 from cloister.session.execution.history import History, Purchase
+from cloister.session.execution.kinds import as_bought
 from cloister.session.planning.plan import Plan, following, price
 from cloister.session.planning.shape import Shape, digest_of, numbers_of
-from cloister.session.planning.zoom import Zoom
 from cloister.session.questions.limits import in_turn, stopped_after
 from cloister.session.questions.spend import Spend, Spending, spend_of
 from cloister.session.releases.store import Found, Stored, to_bytes
@@ -103,26 +103,6 @@ def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: W
     shapes = as_bought(shapes, history)
     paid = {name: spend_of(cost, asker.ledger.budget(name)) for name, cost in history.cost().items()}
     return following(price(shapes, paid, weights), history, missing=False)
-
-
-def as_bought(shapes: Sequence[Shape], history: History, *, margins: bool = False) -> list[Shape]:
-    """The shapes as they were bought before, since only readings of one kind are combined; as `margins` says where nothing was.
-
-    Whoever bought for a margin goes on so, and whoever has readings of an older version, which bought nothing else.
-    """
-    found = []
-    for place, shape in enumerate(shapes):
-        parts = [stored.parts[place] for stored in history.stored]
-        other = margins if not parts else not all(_as_planned(shape, part) for part in parts)
-        found.append(shape.for_margins if shape.for_margins is not None and other else shape)
-    return found
-
-
-def _as_planned(shape: Shape, part: Found) -> bool:
-    """Whether every quantile was chosen with the part of the spend that the shape gives its choice."""
-    chosen = {block.raws[0].name: block.ladder for block in shape.blocks if block.share is not None}
-    noises = {name: [term.noise for term in part.readings[name].terms] if name in part.readings else [None] for name in chosen}
-    return all(isinstance(each, Zoom) and each.ladder == ladder for name, ladder in chosen.items() for each in noises[name])
 
 
 def _answer(asker: Asker, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
