@@ -2,7 +2,9 @@
 
 Each cell is a statistic in groups of so many rows at one ε: every group is a draw of its own. Ours come from `session.sql`, with
 their margins; a peer is asked for the number alone, with all of ε. A cell keeps the promise where the upper 95 % limit of the
-ratio of mean errors is at most 1.05, or where even the upper limit of their difference is below half a step of the answer.
+ratio of mean errors is at most 1.05, or where even the upper limit of their difference is below half a step of the answer; it
+breaks it where the lower limits say so; otherwise so many draws don't tell. Arguments name the statistics: all where there are
+none.
 
 OpenDP runs here: a mean is a noisy sum over a noisy count, a variance has the squares too, a quantile is its exponential
 mechanism on the declared values, the largest groups follow from its histogram. SmartNoise needs other releases than ours: its
@@ -17,8 +19,8 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,40 +36,13 @@ Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK")) or "--quick" in sys.argv
-DRAWS = 200 if QUICK else 8000
-SIZES = (100, 1000) if QUICK else (100, 1000, 100_000)
+DRAWS = 8000 if QUICK else 20_000
+SIZES = (100,) if QUICK else (100, 1000, 100_000)
 EPSILONS = (0.1, 1.0) if QUICK else (0.01, 0.1, 1.0, 10.0)
 MOST_ROWS, MOST_GROUPS, FEWEST = 2_000_000, 2000, 1000
 LOW, HIGH, TOWNS, TOP = 17, 90, 12, 3
 LIMIT, SURE = 1.05, 1.645
 VARIABLE = "CLOISTER_PEER_SMARTNOISE"
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """Its SQL, its step, and the peers that can be asked for it."""
-
-    name: str
-    sql: str
-    step: float
-    exact: Callable[[Whole], float]
-    smartnoise: bool = False
-
-
-def at(share: float) -> Callable[[Whole], float]:
-    """The least value that a share of the rows does not exceed."""
-    return lambda values: float(np.sort(values)[max(math.ceil(share * len(values) - 1e-9) - 1, 0)])
-
-
-STATISTICS = (
-    Statistic("COUNT", "COUNT(*)", 1, len, True),
-    Statistic("SUM", "SUM(age)", 1, lambda values: float(values.sum()), True),
-    Statistic("AVG", "AVG(age)", 0.01, lambda values: float(values.mean()), True),
-    Statistic("VARIANCE", "VAR_POP(age)", 0.01, lambda values: float(values.var()), True),
-    Statistic("median", "MEDIAN(age)", 1, at(0.5)),
-    Statistic("quantile 0.9", "QUANTILE(age, 0.9)", 1, at(0.9)),
-    Statistic("COUNT(DISTINCT)", "COUNT(DISTINCT age)", 1, lambda values: float(len(np.unique(values)))),
-)
 
 
 @dataclass(frozen=True)
@@ -92,72 +67,135 @@ class World:
         return cl.PrivateTable(data, columns=columns)
 
 
-def main() -> None:
-    """Every cell is printed; each statistic's worst is what is promised."""
-    worst: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for rows in SIZES:
-        world = World.of(rows)
-        table, groups = world.table(), len(world.ages)
-        runs = -(-max(DRAWS, groups) // groups) if rows <= 1000 else -(-min(DRAWS, FEWEST) // groups)
-        for epsilon in EPSILONS:
-            mine = [ours(table, epsilon) for _ in range(runs)]
-            truth = {each.name: np.array([each.exact(values) for values in world.ages]) for each in STATISTICS}
-            truth["AVG beside"] = truth["AVG"]
-            truth["histogram"] = tallies(world).ravel().astype(float)
-            for name, exact in truth.items():
-                found = np.concatenate([np.abs(run[name] - exact) for run in mine])
-                step = next((each.step for each in STATISTICS if each.name == name), 0.01 if name == "AVG beside" else 1.0)
-                peers = {"OpenDP": np.abs(opendp(name, world, epsilon, runs) - np.tile(exact, runs))}
-                if any(each.name == name and each.smartnoise for each in STATISTICS) and rows <= 1000:
-                    peers |= smartnoise(name, world, epsilon, exact)
-                for peer, errors in peers.items():
-                    upper, line = compared(found, errors, step)
-                    print(f"{name}, groups of {rows:,}, ε = {epsilon:g}, beside {peer}: {line}", flush=True)
-                    worst.setdefault((name, peer), []).append((upper, f"groups of {rows:,} at ε = {epsilon:g}: {line}"))
-            theirs = opendp("histogram", world, epsilon, runs).reshape(runs, *tallies(world).shape)
-            both = [np.concatenate([lost(run["histogram"].reshape(theirs[0].shape), tallies(world)) for run in mine])]
-            both.append(np.concatenate([lost(each, tallies(world)) for each in theirs]))
-            upper, line = compared(*both, 1.0)
-            worst.setdefault(("top 3", "OpenDP"), []).append((upper, f"groups of {rows:,} at ε = {epsilon:g}: {line}"))
-            print(f"top 3, groups of {rows:,}, ε = {epsilon:g}, beside OpenDP: {line}", flush=True)
-    for (name, peer), cells in worst.items():
-        upper, line = max(cells)
-        kept = sum(each <= LIMIT for each, _ in cells)
-        detail = f"the worst of {len(cells)} cells, of which {kept} hold; {line}"
-        report(f"mean error beside {peer}, {name}, upper limit of the ratio", upper, LIMIT, detail, most=True)
+@dataclass(frozen=True)
+class Statistic:
+    """Its SQL, the step of its answer, its exact values, and whether SmartNoise can be asked for it."""
+
+    sql: str
+    step: float
+    truth: Callable[[World], Floats]
+    smartnoise: bool = False
 
 
-def compared(mine: Floats, theirs: Floats, step: float) -> tuple[float, str]:
-    """The upper limit of the ratio of mean errors, 1 where the difference is below half a step; and both in words."""
-    ours, peer = float(mine.mean()), float(theirs.mean())
-    one, other = float(mine.std()) / math.sqrt(len(mine)), float(theirs.std()) / math.sqrt(len(theirs))
-    words = f"mean error {ours:.4g} against {peer:.4g}"
-    if ours - peer + SURE * math.hypot(one, other) < step / 2:
-        return min(1.0, ours / peer if peer else 1.0), f"{words}, less than half a step more"
-    if not ours or not peer:
-        return (0.0 if not ours else math.inf), words
-    upper = ours / peer * math.exp(SURE * math.hypot(one / ours, other / peer))
-    return upper, f"{words}, a ratio of at most {upper:.3f}"
+def alone(statistic: str, step: float, exact: Callable[[Whole], float], *, smartnoise: bool = False) -> Statistic:
+    """One number a group."""
+    truth = lambda world: np.array([exact(values) for values in world.ages])  # noqa: E731
+    return Statistic(f"SELECT g, {statistic} AS x FROM t GROUP BY g", step, truth, smartnoise)
 
 
-def ours(table: cl.PrivateTable, epsilon: float) -> dict[str, Floats]:
-    """The released numbers of all groups, each question with all of ε."""
-    found: dict[str, Floats] = {}
-    with cl.Session({"t": table}, budget=cl.PureDP(1000)) as session:
-
-        def asked(sql: str, column: str = "x") -> Floats:
-            return np.asarray(session.sql(sql, spend=str(epsilon)).to_pandas()[column], dtype=np.float64)
-
-        for each in STATISTICS:
-            found[each.name] = asked(f"SELECT g, {each.sql} AS x FROM t GROUP BY g")
-        found["AVG beside"] = asked("SELECT g, COUNT(*) AS n, AVG(age) AS x FROM t GROUP BY g")
-        found["histogram"] = asked("SELECT g, town, COUNT(*) AS x FROM t GROUP BY g, town")
-    return found
+def at(share: float) -> Callable[[Whole], float]:
+    """The least value that a share of the rows does not exceed."""
+    return lambda values: float(np.sort(values)[max(math.ceil(share * len(values) - 1e-9) - 1, 0)])
 
 
 def tallies(world: World) -> Whole:
     """The exact histogram of each group."""
     return np.array([np.bincount(each, minlength=TOWNS) for each in world.towns])
+
+
+AVG = alone("AVG(age)", 0.01, lambda values: float(values.mean()), smartnoise=True)
+ASKED = {
+    "COUNT": alone("COUNT(*)", 1, len, smartnoise=True),
+    "SUM": alone("SUM(age)", 1, lambda values: float(values.sum()), smartnoise=True),
+    "AVG": AVG,
+    "AVG beside": replace(AVG, sql="SELECT g, COUNT(*) AS n, AVG(age) AS x FROM t GROUP BY g", smartnoise=False),
+    "VARIANCE": alone("VAR_POP(age)", 0.01, lambda values: float(values.var()), smartnoise=True),
+    "median": alone("MEDIAN(age)", 1, at(0.5)),
+    "quantile 0.9": alone("QUANTILE(age, 0.9)", 1, at(0.9)),
+    "COUNT(DISTINCT)": alone("COUNT(DISTINCT age)", 1, lambda values: float(len(np.unique(values)))),
+    "histogram": Statistic(
+        "SELECT g, town, COUNT(*) AS x FROM t GROUP BY g, town", 1, lambda world: tallies(world).ravel().astype(np.float64)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One comparison: the ratio of mean errors with its 95 % limits, each to one side."""
+
+    where: str
+    words: str
+    lower: float
+    upper: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is shown to be kept; neither this nor `breaks`: so many draws don't tell."""
+        return self.upper <= LIMIT
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it is shown to be broken."""
+        return self.lower > LIMIT
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "DOES NOT HOLD" if self.breaks else "not told by so many draws"
+        return f"{self.where}: {self.words}: {verdict}"
+
+
+def main() -> None:
+    """Every cell is printed; what is reported of a statistic is its worst cell of those that the draws tell."""
+    wanted = [each for each in sys.argv[1:] if not each.startswith("-")]
+    cells: dict[tuple[str, str], list[Cell]] = {}
+
+    def kept(name: str, peer: str, where: str, mine: Floats, theirs: Floats, step: float) -> None:
+        cells.setdefault((name, peer), []).append(cell := compared(where, mine, theirs, step))
+        print(f"{name} beside {peer}, {cell}", flush=True)
+
+    asked = {name: how for name, how in ASKED.items() if not wanted or name in wanted}
+    for rows in SIZES:
+        world = World.of(rows)
+        table, groups = world.table(), len(world.ages)
+        runs = -(-max(DRAWS, groups) // groups) if rows <= 1000 else -(-min(DRAWS, FEWEST) // groups)
+        truth = {name: how.truth(world) for name, how in asked.items()}
+        for epsilon in EPSILONS:
+            where = f"groups of {rows:,}, ε = {epsilon:g}"
+            mine = [ours(table, epsilon, asked) for _ in range(runs)]
+            for name, how in asked.items():
+                exact, found = truth[name], np.concatenate([run[name] for run in mine])
+                theirs, repeated = opendp(name, world, epsilon, runs), np.tile(exact, runs)
+                errors = np.abs(found - repeated)
+                kept(name, "OpenDP", where, errors, np.abs(theirs - repeated), how.step)
+                if how.smartnoise and rows <= 1000:
+                    for peer, others in smartnoise(name, world, epsilon, exact).items():
+                        kept(name, peer, where, errors, others, how.step)
+                if name == "histogram":
+                    tall = np.tile(tallies(world), (runs, 1))
+                    kept("top 3", "OpenDP", where, *(lost(each.reshape(tall.shape), tall) for each in (found, theirs)), 1.0)
+    for (name, peer), found in cells.items():
+        clear = [each for each in found if each.breaks] or [each for each in found if each.holds]
+        if clear:
+            worst, broken = max(clear, key=lambda each: each.upper), clear[0].breaks
+            limit, value = ("lower", worst.lower) if broken else ("upper", worst.upper)
+            counts = [sum(holds) for holds in zip(*((each.holds, each.breaks) for each in found), strict=True)]
+            told = f"of {len(found)} cells {counts[0]} hold, {counts[1]} don't, {len(found) - sum(counts)} are not told"
+            detail = f"{told}; {worst.where}: {worst.words}"
+            report(f"mean error beside {peer}, {name}, {limit} limit of the ratio", value, LIMIT, detail, most=True)
+
+
+def compared(where: str, mine: Floats, theirs: Floats, step: float) -> Cell:
+    """The limits of the ratio of mean errors; at most 1 where the difference is below half a step."""
+    ours, peer = float(mine.mean()), float(theirs.mean())
+    one, other = float(mine.std()) / math.sqrt(len(mine)), float(theirs.std()) / math.sqrt(len(theirs))
+    words = f"mean error {ours:.4g} against {peer:.4g}"
+    more, sure = ours - peer, SURE * math.hypot(one, other)
+    if more + sure < step / 2:
+        ratio = min(1.0, ours / peer if peer else 1.0)
+        return Cell(where, f"{words}, less than half a step more", ratio, ratio)
+    if not ours or not peer:
+        return Cell(where, words, 0.0, math.inf)
+    factor = math.exp(SURE * math.hypot(one / ours, other / peer))
+    lower, upper = ours / peer / factor, ours / peer * factor
+    if more - sure < step / 2:  # it may be less than half a step
+        lower = min(lower, 1.0)
+    return Cell(where, f"{words}, a ratio between {ours / peer / factor:.3f} and {upper:.3f}", lower, upper)
+
+
+def ours(table: cl.PrivateTable, epsilon: float, asked: Mapping[str, Statistic]) -> dict[str, Floats]:
+    """The released numbers of all groups, each question with all of ε."""
+    with cl.Session({"t": table}, budget=cl.PureDP(1000)) as session:
+        answers = {name: session.sql(how.sql, spend=str(epsilon)).to_pandas() for name, how in asked.items()}
+    return {name: np.asarray(answer["x"], dtype=np.float64) for name, answer in answers.items()}
 
 
 def lost(noisy: Floats, exact: Whole) -> Floats:
@@ -223,7 +261,7 @@ def smartnoise(name: str, world: World, epsilon: float, exact: Floats) -> dict[s
     if not interpreter:
         _absent()
         return {}
-    sql = next(each.sql for each in STATISTICS if each.name == name).replace("VAR_POP", "VARIANCE")
+    sql = ASKED[name].sql.replace("VAR_POP", "VARIANCE").replace("FROM t", "FROM s.t")
     order = {"sql": sql, "epsilon": epsilon, "ages": world.ages[:FEWEST].tolist(), "bounds": [LOW, HIGH]}
     server = Path(__file__).with_name("_smartnoise_server.py")
     done = subprocess.run([interpreter, str(server)], input=json.dumps(order), capture_output=True, text=True, check=True)
