@@ -88,7 +88,7 @@ OTHERS = [(f"m{n}", 0) for n in range(3)]
 MINE = [("a", 1), ("a", 1)]
 
 
-# as much of the spend in the ladder: most rows in the middle hold the choice there in both worlds; the unit's lie at the upper end
+# half of the spend in the ladder: most rows in the middle hold the choice there in both worlds; the unit's lie at the end
 MIDDLE = [(f"m{n}", LEAVES // 2) for n in range(9)]
 END = [("a", LEAVES - 1), ("a", LEAVES - 1)]
 

@@ -1,4 +1,4 @@
-"""Two ways to measure one question: for its values, or for their margins (`Shape.for_margins`). Only readings of one kind are combined.
+"""Two ways to measure a question: for its values, or for their margins (`Shape.for_margins`). Readings of one kind are combined.
 
 Whoever bought for a margin goes on so, and whoever has readings of an older version, which bought nothing else. Two people who
 ask at the same moment, one of them for a margin, may buy both kinds: what was first is gone on with.
