@@ -4,8 +4,7 @@
     counter.py      running sums of a stream
     stored.py       the same, kept in a ledger: charged to a population, resumed after a crash
     window_stream.py  tables of counts at every step, with one ε for w steps in a row; policies.py: budget over time
-    watch.py        a question in SQL at every step of the clock; running.py: its running sums, feed.py: its rows as they come,
-                    moments.py: the clock
+    watch.py        a question in SQL at every step of the clock (running.py: sums, feed.py: rows, moments.py: the clock)
     planar.py       places at a distance, from the phone: a guarantee a metre, exact noise on a lattice, one report a place
     journeys.py     synthetic journeys from noisy counts of trips and moves on a public grid
     stays.py        where somebody stayed; filtering.py: what a smoother takes off a noisy trace

@@ -55,7 +55,7 @@ def test_nothing_on_the_disk_is_plain(world: World, ada: Sender, tmp_path: Path)
     ("content", "name", "said"),
     [
         (b"", "people.csv", "it is empty"),
-        (b"age\n\xff\xfe\xff\n", "people.csv", "UTF-8"),
+        (b"age\n\x81\x8d\n", "people.csv", "UTF-8"),
         (b"PK\x03\x04" + bytes(50), "people.csv", "spreadsheet or a ZIP"),
         (b"\x1f\x8b" + bytes(50), "people.csv", "it is compressed"),
         (PEOPLE, "people.parquet", "Parquet"),
