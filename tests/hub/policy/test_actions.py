@@ -101,7 +101,8 @@ def test_the_table_of_roles_says_what_is_decided() -> None:
 def test_a_role_with_nothing_behind_it_is_named_in_no_table_or_page_of_the_documentation() -> None:
     assert "csp" not in {name for row in role_table() for name in row.cells}
     for page in (Path(__file__).parents[3] / "docs").rglob("*.md"):
-        assert not re.search(r"\bcsp\b", page.read_text(encoding="utf-8"), re.IGNORECASE), page
+        text = page.read_text(encoding="utf-8")
+        assert "cloister csp" in text or not re.search(r"\bcsp\b", text, re.IGNORECASE), f"{page}: the command alone is there"
 
 
 def test_a_wrong_action_is_refused_with_those_that_are_known() -> None:
