@@ -41,6 +41,8 @@ BODIES: Mapping[str, Any] = {
     "Predicting": {"csv": "code\n1\n"},
     "Inviting": {"count": 1},
     "Composing": {"title": "Mine now"},
+    "NewDevice": {"name": "mine"},
+    "ReadingBatch": {"readings": [{"at": "2030-01-01T00:05:00Z"}]},
 }
 """A body that is right in form, for each route that takes one about an object of its address."""
 
