@@ -65,7 +65,7 @@ VERBS = frozenset(
         """
     Acknowledge Add Approve Ask Block Cancel Close Compare Confirm Connect Create Decide
     Delete Download End Estimate Explain Get Grant Invite Join List Open Predict
-    Preview Raise Refuse Register Rehearse Release Remove Rename Reopen Request Revoke Save
+    Pool Preview Raise Refuse Register Rehearse Release Remove Rename Reopen Request Revoke Save
     Send Set Share Stop Train Try Unblock Update Upload Verify Withdraw
     """,
     )

@@ -18,6 +18,7 @@ from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.records.streams import HeldStream, StreamBatch
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.secrets import stored_secret
 from cloister.hub.services.asking import QuestionRequest, ask
@@ -109,7 +110,7 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
 
 
 def _all_others(house: House, otto: Visitor) -> None:
-    """A connection that arrived, one that is a version, an upload that is no data set yet, a trial, and a job that waits."""
+    """A connection that arrived, one that is a version, an upload, a trial, a job that waits, and readings of a stream."""
     keys, now = house.hub.keys, house.hub.now()
     columns = {"person": otto.id, "columns": [], "typed": {}, "created": now}
     waiting = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n31,F,1\n"], "csv"))
@@ -127,6 +128,9 @@ def _all_others(house: House, otto: Visitor) -> None:
         job = Job(id="j1", kind="anonymizing.try", person=otto.id, payload={}, created=now)
         job.secret = keys.wrap(b"{}", job.about)
         db.add(job)
+        db.add(HeldStream(id="s1", owner=otto.id, title="A stream", declared={}, created=now))
+        db.flush()
+        db.add(StreamBatch(id="b1", stream="s1", arrived=now, last=1, body=keys.wrap(b"[]", "stream batch b1")))
 
 
 def _bytes_in(house: House) -> list[bytes]:

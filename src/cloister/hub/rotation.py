@@ -14,6 +14,7 @@ from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.records.streams import StreamBatch
 from cloister.hub.secrets import StoredSecret
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ ROTATED = frozenset(
     {
         *("kept_secret.wrapped", "person.totp", "web_session.setup"),
         *("data_set_version.key", "data_set_version.address", "arrival.key", "arrival.wrapped"),
-        *("anonymizing_trial.wrapped", "job.secret"),
+        *("anonymizing_trial.wrapped", "job.secret", "stream_batch.body"),
     }
 )
 """Every column that holds something wrapped by the master key, as table.column."""
@@ -58,6 +59,8 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
             yield version, "key", version.about
         if version.address is not None:
             yield version, "address", f"connection {version.place}"
+    for batch in db.scalars(select(StreamBatch)):
+        yield batch, "body", f"stream batch {batch.id}"
     for trial in db.scalars(select(OwnerView)):
         yield trial, "wrapped", trial.about
     for job in db.scalars(select(Job).where(Job.secret.is_not(None))):

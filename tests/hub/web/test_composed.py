@@ -166,7 +166,7 @@ def test_messages_of_values_alone_are_told_too() -> None:
         ("state", {"reserved", "settled", "unknown", "voided"}),
         ("kinds", {"days", "numbers", "persons", "texts", "truth values", "values of 7"}),
         ("part", {"columns", "rows", "share", "risk"}),
-        ("party", {"key holder", "site"}),
+        ("party", {"key-holder", "site"}),
     ],
 )
 def test_each_word_that_the_library_says_has_a_chinese_one(context: str, real: set[str]) -> None:

@@ -288,7 +288,7 @@ TERMS = (
     *(NC_("kind", "integer"), NC_("kind", "real"), NC_("kind", "text")),
     *(NC_("kinds", "days"), NC_("kinds", "numbers"), NC_("kinds", "texts"), NC_("kinds", "truth values")),
     *(NC_("kinds", "persons"), NC_("kinds", "values of {column}")),
-    *(NC_("party", "key holder"), NC_("party", "site")),
+    *(NC_("party", "key-holder"), NC_("party", "site")),
     *(NC_("kind", "dates"), NC_("kind", "decimal numbers"), NC_("kind", "times"), NC_("kind", "whole numbers")),
     *(NC_("kind", "a type that no declaration fits"), NC_("kind", "numbers"), NC_("kind", "truth values")),
     *(

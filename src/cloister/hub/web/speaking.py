@@ -32,7 +32,7 @@ _AS = {"unit": ("unit_column",), "epsilon": ("spend",), "rho": ("spend",), "budg
 _AT_HOME = {
     **dict.fromkeys(("spend", "within", "pilot", "purpose", "confidence", "sql"), "asking/ask.html"),
     **dict.fromkeys(("delta", "features", "target", "method"), "learning/learn.html"),
-    **dict.fromkeys(("max_rows", "unit_column", "size"), "catalogue/declare.html"),
+    **dict.fromkeys(("max_rows", "unit_column", "size"), "catalogue/_fields.html"),
 }
 """Where the fields are that every page may speak of."""
 _TITLE = re.compile(r"(?P<place>[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*|\[\d+\])*)(?P<rest> is invalid| ?无效)")

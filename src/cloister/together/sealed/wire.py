@@ -81,7 +81,7 @@ class KeyHolderLine(Mailboxes):
     'it never called'
     """
 
-    party: ClassVar[str] = "key holder"
+    party: ClassVar[str] = "key-holder"
     command: ClassVar[str] = "csp"
 
     def __init__(self, key: SigningKey, name: str, key_holder: bytes, **other: Any) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.crypto import fingerprint
 from cloister.hub.caller import PersonDep
+from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
@@ -26,7 +27,22 @@ _REGISTER, _WRITTEN = needs("dataset.register"), Depends(written_here)
 class NewJointDataSet(BaseModel):
     """A data set of a roster that all of its sites signed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        roster={
+            "sites": [["north", "ab" * 32], ["south", "cd" * 32], ["west", "ef" * 32]],
+            "hub": "01" * 32,
+            "missing": 0,
+            "threshold": 2,
+            "epoch": 1,
+        },
+        signatures={"north": "ab" * 64, "south": "cd" * 64, "west": "ef" * 64},
+        table='[tables.people]\n[tables.people.columns]\nage = { kind = "integer", low = 17, high = 90 }',
+        overlap="none",
+        title="Three hospitals",
+        reason="The hospitals take adults up to 90.",
+        population="patients",
+        epsilon="2",
+    )
 
     roster: dict[str, Any]
     signatures: Annotated[dict[_Line, _Line], Field(max_length=1000)]
