@@ -344,21 +344,19 @@ class Session(Door):
         """A question in SQL that is answered at every step of the clock. Nothing is charged yet: `cost`, `margin()` and `str` of
         what is returned say what will be.
 
-        Parameters
-        ----------
-        at: the column that says when: of days, or of seconds since 1970-01-01 UTC. Of rows that are fed any column, which
-            may hold ISO texts.
-        every, since, until: the clock: steps of "1 hour" from one moment to another, each with the rows whose time lies in
-            it.
-        spend: what all steps cost together: in one charge before the first where the answer is a sum over rows in declared
-            groups (COUNT, SUM, AVG, VARIANCE), and otherwise an equal part of it at each step.
-        fed: rows are handed in as they come (`watch.feed(rows)`) instead of read from the session's table, which then only
-            says what is declared. Its `max_rows` are a person's rows in all steps.
-        late: what becomes of a row that is fed after its step was released: "drop", or "next", which counts it in the next
-            step.
-        key: the column by which a row that is fed twice is known.
-        name: in the ledger, where a population has it once; without one it follows from all that is declared, so that the
-            same watch goes on.
+        - `at`: the column that says when: of days, or of seconds since 1970-01-01 UTC. Of rows that are fed any column,
+          which may hold ISO texts.
+        - `every`, `since`, `until`: the clock: steps of "1 hour" from one moment to another, each with the rows whose time
+          lies in it.
+        - `spend`: what all steps cost together: in one charge before the first where the answer is a sum over rows in
+          declared groups (COUNT, SUM, AVG, VARIANCE), and otherwise an equal part of it at each step.
+        - `fed`: rows are handed in as they come (`watch.feed(rows)`) instead of read from the session's table, which then
+          only says what is declared. Its `max_rows` are a person's rows in all steps.
+        - `late`: what becomes of a row that is fed after its step was released: "drop", or "next", which counts it in the
+          next step.
+        - `key`: the column by which a row that is fed twice is known.
+        - `name`: in the ledger, where a population has it once; without one it follows from all that is declared, so that
+          the same watch goes on.
 
         >>> import cloister as cl
         >>> visits = cl.PrivateTable({"at": [10, 70, 75], "region": ["N", "S", "S"]},
