@@ -377,8 +377,8 @@ def test_every_line_is_in_the_askers_words(session: cl.Session, monkeypatch: pyt
     for sql, dialect in (("", None), ("SELECT 1", "klingon")):
         with pytest.raises(cl.UnsupportedQuery):
             parse(sql, session.tables, dialect)
+    rolled = "SELECT grade, COUNT(*) AS n FROM staff GROUP BY ROLLUP(grade)"
     with pytest.raises(cl.UnsupportedQuery, match="more than one grouping"):
-        rolled = "SELECT grade, COUNT(*) AS n FROM staff GROUP BY ROLLUP(grade)"
         session.watch(rolled, at="hired", every="1 day", since=0, until=86_400, spend="0.1")
     never = {site for site in refusing() if not any(file == site[0] and site[1] <= line <= site[2] for file, line in sites)}
     assert not never, "these refuse nothing that was asked here: ask it, or take them away"
