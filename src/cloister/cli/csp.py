@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.party import CERTIFICATE, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.printable import shown
 
@@ -43,9 +41,7 @@ a_day = 1000                             # charges in 24 hours, about each popul
 @click.group(invoke_without_command=True)
 @_DATA
 @click.option("--hub", help="The hub's address (default: that of csp.toml).")
-@click.option(
-    "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
-)
+@CERTIFICATE
 @click.pass_context
 def csp(context: click.Context, data: Path, hub: str | None, certificate: Path | None) -> None:
     """Run a key holder: it never sees a value, and calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
@@ -70,13 +66,13 @@ def init(folder: Path, name: str) -> None:
     """
     from cloister.crypto import make_key_file, new_key
 
-    _own_files()
+    own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "csp.toml").exists():
         (folder / "csp.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
     make_key_file(folder / "csp.key", new_key().hex())
     with _opened(folder) as here:
-        _show_key(here.holder)
+        show_key(here.holder.name, here.holder.public)
     click.echo(f"now fill in {folder / 'csp.toml'}, and give the public key to owners and hub")
 
 
@@ -105,7 +101,7 @@ def seal(declarations: Path, public: str, out: Path, counts: Path | None, dry_ru
             raise InvalidParameter(
                 "--to is invalid", why="it has other characters than digits and a–f", instead="cloister csp show"
             ) from None
-        _own_files()
+        own_files()
         Sealer(declared, to, counts=None if counts is None else Journal(counts)).seal(source, out)
     told = {"bytes a row": declared.bytes_a_row, "format": declared.plain(), "bytes": 0 if dry_run else out.stat().st_size}
     click.echo(json.dumps(told) if as_json else f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all")
@@ -134,15 +130,11 @@ def show(data: Path, as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(told))
         else:
-            _show_key(here.holder)
+            show_key(here.holder.name, here.holder.public)
             for name in ledger.populations():
                 click.echo(shown(f"{name}: budget {ledger.budget(name)}, of which {ledger.spent(name)} is spent"))
-            for entry in here.log.entries():
-                said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
-                click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
-    if broken is not None:
-        click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
-        sys.exit(1)
+            show_log(here.log)
+    end_if_broken(broken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +149,9 @@ def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
     from cloister.together.agent import no_core_dumps
 
     no_core_dumps()
-    _own_files()
+    own_files()
     _settings(data)  # of a folder that is none, the file that is missing is named
-    with _alone(data), _opened(data) as here:
+    with alone(data / "csp.lock", "key holder"), _opened(data) as here:
         try:
             key = bytes.fromhex(here.settings["hub_key"])
         except ValueError:
@@ -180,7 +172,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.together import Journal, KeyHolder
     from cloister.together.owner import AuditLog
 
-    _own_files()
+    own_files()
     settings = _settings(data)
     budgets = {name: budget_of(name, told) for name, told in settings["budgets"].items()}
     try:
@@ -253,32 +245,6 @@ def _toml(path: Path, instead: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
-
-
-@contextlib.contextmanager
-def _alone(data: Path) -> Iterator[None]:
-    """Of two processes with one folder the second is refused."""
-    with (data / "csp.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidParameter(
-                "The key holder was not started",
-                why=f"a process runs the one in {data.name} already",
-                instead="one process for a folder",
-            ) from None
-        yield
-
-
-def _own_files() -> None:
-    """What this process writes is for its own user."""
-    os.umask(0o077)
-
-
-def _show_key(holder: KeyHolder) -> None:
-    from cloister.crypto import fingerprint
-
-    click.echo(f"{json.dumps({holder.name: holder.public.hex()})}\nfingerprint {fingerprint(holder.public)}")
 
 
 def _wrong(path: Path, why: str, instead: str) -> InvalidDeclaration:

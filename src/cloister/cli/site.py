@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.party import CERTIFICATE, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.printable import shown
 
 if TYPE_CHECKING:
     from cloister.crypto import SigningKey
@@ -56,9 +55,7 @@ people = {{ rho = "0.5" }}
 @click.group(invoke_without_command=True)
 @_DATA
 @click.option("--hub", help="The hub's address (default: that of site.toml).")
-@click.option(
-    "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
-)
+@CERTIFICATE
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input is closed, as when the parent is killed.")
 @click.pass_context
 def site(context: click.Context, data: Path, hub: str | None, certificate: Path | None, with_parent: bool) -> None:
@@ -86,12 +83,12 @@ def init(folder: Path, name: str) -> None:
     """
     from cloister.crypto import make_key_file, new_key
 
-    _own_files()
+    own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "site.toml").exists():
         (folder / "site.toml").write_text(_TEMPLATE.format(name=json.dumps(name)), encoding="utf-8")
     make_key_file(folder / "site.key", new_key().hex())
-    _show_key(_key(folder), name)
+    show_key(name, _key(folder).public)
     click.echo(f"now fill in {folder / 'site.toml'}, and give the hub the public key")
 
 
@@ -201,14 +198,10 @@ def show(data: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told))
     else:
-        _show_key(_key(data), site.name)
+        show_key(site.name, _key(data).public)
         click.echo(f"budget {told['budget']}, of which {told['spent']} is spent")
-        for entry in here.log.entries():
-            said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
-            click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
-    if broken is not None:
-        click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
-        sys.exit(1)
+        show_log(here.log)
+    end_if_broken(broken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +223,9 @@ def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
     from cloister.together.agent import SiteAgent, no_core_dumps
 
     no_core_dumps()
-    _own_files()
+    own_files()
     _settings(data)  # of a folder that is none, the file that is missing is named
-    with _alone(data), _opened(data) as here:
+    with alone(data / "site.lock", "site"), _opened(data) as here:
         agent = SiteAgent(here.site, note=here.log.add)
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
@@ -249,7 +242,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     from cloister.together import Journal, Site
     from cloister.together.owner import AuditLog
 
-    _own_files()
+    own_files()
     settings = _settings(data)
     tables, budgets = load(data / "site.toml")
     private = {name: table for name, table in tables.items() if isinstance(table, PrivateTable)}
@@ -309,35 +302,9 @@ def _key(data: Path) -> SigningKey:
         ) from None
 
 
-@contextlib.contextmanager
-def _alone(data: Path) -> Iterator[None]:
-    """Of two processes with one folder the second is refused."""
-    with (data / "site.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidParameter(
-                "The site was not started",
-                why=f"a process runs the one in {data.name} already",
-                instead="one process for a folder",
-            ) from None
-        yield
-
-
 def _end_with_input() -> None:
     sys.stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _own_files() -> None:
-    """What this process writes is for its own user."""
-    os.umask(0o077)
-
-
-def _show_key(key: SigningKey, name: str) -> None:
-    from cloister.crypto import fingerprint
-
-    click.echo(f"{json.dumps({name: key.public.hex()})}\nfingerprint {fingerprint(key.public)}")
 
 
 def _invalid(why: str, instead: str) -> InvalidDeclaration:

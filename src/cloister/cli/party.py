@@ -1,0 +1,65 @@
+"""What commands of parties that dial out to a hub (`cloister site`, `cloister csp`) share: a folder, a key, a log."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cloister.errors import InvalidParameter
+from cloister.printable import shown
+
+if TYPE_CHECKING:
+    from cloister.together.owner import AuditLog
+
+CERTIFICATE = click.option(
+    "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
+)
+
+
+@contextlib.contextmanager
+def alone(lock: Path, party: str) -> Iterator[None]:
+    """Of two processes with one folder the second is refused."""
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidParameter(
+                f"The {party} was not started",
+                why=f"a process runs the one in {lock.parent.name} already",
+                instead="one process for a folder",
+            ) from None
+        yield
+
+
+def own_files() -> None:
+    """What this process writes is for its own user."""
+    os.umask(0o077)
+
+
+def show_key(name: str, public: bytes) -> None:
+    """The public key as the hub takes it, and its fingerprint."""
+    from cloister.crypto import fingerprint
+
+    click.echo(f"{json.dumps({name: public.hex()})}\nfingerprint {fingerprint(public)}")
+
+
+def show_log(log: AuditLog) -> None:
+    """A line for each entry."""
+    for entry in log.entries():
+        said = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("at", "event", "seal"))
+        click.echo(shown(f"{entry['at']}  {entry['event']}: {said}"))
+
+
+def end_if_broken(broken: int | None) -> None:
+    """Exit code 1 where an entry of the log was changed."""
+    if broken is not None:
+        click.echo(f"BROKEN: entry {broken} of the log was changed", err=True)
+        sys.exit(1)
