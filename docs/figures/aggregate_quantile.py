@@ -1,4 +1,4 @@
-"""The margin of a median against ε, for groups of three sizes."""
+"""The margin of a median, off a hierarchy, against ε, for groups of three sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = {100: "#c9714f", 1_000: "#3f6c8f", 10_000: "#8a9a5b"}
 def chart() -> alt.Chart:
     """A line for each size, both axes logarithmic."""
     people = cl.PrivateTable({"age": [40]}, columns={"age": cl.Integer(17, 90)})
-    question = Question(table="people", statistics=(Quantile(column="age"),))
+    question = Question(table="people", statistics=(Quantile(column="age"), Quantile(column="age", at="0.9")))
     points = []
     with cl.Session({"people": people}, budget=cl.PureDP(10)) as session:
         for epsilon in EPSILONS:

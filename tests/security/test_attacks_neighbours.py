@@ -111,6 +111,11 @@ TWINS: list[tuple[str, Any, str]] = [
     (
         "hierarchy_block",
         lambda leaves, rows, *, nulls: blocks.hierarchy_block(leaves, max(rows - 1, 1), nulls=nulls),
+        "SELECT MEDIAN(cost) AS n, QUANTILE(cost, 0.9) AS m FROM persons AS p JOIN visits AS v ON p.person = v.person",
+    ),
+    (
+        "zoom_block",
+        lambda leaves, share, rows, ladder: blocks.zoom_block(leaves, share, max(rows - 1, 1), ladder),
         "SELECT MEDIAN(cost) AS n FROM persons AS p JOIN visits AS v ON p.person = v.person",
     ),
 ]

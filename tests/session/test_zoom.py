@@ -13,8 +13,10 @@ import pytest
 import cloister as cl
 from cloister.noise import Exponential, PermuteAndFlip, Random
 from cloister.session import Count, Door, Largest, Mode, Quantile, Question, Statistic
+from cloister.session.asker import Asker
+from cloister.session.execution.history import History
 from cloister.session.planning.leaves import zoomed_of
-from cloister.session.planning.zoom import Zoom, cuts_around, height_of
+from cloister.session.planning.zoom import Zoom, cuts_around, height_of, ladder_part
 from cloister.session.releases.formulas import reading_of
 from cloister.session.releases.store import Found, from_bytes, to_bytes
 
@@ -77,18 +79,23 @@ def test_which_quantiles_are_zoomed_follows_from_public_facts_alone(table: cl.Pr
     for other in (Quantile(column="day", at="0.9"), Largest(column="day"), Mode(column="day")):
         assert shares(median, other) == [None]
     assert shares(Quantile(column="day", at=0)) == [None]
-    assert zoomed_of("x", 0, 10**5, cells=10**6, share=Fraction(1, 2), gaussian=False) is None
-    assert zoomed_of("x", 0, 10**5, cells=1, share=Fraction(1, 3 * 10**6), gaussian=False) is None
+    half = Fraction(1, 2)
+    assert zoomed_of("x", 0, 10**5, cells=10**6, share=half, gaussian=False, margins=True) is None
+    assert zoomed_of("x", 0, 10**5, cells=1, share=Fraction(1, 3 * 10**6), gaussian=False, margins=False) is None
+    few = {"column": "x", "low": 0, "size": 74, "cells": 10**4, "share": half}
+    assert [zoomed_of(**few, gaussian=each, margins=False) is None for each in (False, True)] == [False, True]  # type: ignore[arg-type]
+    assert zoomed_of(**few, gaussian=False, margins=True) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 10), Fraction(3, 4)])
 @pytest.mark.parametrize("gaussian", [False, True])
-def test_the_law_of_the_choice_keeps_its_half_of_the_guarantee(share: Fraction, gaussian: bool) -> None:
+def test_the_law_of_the_choice_keeps_its_part_of_the_guarantee(share: Fraction, gaussian: bool) -> None:
     """All neighbours over five leaves with up to three rows of a unit in one of all groups: the losses of the groups add up."""
     rows, leaves = 3, 5
     whole = Fraction(2)
     make = {"leaves": leaves, "share": share, "rows": rows}
-    zoom = Zoom.gaussian(**make, rho=whole) if gaussian else Zoom.laplace(**make, epsilon=whole)  # type: ignore[arg-type]
+    part = ladder_part(gaussian=gaussian, margins=False)
+    zoom = Zoom.gaussian(**make, rho=whole, ladder=part) if gaussian else Zoom.laplace(**make, epsilon=whole, ladder=part)  # type: ignore[arg-type]
     selection = zoom.selection
     assert isinstance(selection, Exponential if gaussian else PermuteAndFlip)
     worst: dict[int, float] = {}
@@ -105,9 +112,9 @@ def test_the_law_of_the_choice_keeps_its_half_of_the_guarantee(share: Fraction, 
     slack = 1 + 1e-9
     for number in worst:
         if gaussian:  # a bounded range of r is r²/8-zCDP; groups with m_g rows have Σ (m_g/m)² ≤ 1
-            assert ranges[number] ** 2 / 8 <= float(whole) / 2 * (number / rows) ** 2 * slack
+            assert ranges[number] ** 2 / 8 <= float(whole * (1 - part)) * (number / rows) ** 2 * slack
         else:  # groups with m_g rows have Σ m_g/m ≤ 1
-            assert worst[number] <= float(whole) / 2 * number / rows * slack
+            assert worst[number] <= float(whole * (1 - part)) * number / rows * slack
     assert (ranges[3] if gaussian else 2 * worst[3]) > (1.7 if gaussian else 1.0)  # not far from what is allowed
 
 
@@ -126,7 +133,7 @@ def test_a_row_lies_in_one_rung_and_the_utility_is_by_how_many_rows_a_leaf_misse
         for row, found in zip(counts, zoom.utilities(counts), strict=True):
             for leaf, utility in enumerate(found.tolist()):
                 below, inside, above = int(row[:leaf].sum()), int(row[leaf]), int(row[leaf + 1 :].sum())
-                assert utility == -max(0, 3 * above - 7 * (below + inside), 7 * below - 3 * (inside + above))
+                assert utility == -max(3 * above - 7 * (below + inside), 7 * below - 3 * (inside + above))
 
 
 @pytest.mark.parametrize("budget", [cl.PureDP(100), cl.ZCDP(100), cl.ApproxDP(100, "1e-3")], ids=["pure", "zcdp", "approx"])
@@ -151,10 +158,26 @@ def test_repeats_are_combined_and_survive_the_ledger(table: cl.PrivateTable, bud
     assert abs(more["median_pay"][0] - truth) <= more.margin()["median_pay"][0]
 
 
+def test_two_ways_bought_at_the_same_moment_are_not_combined(table: cl.PrivateTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = asked(Quantile(column="day"))
+    with Door({"t": table}, budget=cl.PureDP(100), random=Random.deterministic(7)) as door:
+        first = door.measure(question, spend=2)
+        with monkeypatch.context() as unseen:
+            unseen.setattr(Asker, "history", lambda *_: History())
+            door.spend_after_pilot(question, within=10**5, pilot=1)
+        assert door.spent == cl.PureDP(3)
+        again, more = door.measure(question, spend=2), door.measure(question, spend=5)
+        assert door.spent == cl.PureDP(6)
+    assert again.to_pandas().equals(first.to_pandas())
+    [reading] = more.readings.values()
+    assert [term.noise.ladder for term in reading.terms] == [Fraction(1, 32)] * 2  # type: ignore[union-attr]
+
+
 def test_stored_bytes_hold_choice_ladder_and_mechanism() -> None:
     for zoom in (
         Zoom.laplace(leaves=300, share=Fraction(1, 3), rows=2, epsilon=Fraction(1, 7)),
         Zoom.gaussian(leaves=300, share=Fraction(1, 3), rows=2, rho=Fraction(1, 7)),
+        Zoom.gaussian(leaves=300, share=Fraction(1, 3), rows=2, rho=Fraction(1, 7), ladder=Fraction(1, 16)),
     ):
         reading = reading_of(np.arange(40).reshape(2, 20), zoom)
         found = from_bytes(to_bytes([Found(None, {"a": reading})], marked=True)).parts[0].readings["a"]
@@ -163,21 +186,24 @@ def test_stored_bytes_hold_choice_ladder_and_mechanism() -> None:
 
 
 def test_a_spend_is_split_between_choice_and_ladder() -> None:
-    pure = Zoom.laplace(leaves=300, share=Fraction(9, 10), rows=2, epsilon=Fraction(1, 7))
-    assert pure.selection.guarantee + pure.noise.guarantee == cl.PureDP("1/7")
-    assert pure.selection.sensitivity == 18
+    for ladder in (Fraction(1, 2), Fraction(1, 32)):
+        pure = Zoom.laplace(leaves=300, share=Fraction(9, 10), rows=2, epsilon=Fraction(1, 7), ladder=ladder)
+        assert pure.selection.guarantee + pure.noise.guarantee == cl.PureDP("1/7")
+        assert pure.noise.guarantee == cl.PureDP(ladder / 7)
+        assert pure.selection.sensitivity == 18
     rho = Fraction(1, 7)
-    zcdp = Zoom.gaussian(leaves=300, share=Fraction(9, 10), rows=2, rho=rho)
-    spent = zcdp.selection.epsilon**2 / 8
-    assert rho / 2 * (1 - Fraction(1, 10**9)) < spent <= rho / 2
-    assert zcdp.noise.guarantee == cl.ZCDP(rho / 2)
+    for ladder in (Fraction(1, 2), Fraction(1, 16)):
+        zcdp = Zoom.gaussian(leaves=300, share=Fraction(9, 10), rows=2, rho=rho, ladder=ladder)
+        spent = zcdp.selection.epsilon**2 / 8
+        assert rho * (1 - ladder) * (1 - Fraction(1, 10**9)) < spent <= rho * (1 - ladder)
+        assert zcdp.noise.guarantee == cl.ZCDP(rho * ladder)
 
 
 def test_the_plan_says_mechanism_and_error_and_a_pilot_finds_a_spend(table: cl.PrivateTable, tmp_path: Path) -> None:
     question = asked(Quantile(column="pay"))
     with Door({"t": table}, budget=cl.PureDP(10**6), ledger=tmp_path / "book.db") as door:
         plan = door.explain(question, spend=1)
-        for words in ("permute-and-flip of ε = 0.5 among 50,001 leaves", "half for a choice by rank", "33 ranges"):
+        for words in ("permute-and-flip of ε = 0.9688 among 50,001 leaves", "31/32 for a choice by rank", "33 ranges"):
             assert words in str(plan)
         assert plan.margin(group_size=10**6)["median_pay"][0] < plan.margin(group_size=10**3)["median_pay"][0] < 100_000
         assert plan.margin(group_size=1)["median_pay"][0] >= 49_999

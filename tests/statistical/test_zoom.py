@@ -18,7 +18,7 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.session import Door, Quantile, Question
-from cloister.session.planning.zoom import cuts_around
+from cloister.session.planning.zoom import HALF, cuts_around
 from tests.statistical.replicas import replicas
 from tests.tiers import by_day_and_night, some_by_day
 
@@ -57,7 +57,7 @@ def test_intervals_are_covered(copies: int, rows: int, spend: str, law: str) -> 
         assert found.width("x") < 1000
 
 
-def answers(budget: cl.PureDP | cl.ZCDP, spend: str) -> Callable[[list[tuple[str, int]], int, Random], Any]:
+def answers(budget: cl.PureDP | cl.ZCDP, spend: str, leaves: int = 2) -> Callable[[list[tuple[str, int]], int, Random], Any]:
     """A mechanism for the auditor: data are the rows (unit, value) of one group; an output is the choice and the rungs of one."""
 
     def mechanism(data: list[tuple[str, int]], n: int, random: Random) -> Any:
@@ -70,7 +70,7 @@ def answers(budget: cl.PureDP | cl.ZCDP, spend: str) -> Callable[[list[tuple[str
                     "unit": [f"{place} {unit}" for place in range(groups) for unit, _ in data],
                     "x": [value for _, value in data] * groups,
                 },
-                columns={"group": cl.Integer(0, GROUPS - 1), "x": cl.Integer(0, LEAVES - 1)},
+                columns={"group": cl.Integer(0, GROUPS - 1), "x": cl.Integer(0, leaves - 1)},
                 unit="unit",
                 max_rows=2,
             )
@@ -83,16 +83,27 @@ def answers(budget: cl.PureDP | cl.ZCDP, spend: str) -> Callable[[list[tuple[str
     return mechanism
 
 
-# most rows in the middle hold the choice there in both worlds; the unit's two lie at the upper end
-OTHERS = [(f"m{n}", LEAVES // 2) for n in range(9)]
-MINE = [("a", LEAVES - 1), ("a", LEAVES - 1)]
+# the choice has nearly all of the spend: the unit's two rows lie where the others' quantile is not, in the tail of its law
+OTHERS = [(f"m{n}", 0) for n in range(3)]
+MINE = [("a", 1), ("a", 1)]
+
+
+# half of the spend in the ladder: most rows in the middle hold the choice there in both worlds; the unit's lie at the end
+MIDDLE = [(f"m{n}", LEAVES // 2) for n in range(9)]
+END = [("a", LEAVES - 1), ("a", LEAVES - 1)]
+
+
+def chosen(outputs: Any) -> Any:
+    """What tells most of the two worlds."""
+    return outputs[:, 0].astype(np.int64)
 
 
 def at_the_end(outputs: Any) -> Any:
-    """What tells most of the two worlds: the rows in the rung of the last leaf, and whether the choice lies beyond the middle."""
-    chosen = outputs[:, 0].astype(np.int64)
-    rung = (cuts_around(chosen, LEAVES) < LEAVES).sum(axis=1)
-    return 2 * np.clip(outputs[np.arange(len(outputs)), rung], 0, 2) + np.sign(chosen - LEAVES // 2)
+    """What tells most where the ladder has half: the rows in the rung of the last leaf, and whether the choice lies beyond the
+    middle."""
+    leaf = chosen(outputs)
+    rung = (cuts_around(leaf, LEAVES) < LEAVES).sum(axis=1)
+    return 2 * np.clip(outputs[np.arange(len(outputs)), rung], 0, 2) + np.sign(leaf - LEAVES // 2)
 
 
 @by_day_and_night("runs", DAY, NIGHT)
@@ -102,7 +113,7 @@ def test_the_whole_answer_keeps_its_epsilon(runs: int) -> None:
         OTHERS + MINE,
         OTHERS,
         runs=runs,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(51),
     )
     assert not found.contradicts(cl.PureDP(2)), found
@@ -118,10 +129,27 @@ def test_the_whole_answer_keeps_its_rho(runs: int) -> None:
         OTHERS,
         runs=runs,
         against=goal,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(52),
     )
     assert not found.contradicts(goal), found
+
+
+@by_day_and_night("runs", DAY, NIGHT)
+def test_what_is_bought_for_a_margin_keeps_its_epsilon(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cloister.session.planning.builder as builder
+
+    monkeypatch.setattr(builder, "ladder_part", lambda **_: HALF)
+    found = audit(
+        answers(cl.PureDP(8), "2", LEAVES),
+        MIDDLE + END,
+        MIDDLE,
+        runs=runs,
+        features={"end": at_the_end},
+        random=Random.deterministic(54),
+    )
+    assert not found.contradicts(cl.PureDP(2)), found
+    assert found.epsilon > 1, found
 
 
 @by_day_and_night("runs", 2 * DAY, NIGHT)
@@ -129,13 +157,14 @@ def test_a_twin_of_half_the_sensitivity_is_caught(runs: int, monkeypatch: pytest
     import cloister.session.planning.blocks as blocks
     import cloister.session.planning.builder as builder
 
-    monkeypatch.setattr(builder, "zoom_block", lambda leaves, share, max_rows: blocks.zoom_block(leaves, share, 1))
+    twin = lambda leaves, share, max_rows, ladder: blocks.zoom_block(leaves, share, 1, ladder)  # noqa: E731
+    monkeypatch.setattr(builder, "zoom_block", twin)
     found = audit(
         answers(cl.PureDP(8), "2"),
         OTHERS + MINE,
         OTHERS,
         runs=runs,
-        features={"end": at_the_end},
+        features={"chosen": chosen},
         random=Random.deterministic(53),
     )
     assert found.contradicts(cl.PureDP(2)), found

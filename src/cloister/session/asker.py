@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from cloister.ledger import Bound, Ledger, Reservation
 from cloister.privacy import Guarantee
 from cloister.session.execution.history import History
+from cloister.session.execution.kinds import of_one_kind
 from cloister.session.planning.shape import Shape, digest_of
 from cloister.session.questions.spend import Spend, Spending, amount_of, least, less, spend_of
 from cloister.session.state.table_registry import TableRegistry
@@ -54,10 +55,11 @@ class Asker:
         return {each: spend_of(spend, self.ledger.budget(each)) for each in dict.fromkeys(shape.population for shape in shapes)}
 
     def history(self, shapes: Sequence[Shape]) -> History:
-        """What was bought before of the same questions, whoever bought it."""
+        """What was bought before of the same questions and can be combined, whoever bought it."""
         combinable = all(shape.grid.declared for shape in shapes)
         populations = list(dict.fromkeys(shape.population for shape in shapes))
-        return History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
+        history = History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
+        return of_one_kind(shapes, history)
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
         """What this person's allotment is debited in all for the use of what others paid, by the rule above."""

@@ -24,6 +24,7 @@ from cloister.privacy import Exact, Guarantee
 from cloister.session.asker import Asker, Bounds
 from cloister.session.execution.answer import assembled, refined
 from cloister.session.execution.buying import bought, planned, repeated, stored
+from cloister.session.execution.kinds import as_bought
 from cloister.session.execution.refinement import Kept, Refinement, foreseen
 from cloister.session.execution.run import Outcome, RowMethod, RunPlan
 from cloister.session.execution.running import planned_run, run_once
@@ -486,9 +487,10 @@ class Door:
         first, as an answer to the question itself for `pilot`, which counts towards the spend."""
         from cloister.session.planning.within import least_spend_after
 
-        self.measure(question, spend=pilot, purpose=purpose, fresh=True)
-        shape = self._shape(question)
-        history = self._asker.history([shape])
+        shapes = self._shapes([question])
+        _, history = bought(self._asker, shapes, self._asker.spends(shapes, pilot), purpose, margins=True)
+        self._kept.add(shapes[0])
+        [shape] = as_bought(shapes, history, margins=True)
         if not history.combinable:
             raise UnsupportedQuery(
                 "A pilot is not supported",

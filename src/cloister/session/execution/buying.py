@@ -17,6 +17,7 @@ from cloister.privacy import Guarantee
 from cloister.session.asker import Asker
 from cloister.session.execution.answer import Asked, aggregations_of, measured, request_of
 from cloister.session.execution.history import History, Purchase
+from cloister.session.execution.kinds import as_bought
 from cloister.session.planning.plan import Plan, following, price
 from cloister.session.planning.shape import Shape, digest_of, numbers_of
 from cloister.session.questions.limits import in_turn, stopped_after
@@ -30,17 +31,23 @@ Weights = Sequence[Fraction] | None
 
 
 def bought(
-    asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], purpose: str, weights: Weights = None
+    asker: Asker,
+    shapes: Sequence[Shape],
+    spends: Mapping[str, Spend],
+    purpose: str,
+    weights: Weights = None,
+    *,
+    margins: bool = False,
 ) -> tuple[Plan, History]:
     """The plan and the history that its answer stands on, after what was missing has been bought."""
     with asker.registry.flights.one((asker.who, digest_of(shapes)), limit=asker.time_limit):
-        plan, history = planned(asker, shapes, spends, weights)
+        plan, history = planned(asker, shapes, spends, weights, margins=margins)
         owed = asker.owed(history, spends)
         if not plan.repeated:
             try:
                 purchase, fresh = _answer(asker, plan, purpose, owed)
             except _Answered:
-                plan, history = planned(asker, shapes, spends, weights)
+                plan, history = planned(asker, shapes, spends, weights, margins=margins)
                 if not plan.repeated:  # what was first is not of all rows
                     raise EngineError(
                         "The query was not answered",
@@ -59,14 +66,17 @@ def bought(
     return plan, history
 
 
-def planned(asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None) -> tuple[Plan, History]:
-    """The plan of what is still to buy, and the history that its readings will join."""
+def planned(
+    asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None, *, margins: bool = False
+) -> tuple[Plan, History]:
+    """The plan of what is still to buy, and the history that its readings will join; `margins`: bought for the sake of these."""
+    history = asker.history(shapes)
+    shapes = as_bought(shapes, history, margins=margins)
     workspace, numbers = asker.registry.workspace, numbers_of(shapes)
     for shape in shapes:
         for aggregation in aggregations_of(shape, None):
             check_aggregation(aggregation, shape.declaration)
     workspace.check_numbers(numbers)
-    history = asker.history(shapes)
     missing = history.missing(spends)
     history = history.usable(fresh=missing is not None)
     return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
@@ -91,6 +101,7 @@ def stored(
 
 def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
     """The plan of what was bought already."""
+    shapes = as_bought(shapes, history)
     paid = {name: spend_of(cost, asker.ledger.budget(name)) for name, cost in history.cost().items()}
     return following(price(shapes, paid, weights), history, missing=False)
 

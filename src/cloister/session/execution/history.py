@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 
 from cloister.ledger import Ledger
 from cloister.privacy import Guarantee
@@ -75,6 +76,12 @@ class History:
     def usable(self, fresh: bool) -> History:
         """What goes into an answer beside a fresh purchase: all of it, or nothing where readings can't be combined."""
         return History(combinable=self.combinable) if fresh and not self.combinable else self
+
+    def only(self, which: Sequence[bool]) -> History:
+        """The history of these purchases."""
+        if all(which):
+            return self
+        return History(tuple(compress(self.purchases, which)), tuple(compress(self.stored, which)), self.combinable)
 
     def with_fresh(self, purchase: Purchase, stored: Stored) -> History:
         """The history, one purchase longer; that purchase alone where it is not of all rows."""

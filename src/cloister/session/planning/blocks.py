@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.session.planning.leaves import Leaves
-from cloister.session.planning.zoom import Zoom
+from cloister.session.planning.zoom import HALF, Zoom
 from cloister.session.releases.uncertainty import Planned
 from cloister.tables import Aggregate
 from cloister.tables.engines.noised import Combination, RangeSums
@@ -72,29 +72,32 @@ class Block:
     leaves: Leaves | None = None
     """Where the raws are the sums of a hierarchy over the values of a column, and not aggregates."""
     share: Fraction | None = None
-    """Where one quantile is found by a choice and a ladder of counts around it (`zoom.py`), from the leaves; the noise has half
-    of the spend then."""
+    """Where one quantile is found by a choice and a ladder of counts around it (`zoom.py`), from the leaves."""
+    ladder: Fraction = HALF
+    """The ladder's part of the spend then."""
 
     @property
     def split_l1(self) -> int:
-        """The L1 norm as it counts when a spend is split."""
-        return self.l1 if self.share is None else 2 * self.l1
+        """The L1 norm as it counts when a spend is split: a ladder of half the spend has twice the noise."""
+        return 2 * self.l1 if self.share is not None and self.ladder == HALF else self.l1
 
     @property
     def split_l2_squared(self) -> int:
         """The squared L2 norm as it counts when a spend is split."""
-        return self.l2_squared if self.share is None else 2 * self.l2_squared
+        return 2 * self.l2_squared if self.share is not None and self.ladder == HALF else self.l2_squared
 
     def laplace(self, epsilon: Fraction) -> tuple[Planned, ...]:
         """The noise of each raw for ε-DP of the block."""
         if self.leaves is not None and self.share is not None:
-            return (Zoom.laplace(leaves=self.leaves.count, share=self.share, rows=self.l1, epsilon=epsilon),)
+            zoom = {"leaves": self.leaves.count, "rows": self.l1}
+            return (Zoom.laplace(**zoom, share=self.share, epsilon=epsilon, ladder=self.ladder),)
         return tuple(DiscreteLaplace(scale=raw.width * self.l1 / epsilon, sensitivity=raw.width * self.l1) for raw in self.raws)
 
     def gaussian(self, rho: Fraction) -> tuple[Planned, ...]:
         """The noise of each raw for ρ-zCDP of the block; σ² is rational, so the block spends exactly ρ."""
         if self.leaves is not None and self.share is not None:
-            return (Zoom.gaussian(leaves=self.leaves.count, share=self.share, rows=self.l1, rho=rho),)
+            zoom = {"leaves": self.leaves.count, "rows": self.l1}
+            return (Zoom.gaussian(**zoom, share=self.share, rho=rho, ladder=self.ladder),)
         return tuple(
             DiscreteGaussian(
                 scale_squared=raw.width**2 * self.l2_squared / (2 * rho), sensitivity_squared=raw.width**2 * self.l2_squared
@@ -175,7 +178,7 @@ def distinct_block(column: str, max_rows: int, values: int | None, groups: int |
     )
 
 
-def zoom_block(leaves: Leaves, share: Fraction, max_rows: int) -> Block:
+def zoom_block(leaves: Leaves, share: Fraction, max_rows: int, ladder: Fraction) -> Block:
     """One quantile of a column: the exact counts of its leaves, which `Zoom` turns into a choice and a ladder around it."""
     return Block(
         name=f"quantile:{leaves.column}/{leaves.stride}/{share}",
@@ -185,6 +188,7 @@ def zoom_block(leaves: Leaves, share: Fraction, max_rows: int) -> Block:
         l2_squared=max_rows**2,
         leaves=leaves,
         share=share,
+        ladder=ladder,
     )
 
 

@@ -21,6 +21,7 @@ from cloister.session.planning.grid import Grid
 from cloister.session.planning.leaves import MOST_CELLS, MOST_LEAVES, Leaves, histogram_of, leaves_of
 from cloister.session.planning.moments import Moments, lowered
 from cloister.session.planning.sharing import Sharing
+from cloister.session.planning.zoom import ladder_part
 from cloister.session.questions.declared import Declared, table_name
 from cloister.session.questions.question import (
     Combined,
@@ -55,8 +56,8 @@ _LARGEST_SUM = 2**126
 class Builder(Sharing):
     """Collects the blocks of one question while its formulas are written."""
 
-    def __init__(self, question: Question, declaration: Declared, grid: Grid, *, gaussian: bool) -> None:
-        super().__init__(question, declaration, grid, gaussian=gaussian)
+    def __init__(self, question: Question, declaration: Declared, grid: Grid, *, gaussian: bool, margins: bool) -> None:
+        super().__init__(question, declaration, grid, gaussian=gaussian, margins=margins)
         self.blocks: dict[str, Block] = {}
         self.found: dict[str, Formula] = {}
         sums = {**self.splits, **self.squares}
@@ -69,7 +70,7 @@ class Builder(Sharing):
         for column, leaves in self.trees.items():
             self._add(hierarchy_block(leaves, self.max_rows, nulls=column in self.with_nulls and column not in sums))
         for leaves, share in self.zoomed.values():
-            self._add(zoom_block(leaves, share, self.max_rows))
+            self._add(zoom_block(leaves, share, self.max_rows, ladder_part(gaussian=gaussian, margins=margins)))
         for x, y in self.pairs:
             self._add(self._fits(self._pair(x, y)).block(self.max_rows, nulls=False))
 

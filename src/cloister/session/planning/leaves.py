@@ -152,18 +152,21 @@ def leaves_of(column: str, low: int, size: int, *, cells: int, total: bool, gaus
 
 
 @lru_cache(maxsize=256)
-def zoomed_of(column: str, low: int, size: int, *, cells: int, share: Fraction, gaussian: bool) -> Leaves | None:
-    """The leaves among which `Zoom` finds one quantile, with half of the spend for its ladder, where that ladder is at least as
-    sharp as a hierarchy for all of it; None where it is not, as with few leaves.
+def zoomed_of(column: str, low: int, size: int, *, cells: int, share: Fraction, gaussian: bool, margins: bool) -> Leaves | None:
+    """The leaves among which `Zoom` finds one quantile; with `margins`, where half of the spend goes to its ladder, only if that
+    ladder is at least as sharp as a hierarchy for all of it, which it is not with few leaves.
 
-    >>> zoomed_of("age", 17, 74, cells=1, share=Fraction(1, 2), gaussian=False) is None
-    True
-    >>> zoomed_of("pay", 0, 500_001, cells=1, share=Fraction(1, 2), gaussian=False).stride
+    >>> age = {"column": "age", "low": 17, "size": 74, "cells": 1, "share": Fraction(1, 2), "gaussian": False}
+    >>> zoomed_of(**age, margins=True) is None, zoomed_of(**age, margins=False).count
+    (True, 74)
+    >>> zoomed_of("pay", 0, 500_001, cells=1, share=Fraction(1, 2), gaussian=False, margins=True).stride
     8
     """
-    if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR or cells > MOST_CHOICES:
+    if not 0 < share < 1 or share.denominator > MOST_DENOMINATOR or (cells > MOST_CHOICES and (margins or gaussian)):
         return None
     rival = leaves_of(column, low, size, cells=cells, total=False, gaussian=gaussian)
+    if not margins:
+        return Leaves(column=column, low=low, size=size, stride=rival.stride, branching=rival.count, weights=(1, 0))
     places = np.unique(np.linspace(1, rival.count, _PLACES).astype(np.int64))
     spread = cumulative_variance(rival.tree, places, 1 - float(share), -float(share)).mean()
     spread *= rival.tree.l2_squared if gaussian else rival.tree.l1**2

@@ -20,6 +20,7 @@ from cloister.session.execution.history import History
 from cloister.session.planning.choice import choice_of
 from cloister.session.planning.expectation import ABOUT, chosen, expected, expected_margin
 from cloister.session.planning.shape import Shape, digest_of
+from cloister.session.planning.zoom import HALF
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.limits import limit_of
 from cloister.session.questions.spend import Spend, shares
@@ -323,7 +324,10 @@ def _words(part: Part) -> list[str]:
         lines.append(_about_bounds(shape))
     for block in shape.blocks:
         names = ", ".join(f"{raw.name} ±{raw.width:,}" for raw in block.raws)
-        halves = "" if block.share is None else " (half for a choice by rank, half for counts around it)"
+        halves = ""
+        if block.share is not None:
+            parts = ["half" if part == HALF else str(part) for part in (1 - block.ladder, block.ladder)]
+            halves = f" ({parts[0]} for a choice by rank, {parts[1]} for counts around it)"
         lines.append(
             f"  measures {names} a row; one unit: L1 ≤ {block.l1:,}, L2² ≤ {block.l2_squared:,} widths;"
             f" spends {_amount(part, block.name)}{halves}"

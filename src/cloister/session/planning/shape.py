@@ -41,6 +41,8 @@ class Shape:
     blocks: tuple[Block, ...]
     formulas: tuple[Formula, ...]
     digest: str = field(default="")
+    for_margins: Shape | None = None
+    """The same question measured for its margins, where that differs: it is one question, whose digest is this one's."""
     priced: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """Plans of it by spend (`plan.price`), shared with the shapes that differ from it in their conditions alone."""
 
@@ -52,6 +54,8 @@ class Shape:
     @cached_property
     def canonical(self) -> str:
         """What the digest is of, the condition apart: open at its end."""
+        if self.for_margins is not None:
+            return self.for_margins.canonical
         canonical: dict[str, Any] = {
             "format": 1,
             "population": self.population,
@@ -80,18 +84,24 @@ def shape_of(
     """
     grid = grid_of(question, declaration)
     check_abilities(question, declaration, grid)
-    builder = Builder(question, declaration, grid, gaussian=gaussian)
-    formulas = builder.formulas()
-    shape = Shape(
-        question=question,
-        declaration=declaration,
-        population=population,
-        version=version,
-        fingerprint=fingerprint,
-        grid=grid,
-        blocks=tuple(builder.blocks.values()),
-        formulas=formulas,
-    )
+
+    def built(*, margins: bool) -> Shape:
+        builder = Builder(question, declaration, grid, gaussian=gaussian, margins=margins)
+        formulas = builder.formulas()
+        return Shape(
+            question=question,
+            declaration=declaration,
+            population=population,
+            version=version,
+            fingerprint=fingerprint,
+            grid=grid,
+            blocks=tuple(builder.blocks.values()),
+            formulas=formulas,
+        )
+
+    shape = built(margins=False)
+    if any(block.share is not None for block in shape.blocks):
+        shape = replace(shape, for_margins=digested(built(margins=True)))
     return digested(shape)
 
 
@@ -151,6 +161,7 @@ def redirected(shape: Shape, question: Question) -> Shape:
         blocks=shape.blocks,
         formulas=shape.formulas,
         digest=_digest(shape, question),
+        for_margins=None if shape.for_margins is None else redirected(shape.for_margins, question),
         priced=shape.priced,
     )
 

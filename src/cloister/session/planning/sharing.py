@@ -3,9 +3,9 @@
 A column has at most one block for all its sums, means, counts and variances: the quadratic one if a variance is asked, the
 split one for a mean, else what a sum or a count alone needs. A pair of columns has one block of the least degrees for all that
 is asked of the pair. A column has one hierarchy for all its quantiles, extremes and, where a leaf is one value, its mode; a
-single quantile of a column with many values is found by a choice and a ladder (`zoom.py`) where these are sharper. COUNT(*) is
-read from the blocks that count the values of a column, each with the rows without a value beside them for nothing: from all of
-them, by inverse variance.
+single quantile is found by a choice and a ladder (`zoom.py`), and where margins are asked for only if that ladder is sharper
+than a hierarchy. COUNT(*) is read from the blocks that count the values of a column, each with the rows without a value beside
+them for nothing: from all of them, by inverse variance.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ _DEGREES = {
 class Sharing:
     """What the statistics of one question need of each column."""
 
-    def __init__(self, question: Question, declaration: Declared, grid: Grid, *, gaussian: bool) -> None:
+    def __init__(self, question: Question, declaration: Declared, grid: Grid, *, gaussian: bool, margins: bool) -> None:
         self.gaussian = gaussian
+        self.margins = margins
         self.question = question
         self.declaration = declaration
         self.grid = grid
@@ -134,7 +135,8 @@ class Sharing:
             low, high = self._bounds(column)
             [share] = shares
             size = max(high - low + 1, 2)
-            leaves = zoomed_of(column, low, size, cells=self.grid.cells, share=share, gaussian=self.gaussian)
+            how = {"gaussian": self.gaussian, "margins": self.margins}
+            leaves = zoomed_of(column, low, size, cells=self.grid.cells, share=share, **how)
             if leaves is not None:
                 found[column] = (leaves, share)
                 del self.ordered[column]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.noise.laws import law_from, law_plain
-from cloister.session.planning.zoom import Zoom
+from cloister.session.planning.zoom import Uneven, Zoom
 from cloister.session.questions.threshold import Threshold
 from cloister.session.releases.formulas import Reading, reading_of
 from cloister.session.releases.uncertainty import Noise
@@ -118,6 +118,8 @@ def _values(stored: Mapping[str, Any]) -> npt.NDArray[Any]:
 def _noise(noise: Noise) -> dict[str, Any]:
     if isinstance(noise, Zoom):
         asked = {"leaves": str(noise.leaves), "share": str(noise.share), "rows": str(noise.rows)}
+        if isinstance(noise, Uneven):
+            asked["part"] = str(noise.part)
         return {**_noise(noise.noise), "zoom": json.dumps(asked)}
     if isinstance(noise, DiscreteLaplace):
         return {"noise": "laplace", "scale": str(noise.scale), "sensitivity": str(noise.sensitivity)}
@@ -131,9 +133,9 @@ def _noise_of(raw: Mapping[str, Any]) -> Noise:
         return law_from(raw["noise"])
     if "zoom" in raw:
         asked = json.loads(raw["zoom"])
-        return Zoom(
-            leaves=int(asked["leaves"]), share=Fraction(asked["share"]), rows=int(asked["rows"]), noise=_plain_noise_of(raw)
-        )
+        how: dict[str, Any] = {"leaves": int(asked["leaves"]), "share": Fraction(asked["share"]), "rows": int(asked["rows"])}
+        how["noise"] = _plain_noise_of(raw)
+        return Uneven(**how, part=Fraction(asked["part"])) if "part" in asked else Zoom(**how)
     return _plain_noise_of(raw)
 
 

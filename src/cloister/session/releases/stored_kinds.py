@@ -14,7 +14,7 @@ from cloister.privacy import ZCDP, ApproxDP, PureDP
 from cloister.privacy.rational import text_of
 from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.moments import Moments, Side
-from cloister.session.planning.zoom import Zoom
+from cloister.session.planning.zoom import Uneven, Zoom
 from cloister.session.questions.arithmetic import Constant, Named, Operation
 from cloister.session.questions.threshold import Threshold
 from cloister.session.releases.combined import Calculated
@@ -65,6 +65,7 @@ _STORED: tuple[Stored[Any], ...] = (
     Stored(Series, "Series", "kind", "values"),
     Stored(Term, "Term", "weight", "noise"),
     Stored(Zoom, "Zoom", "leaves", "share", "rows", "noise"),
+    Stored(Uneven, "Uneven", "leaves", "share", "rows", "noise", "part"),
     Stored(Leaves, "Leaves", "column", "low", "size", "stride", "branching", "weights"),
     Stored(Moments, "Moments", "sides"),
     Stored(Side, "Side", "column", "low", "width", "degree"),

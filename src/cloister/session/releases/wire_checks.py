@@ -206,6 +206,8 @@ def _check_reading(reading: Reading) -> None:
             raise refused("a noise in it is none, or without end")
         if isinstance(term.noise, Zoom) and not 2 <= term.noise.leaves <= MOST_LEAVES:
             raise refused("a noise in it is of more values than there are")
+        if isinstance(term.noise, Zoom) and not 0 < term.noise.ladder < 1:
+            raise refused("a noise in it is none, or without end")
 
 
 def _in_range(values: np.ndarray[Any, Any]) -> bool:
