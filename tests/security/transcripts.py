@@ -87,6 +87,7 @@ def on(tape: Tape) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for kind in (DiscreteLaplace, DiscreteGaussian, *_SELECTIONS):
             patch.setattr(kind, "release", _taped(kind.release, tape))  # type: ignore[attr-defined]
+        patch.setattr(PermuteAndFlip, "release_each", _taped(PermuteAndFlip.release_each, tape))
         inner = noised._past_threshold
 
         def undeclared(units_of: Any, least: int, groups: Any, random: Random) -> Any:
@@ -131,11 +132,13 @@ def loss(ours: list[Draw], theirs: list[Draw]) -> Loss:
         law = mine.mechanism
         change = _change(mine, other)
         if isinstance(law, _SELECTIONS):
-            once = Fraction(law.epsilon) * max(map(abs, change), default=0) / Fraction(law.sensitivity)
+            candidates = np.shape(mine.value)[-1]
+            each_choice = [change[first : first + candidates] for first in range(0, len(change), candidates)]
+            losses = [Fraction(law.epsilon) * max(map(abs, shifts)) / Fraction(law.sensitivity) for shifts in each_choice]
             if any(isinstance(each.mechanism, DiscreteGaussian) for each in ours):
-                rho += once**2 / 8  # a bounded range: Cesar & Rogers 2021
+                rho += sum((once**2 for once in losses), Fraction(0)) / 8  # a bounded range: Cesar & Rogers 2021
             else:
-                epsilon += once
+                epsilon += sum(losses, Fraction(0))
         elif isinstance(law, DiscreteGaussian):
             rho += Fraction(sum(each**2 for each in change)) / (2 * Fraction(law.scale_squared))
         else:
