@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cloister.session.releases.drawing import clean
+from cloister.session.releases.drawing import clean, svg
 
 CODE = """
 from cloister.session.releases.drawing import svg
@@ -33,3 +33,14 @@ def test_what_cannot_be_printed_is_shown_by_its_number_and_long_texts_are_cut() 
     one, other = (clean({"values": ["🏠" * 50 + end]})["values"][0] for end in "ab")
     assert one != other, "two keys stay two"
     assert one.startswith("🏠" * 18 + "… ")
+
+
+def test_the_same_picture_is_the_same_text_however_many_were_drawn_before() -> None:
+    heat = {
+        "data": {"values": [{"a": 1, "n": 3}, {"a": 2, "n": 5}]},
+        "mark": "rect",
+        "encoding": {"x": {"field": "a", "type": "ordinal"}, "color": {"field": "n", "type": "quantitative"}},
+    }
+    first = svg(heat)
+    assert 'id="gradient_0"' in first
+    assert svg(heat) == first

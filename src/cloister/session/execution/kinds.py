@@ -16,6 +16,8 @@ from cloister.session.releases.store import Found, Stored
 
 def as_bought(shapes: Sequence[Shape], history: History, *, margins: bool = False) -> list[Shape]:
     """The shapes as they were bought first; as `margins` says where nothing was."""
+    if not (margins or history.stored):
+        return list(shapes)
     kind = _kind(shapes, history.stored[0]) if history.stored else [margins] * len(shapes)
     return [shape.for_margins or shape if other else shape for shape, other in zip(shapes, kind, strict=True)]
 

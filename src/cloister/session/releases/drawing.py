@@ -8,6 +8,7 @@ So texts are cut here, and the library is told to cut none.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ _LABEL, _TITLE = 36, 120
 """The longest texts, in letters; a sign as wide as a Chinese one counts twice."""
 _WIDE = "\u1100"
 _LABELS = ("values", "sort", "domain")
+_NUMBERED = re.compile(r'(id="|url\(#)(gradient_|clip)(\d+)')
 _UNCUT: Mapping[str, Mapping[str, int]] = {
     "axis": {"labelLimit": 0, "titleLimit": 0},
     "legend": {"labelLimit": 0, "titleLimit": 0},
@@ -47,7 +49,7 @@ def svg(specification: dict[str, Any]) -> str:
     """A Vega-Lite specification as SVG (needs vl-convert)."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(_uncut(specification)))
+    return _counted_anew(str(vl_convert.vegalite_to_svg(_uncut(specification))))
 
 
 def png(specification: dict[str, Any], scale: float = 2.0) -> bytes:
@@ -55,6 +57,17 @@ def png(specification: dict[str, Any], scale: float = 2.0) -> bytes:
     import vl_convert
 
     return bytes(vl_convert.vegalite_to_png(_uncut(specification), scale=scale))
+
+
+def _counted_anew(drawn: str) -> str:
+    """The same picture with its gradients and clips numbered from 0: the library counts them through the life of the process."""
+    numbers: dict[str, str] = {}
+
+    def anew(found: re.Match[str]) -> str:
+        before, name, number = found.groups()
+        return before + name + numbers.setdefault(name + number, str(len(numbers)))
+
+    return _NUMBERED.sub(anew, drawn)
 
 
 def _uncut(specification: dict[str, Any]) -> dict[str, Any]:
