@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from cloister.hub.spreadsheets import is_formula, safe
+from cloister.hub.spreadsheets import holds_formula, safe
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 """With a sign before it a number is a number, in a spreadsheet too."""
@@ -31,7 +31,7 @@ def computed(value: Any) -> bool:
     >>> computed("=1+1"), computed("-5"), computed("-5e3"), computed("-A1"), computed(-5)
     (True, False, False, True, False)
     """
-    return isinstance(value, str) and is_formula(value) and not _NUMBER.fullmatch(value)
+    return isinstance(value, str) and holds_formula(value) and not _NUMBER.fullmatch(value)
 
 
 def guarded_cell(value: Any) -> Any:

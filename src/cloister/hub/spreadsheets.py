@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from cloister.printable import shown
 
 _AT_ONCE = 5_000
 _FIRST = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_INSIDE = re.compile(r"([;\t\r\n])(?=[\"\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Where a spreadsheet that takes another sign than the comma between cells would begin a cell with a formula."""
 
 
 def is_formula(text: str) -> bool:
@@ -22,13 +25,23 @@ def is_formula(text: str) -> bool:
     return text.lstrip("\ufeff").startswith(_FIRST)
 
 
-def safe(text: str) -> str:
-    """The text as it may be shown, with an apostrophe before it where a spreadsheet would compute it.
+def holds_formula(text: str) -> bool:
+    """Whether a spreadsheet would compute it or a part of it, whatever sign stands between cells there.
 
-    >>> safe("@SUM(A1)"), safe("plain"), safe("a\\u202eb")
-    ("'@SUM(A1)", 'plain', 'a⟨U+202E⟩b')
+    >>> holds_formula("=1+1"), holds_formula("a;=1"), holds_formula("a; b")
+    (True, True, False)
     """
-    return f"'{shown(text, lines=True)}" if is_formula(text) else shown(text, lines=True)
+    return is_formula(text) or _INSIDE.search(text) is not None
+
+
+def safe(text: str) -> str:
+    """The text as it may be shown, with an apostrophe where a spreadsheet would compute it: before it, or after a semicolon.
+
+    >>> safe("@SUM(A1)"), safe("plain; text"), safe("a;=B1"), safe("a\\u202eb")
+    ("'@SUM(A1)", 'plain; text', "a;'=B1", 'a⟨U+202E⟩b')
+    """
+    told = _INSIDE.sub(r"\1'", shown(text, lines=True))
+    return f"'{told}" if is_formula(text) else told
 
 
 def cell(value: Any) -> Any:
