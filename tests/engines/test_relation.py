@@ -19,6 +19,7 @@ from cloister.tables import (
     Compare,
     Extended,
     Filtered,
+    Followed,
     Identifier,
     Integer,
     KeyJoined,
@@ -126,6 +127,9 @@ RECIPES: dict[str, Callable[[Tables], Relation]] = {
     "projected": lambda tables: Projected(source=base(tables, "visits"), names=(('"; --', "cost"), ("${x} 🎉", "note"))),
     "no columns": lambda tables: Projected(source=base(tables, "visits"), names=()),
     "capped": lambda tables: Capped(source=base(tables, "tests"), rows=2),
+    "followed": lambda tables: Followed(
+        source=base(tables, "visits"), by="cost", number="n", previous=(("before", "ward"), ("said", "note")), rows=2
+    ),
     "joined": lambda tables: joined(tables, outer=False),
     "left joined": lambda tables: joined(tables, outer=True),
     "numbers joined": lambda tables: UnitJoined(left=base(tables, "visits"), right=base(tables, "tests"), on=(("cost", "gain"),)),

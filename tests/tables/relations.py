@@ -21,6 +21,7 @@ from cloister.tables import (
     Domain,
     Extended,
     Filtered,
+    Followed,
     Identifier,
     Integer,
     KeyJoined,
@@ -133,7 +134,7 @@ def _tree(draw: st.DrawFn, depth: int) -> Recipe:
     if depth == 0 or draw(st.integers(0, 9)) == 0:
         name = draw(st.sampled_from(["visits", "tests"]))
         return lambda tables: Base(name=name, table=tables[name])
-    kinds = ["filtered", "extended", "projected", "public", "joined", "through", "per unit", "capped", "stacked"]
+    kinds = ["filtered", "extended", "projected", "public", "joined", "through", "per unit", "capped", "followed", "stacked"]
     kind = draw(st.sampled_from(kinds))
     number, flag = draw(st.integers(0, 10**6)), draw(st.booleans())
     inner = _tree(draw, depth - 1)
@@ -152,6 +153,7 @@ def _tree(draw: st.DrawFn, depth: int) -> Recipe:
         "public": _public,
         "per unit": _per_unit,
         "capped": _capped,
+        "followed": _followed,
     }
     return lambda tables: makers[kind](inner(tables), number, flag)
 
@@ -246,6 +248,14 @@ def _capped(source: Relation, number: int, flag: bool) -> Relation:
     return Capped(source=source, rows=1 + number % 3)
 
 
+def _followed(source: Relation, number: int, flag: bool) -> Relation:
+    by = _pick(source, number, "integer", "real", "date", "category")
+    if by is None:
+        return source
+    previous = ((_fresh(source, "before"), by),) if flag else ()
+    return Followed(source=source, by=by, number=_fresh(source, "number"), previous=previous, rows=1 + number % 4)
+
+
 def _stacked(first: Relation, second: Relation, number: int) -> Relation:
     """Columns of like kind under one another, as many as there are."""
     pairs, used = [], set()
@@ -301,6 +311,14 @@ def meaning(relation: Relation, tables: Mapping[str, list[Row]]) -> list[Row]:
             for its in by_unit(meaning(source, tables)).values():
                 kept = sorted(its, key=lambda row: row["place"])[:rows]
                 found += [{**row, "place": place} for place, row in enumerate(kept, start=1)]
+            return found
+        case Followed(source=source, by=by, number=number, previous=previous, rows=most):
+            found = []
+            for its in by_unit(meaning(source, tables)).values():
+                placed = sorted(its, key=lambda row: (row[by] is None, 0 if row[by] is None else row[by], row["place"]))
+                for place, (row, before) in enumerate(zip(placed[:most], [None, *placed], strict=False), start=1):
+                    told = {new: None if before is None else before[old] for new, old in previous}
+                    found.append({**row, number: code_of(relation.columns[number], Fraction(place)), **told, "place": place})
             return found
         case Stacked(sources=sources):
             return [

@@ -24,6 +24,7 @@ from cloister.tables import (
     Compare,
     Extended,
     Filtered,
+    Followed,
     Identifier,
     Integer,
     KeyJoined,
@@ -146,7 +147,22 @@ class Compared(Extended):
         return rows.mutate(**{last: rows[last].min().over(ibis.window())})
 
 
+class FollowedByAll(Followed):
+    """Broken: what stood before is looked for among all persons."""
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        rows = super().build(sources, dialect)
+        last = f"c{len(self.columns) - 1}"
+        return rows.mutate(**{last: rows.c0.lag().over(ibis.window(order_by=[rows.unit, rows.place]))})
+
+
+def followed(tables: Mapping[str, PrivateTable], kind: type[Followed] = Followed) -> Relation:
+    old = next(iter(tables["visits"].columns))
+    return kind(source=Base(name="visits", table=tables["visits"]), by="cost", number="n", previous=(("before", old),), rows=3)
+
+
 BROKEN: dict[str, Recipe] = {
+    "followed by all": lambda tables: followed(tables, FollowedByAll),
     "capped together": lambda tables: CappedTogether(source=Base(name="visits", table=tables["visits"]), rows=2),
     "joined too narrow": lambda tables: JoinedTooNarrow(
         left=Base(name="visits", table=tables["visits"]), right=Base(name="tests", table=tables["tests"])
@@ -163,6 +179,7 @@ def test_a_broken_relation_is_caught(name: str) -> None:
 
 def test_the_fixed_rows_are_neighbours_otherwise() -> None:
     neighbours(FIXED, lambda tables: Capped(source=Base(name="visits", table=tables["visits"]), rows=2))
+    neighbours(FIXED, followed)
     neighbours(
         FIXED,
         lambda tables: KeyJoined(
@@ -195,6 +212,20 @@ REFUSED: dict[str, tuple[Callable[[Mapping[str, PrivateTable]], object], type[Ex
         lambda t: Projected(source=a(t, "visits"), names=(("x", "cost"), ("x", "note"))), InvalidParameter, "'x'",
     ),
     "no cap": (lambda t: Capped(source=a(t, "visits"), rows=0), InvalidParameter, "rows=0"),
+    "order by text": (
+        lambda t: Followed(source=a(t, "visits"), by="note", number="n", previous=(), rows=1), UnsupportedQuery, "'note'",
+    ),
+    "order of persons": (
+        lambda t: Followed(source=Base(name="people", table=PEOPLE), by="age", number="n", previous=(), rows=1),
+        UnsupportedQuery,
+        "whose row",
+    ),
+    "no rows in order": (
+        lambda t: Followed(source=a(t, "visits"), by="cost", number="n", previous=(), rows=0), InvalidParameter, "rows=0",
+    ),
+    "unknown row before": (
+        lambda t: Followed(source=a(t, "visits"), by="cost", number="n", previous=(("x", "z"),), rows=1), UnknownColumn, "'z'",
+    ),
     "cap of persons": (lambda t: Capped(source=Base(name="people", table=PEOPLE), rows=1), UnsupportedQuery, "whose row"),
     "join of persons": (
         lambda t: UnitJoined(left=a(t, "visits"), right=Base(name="people", table=PEOPLE)),

@@ -8,7 +8,10 @@ one unit (`tables/relations`), so each table of counts has its sensitivity, 1 or
 *Drawn*: people with their number first, then so many rows for each, given the columns of the person. In a mixture of products
 the component of a row has P(k | x) ∝ w_k Π_c p_kc(x_c) given some of its columns, and the others are independent within it. So
 every key is a person's, and the number of rows is what the person says. Rows of one person are independent given the person's
-columns: what they have in common beyond these (the same ward each time) is lost.
+columns: what they have in common beyond these (the same ward each time) is lost, unless they have an `order`. Then each row is
+measured beside its number among the rows of its person and beside the row before it (`tables/relations/followed.py`, at most m
+rows of a person as before), and drawn given these: what leads from one row to the next stays. The column that gives the order is
+sorted within each person at last.
 """
 
 from __future__ import annotations
@@ -32,9 +35,12 @@ from cloister.synth.model import SyntheticModel
 from cloister.synth.pieces import Integers
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
-from cloister.tables import Base, Binned, Capped, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
+from cloister.tables import Base, Binned, Capped, Followed, PerUnit, PrivateTable, Relation, UnitAggregate, UnitJoined
 
 KIND = "related synthetic models"
+IN_ORDER = "related synthetic models in order"
+NUMBER = "row_number"
+_BEFORE = "previous_"
 _AT_ONCE = 5_000
 """People whose rows are drawn together."""
 
@@ -51,6 +57,8 @@ class RelatedModel:
     events: SyntheticModel
     unit: str
     """The column that names a person, in both tables of `sample`."""
+    order: str | None = None
+    """The column by which the rows of a person follow one another."""
 
     @property
     def cost(self) -> Guarantee:
@@ -66,12 +74,46 @@ class RelatedModel:
         times = np.where(times == number.domain.null_code, 0, times)  # missing: no row there
         keys = np.arange(len(times))
         placed = [each.placed(column) for each, column in zip(own, codes, strict=True)]
-        rows = _rows_given(self.events.mixture, placed, times, self.events.columns, random)
+        drawn = self._in_order if self.order else self._apart
+        rows, kept = drawn(placed, times, random)
         named = {self.unit: Series("integer", keys)}
         named |= {each.name: each.series(column) for each, column in zip(own, codes, strict=True)}
         held = {self.unit: Series("integer", np.repeat(keys, times))}
-        held |= {each.name: each.series(column) for each, column in zip(self.events.columns[len(own) :], rows, strict=True)}
+        held |= {each.name: each.series(column) for each, column in zip(kept, rows, strict=True)}
         return {self.people.table: Frame(named), self.events.table: Frame(held)}
+
+    def _apart(self, placed: list[Integers], times: Integers, random: Random) -> tuple[list[Integers], Sequence[States]]:
+        """Rows that are independent given the person; their columns."""
+        columns = self.events.columns
+        return _rows_given(self.events.mixture, placed, times, columns, random), columns[len(placed) :]
+
+    def _in_order(self, placed: list[Integers], times: Integers, random: Random) -> tuple[list[Integers], Sequence[States]]:
+        """First rows, then the second of all who have one, given the first, and so on."""
+        columns, own = self.events.columns, len(placed)
+        half = (len(columns) - own) // 2
+        number, before, kept = columns[own], columns[own + 1 : own + half], columns[own + half :]
+        owners, found = [], []
+        last = [np.full(len(times), each.domain.null_code) for each in kept]
+        for turn in range(1, int(times.max(initial=0)) + 1):
+            who = np.flatnonzero(times >= turn)
+            told = {f"{_BEFORE}{each.name}": codes[who] for each, codes in zip(kept, last, strict=True)}
+            known = [each[who] for each in placed]
+            known.append(number.placed(np.full(len(who), number.domain.low_code + turn - 1)))
+            known += [each.placed(np.full(len(who), each.domain.null_code) if turn == 1 else told[each.name]) for each in before]
+            drawn = _rows_given(self.events.mixture, known, np.ones_like(who), columns, random)
+            for codes, new in zip(last, drawn, strict=True):
+                codes[who] = new
+            owners.append(who)
+            found.append(drawn)
+        if not found:
+            return [np.zeros(0, dtype=np.int64) for _ in kept], kept
+        owner = np.concatenate(owners)
+        rows = [np.concatenate(each) for each in zip(*found, strict=True)]
+        by_person = np.argsort(owner, kind="stable")
+        rows = [each[by_person] for each in rows]
+        place = [each.name for each in kept].index(str(self.order))
+        rows[place] = rows[place][np.lexsort((rows[place], owner[by_person]))]
+        return rows, kept
 
     def save(self, path: str | Path) -> None:
         """Write both models as one JSON file; `RelatedModel.load` reads it."""
@@ -80,27 +122,38 @@ class RelatedModel:
     def to_json(self) -> str:
         """Both models as JSON: plain numbers and texts, nothing that runs."""
         parts = {"people": json.loads(self.people.to_json()), "events": json.loads(self.events.to_json())}
-        return json.dumps({"format": 1, "kind": KIND, "unit": self.unit, **parts}, ensure_ascii=False, allow_nan=False)
+        kind = {"kind": IN_ORDER, "order": self.order} if self.order else {"kind": KIND}
+        return json.dumps({"format": 1, **kind, "unit": self.unit, **parts}, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def load(cls, path: str | Path) -> RelatedModel:
         """The models of a file that `save` wrote. Only what this library knows is made: no code runs."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-            if document["kind"] != KIND:
+            if document["kind"] not in (KIND, IN_ORDER):
                 raise ValueError
+            order = str(document["order"]) if document["kind"] == IN_ORDER else None
             people, events = (SyntheticModel.from_json(json.dumps(document[name])) for name in ("people", "events"))
-            return cls.of(people, events, unit=str(document["unit"]))
+            return cls.of(people, events, unit=str(document["unit"]), order=order)
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             raise _refused(f"{str(path)!r} is no file of related models") from None
 
     @classmethod
-    def of(cls, people: SyntheticModel, events: SyntheticModel, unit: str) -> RelatedModel:
-        """Two models of which the second begins with the columns of the first, but for its number of rows."""
+    def of(cls, people: SyntheticModel, events: SyntheticModel, unit: str, order: str | None = None) -> RelatedModel:
+        """Two models of which the second begins with the columns of the first, but for its number of rows; in an order, with the
+        number of each row and the columns of the row before it after them."""
         shared = [each.name for each in people.columns[:-1]]
-        if not shared or [each.name for each in events.columns[: len(shared)]] != shared or len(events.columns) <= len(shared):
+        names = [each.name for each in events.columns]
+        rest = names[len(shared) :]
+        if order is not None:
+            others = len(rest) // 2  # number, what stood before in all others, these, and the order anywhere among them
+            told, rest = rest[:others], rest[others:]
+            before = [f"{_BEFORE}{name}" for name in rest if name != order]
+            if told != [NUMBER, *before] or order not in rest:
+                raise _refused("its rows have no order")
+        if not shared or names[: len(shared)] != shared or not rest:
             raise _refused("its two parts don't belong together")
-        return cls(people=people, events=events, unit=unit)
+        return cls(people=people, events=events, unit=unit, order=order)
 
     def __repr__(self) -> str:
         return f"{self.people}\n{self.events}\njoined by {self.unit!r}, for one charge"
@@ -114,6 +167,7 @@ def fit_related(
     spend: Spending,
     columns: Mapping[str, Sequence[str | Binned]] | None = None,
     rows: int | None = None,
+    order: str | None = None,
     purpose: str = "synthetic tables",
     progress: Callable[[str], None] = lambda _: None,
 ) -> RelatedModel:
@@ -131,6 +185,9 @@ def fit_related(
         By table, names or `cl.Binned(name, edges)`; None: all that are declared, but the one that names people.
     rows
         At most so many rows of each person: fewer than `max_rows` leave rows out, and need less noise.
+    order
+        A column of `events`, of days or numbers, by which the rows of a person follow one another: then each row depends on the
+        one before it, and `rows=` keeps the first. It takes more tables, so more noise in each.
 
     >>> from cloister.session import Door
     >>> from cloister.privacy import PureDP
@@ -155,10 +212,12 @@ def fit_related(
         why = f"each person may have {tables[0].max_rows} rows in {people!r}"
         raise InvalidParameter(f"people={people!r} is invalid", why=why, instead="a table with max_rows=1")
     left, right = Base(name=people, table=tables[0]), Base(name=events, table=tables[1])
+    own, other = _chosen_columns(columns or {}, dict(zip((people, events), tables, strict=True)))
     several: Relation = right if rows is None else Capped(source=right, rows=rows)
+    if order is not None:
+        several, other = _ordered(right, order, other, tables[1].max_rows if rows is None else rows)
     number = f"number_of_{events}"
     counted = PerUnit(source=several, aggregates=(UnitAggregate(name=number, kind="count"),))
-    own, other = _chosen_columns(columns or {}, dict(zip((people, events), tables, strict=True)))
     persons, rows_of = UnitJoined(left=left, right=counted, outer=True), UnitJoined(left=left, right=several)
     parts = [
         Part(persons, states_of(persons.columns, [*own, number], table=people), "pairs"),
@@ -170,11 +229,27 @@ def fit_related(
         modelled(name, part.method, Rules((), tuple(part.states)), marginals, origin, progress=progress)
         for name, part, marginals in zip((people, events), parts, found, strict=True)
     )
-    return RelatedModel.of(one, each_row, unit=str(tables[0].unit))
+    return RelatedModel.of(one, each_row, unit=str(tables[0].unit), order=order)
 
 
 def _refused(why: str) -> InvalidParameter:
     return InvalidParameter("The models are invalid", why=why, instead="RelatedModel.load(path) of a file that save(path) wrote")
+
+
+def _ordered(
+    events: Relation, order: str, columns: Sequence[str | Binned], rows: int | None
+) -> tuple[Relation, list[str | Binned]]:
+    """Each row beside its number and the row before it; these and its own columns."""
+    by_name = {each if isinstance(each, str) else each.name: each for each in columns}
+    if order not in by_name:
+        why, instead = "it is none of the columns that are drawn", f"order={min(by_name)!r}"
+        raise InvalidParameter(f"order={order!r} is invalid", why=why, instead=instead)
+    previous = {f"{_BEFORE}{name}": name for name in by_name if name != order}
+    followed = Followed(
+        source=events, by=order, number=NUMBER, previous=tuple(previous.items()), rows=1 if rows is None else rows
+    )
+    before = [Binned(new, each.edges) if isinstance(each := by_name[old], Binned) else new for new, old in previous.items()]
+    return followed, [NUMBER, *before, *columns]
 
 
 def _chosen_columns(

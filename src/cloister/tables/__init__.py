@@ -20,6 +20,7 @@ from cloister.tables.engines.engine import Answering, Engine, Offenders, Prepara
 from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Runs, Strided
 from cloister.tables.engines.workspace import MemoryExceeded, Workspace
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+from cloister.tables.relations.followed import Followed
 from cloister.tables.relations.joins import KeyJoined, UnitJoined
 from cloister.tables.relations.lookup import PublicJoined
 from cloister.tables.relations.perunit import PerUnit, UnitAggregate
@@ -48,6 +49,7 @@ __all__ = [
     "Expression",
     "Extended",
     "Filtered",
+    "Followed",
     "Groups",
     "Identifier",
     "In",
