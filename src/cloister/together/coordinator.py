@@ -509,6 +509,13 @@ def _problem(status: int, what: str, why: str, instead: str) -> Response:
     return Response(text, status, {"Cloister-Protocol": str(PROTOCOL)}, media_type="application/json")
 
 
+def other_version(request: Request) -> Response | None:
+    """The answer to a call that speaks another version of the protocol; None where it speaks this one. It tells nothing else, so a
+    hub gives it before it looks who calls: of another version it could not read who does."""
+    spoken = request.headers.get("cloister-protocol", "")
+    return None if spoken in ("", str(PROTOCOL)) else _version(spoken)
+
+
 def _version(spoken: str) -> Response:
     older = spoken.isdecimal() and int(spoken) > PROTOCOL
     why = f"the site speaks version {shown(spoken[:20]) or '?'} of the protocol, and the hub version {PROTOCOL}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
-from cloister.hub.services.catalogue.joint import Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
+from cloister.hub.services.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.services.catalogue.live import (
     Live,
     live_of,
@@ -31,6 +31,7 @@ from cloister.hub.services.catalogue.reading import money_of, own_population, ow
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 from cloister.hub.services.catalogue.series import window_with
+from cloister.hub.services.catalogue.versions import add_rows
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -39,10 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
+    "SITES",
     "Joined",
     "Live",
     "SiteRows",
     "Wanted",
+    "add_rows",
     "coordinators_of",
     "expire",
     "joined_in",
