@@ -510,8 +510,8 @@ def _problem(status: int, what: str, why: str, instead: str) -> Response:
 
 
 def other_version(request: Request) -> Response | None:
-    """The answer to a call that speaks another version of the protocol; None where it speaks this one. It tells nothing else, so a
-    hub gives it before it looks who calls: of another version it could not read who does."""
+    """The answer to a call that speaks another version of the protocol; None where it speaks this one. It tells nothing
+    else, so a hub gives it before it looks who calls: of another version it could not read who does."""
     spoken = request.headers.get("cloister-protocol", "")
     return None if spoken in ("", str(PROTOCOL)) else _version(spoken)
 

@@ -46,7 +46,7 @@ from cloister.together.roster import Roster
 from cloister.together.rounds import Ask, HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
 
-_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
+SOURCE_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
 
 
 class SitesMissing(UserWarning):
@@ -130,7 +130,7 @@ class JointSource(Source):
         self.purpose, self.who = purpose, who
         self.sites = {site.name: site for site in sites}
         self.overlap = _overlap_of(overlap, len(self.sites))
-        self.schema = {name: _KINDS.get(domain.kind, "text") for name, domain in columns.items()}
+        self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in columns.items()}
         if unit is not None:
             self.schema.setdefault(unit, "text")
         self.rounds: deque[RoundReport] = deque(maxlen=1000)

@@ -122,8 +122,8 @@ def roster_before(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Joined]
 
 
 def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: str) -> int:
-    """The roster after the one of a data set: its sites are asked from now on, under the budget that there was. All of them signed
-    it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number."""
+    """The roster after the one of a data set: its sites are asked from now on, under the budget that there was. All of them
+    signed it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number."""
     row, before = roster_before(hub, caller, name)
     signed = _signed(hub, roster, signatures)
     overlap = before.overlap if before.overlap == "none" else min(int(before.overlap), len(signed.roster.sites))

@@ -21,7 +21,6 @@ from cloister.hub.services.sites.joining import Joining, change_roster, join, ro
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
-
 from cloister.together.coordinator import other_version
 
 if TYPE_CHECKING:
