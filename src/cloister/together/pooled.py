@@ -86,6 +86,12 @@ class PooledEngine:
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The parts. Of a table that is declared with fewer columns, each part has these."""
+        for name, each in self.source.tables.items():  # what an owner did not declare is not read, whoever declares the whole
+            for column, domain in table.columns.items():
+                if each.columns.get(column) != domain:
+                    raise _unlike(f"{name!r} declares the column {column!r} differently", "one declaration")
+            if (each.unit, each.max_rows) != (table.unit, table.max_rows):
+                raise _unlike(f"{name!r} says differently whose a row is", "one unit and row cap")
         parts = [PrivateTable.declared(each.source, table.columns, like=each) for each in self.source.tables.values()]
         return PooledPrepared(table, [prepare(each, secret=secret, workspace=workspace) for each in parts], workspace)
 

@@ -4,7 +4,7 @@
 - `typed.py`, `names.py`: what an owner says.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
-- `joint.py`: data sets whose rows are at several sites.
+- `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
@@ -27,6 +27,7 @@ from cloister.hub.services.catalogue.live import (
     table_store_of,
 )
 from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
@@ -43,6 +44,7 @@ __all__ = [
     "SITES",
     "Joined",
     "Live",
+    "PooledRows",
     "SiteRows",
     "Wanted",
     "add_rows",
@@ -55,6 +57,7 @@ __all__ = [
     "money_of",
     "own_population",
     "owned",
+    "parts_by_data_set",
     "plain_word",
     "populations_of",
     "register",

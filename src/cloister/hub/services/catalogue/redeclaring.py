@@ -24,6 +24,7 @@ from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.joint import SITES
 from cloister.hub.services.catalogue.live import source_of
 from cloister.hub.services.catalogue.managing import now_version
+from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.row_sources import SharedRowsOf
 from cloister.hub.services.catalogue.versions import check_open, newest, put
 from cloister.hub.services.trail import write
@@ -64,6 +65,7 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
         with hub.database.begin() as db:
             db.scalars(select(DataSet).where(DataSet.name == name).with_for_update()).one()
             row, version = _mine(hub, db, caller, name)
+            check_own_rows(db, row)
             _check_policies(row, found)
             given = SharedRowsOf(hub, row, version)
             before, row.declaration, row.changed = row.declaration, found, hub.now()

@@ -22,6 +22,7 @@ from cloister.hub.services.catalogue.arrivals import discard
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.origins import check_origin, noticed
+from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
 from cloister.hub.services.catalogue.row_sources import RowSource, SharedRowsOf, UploadedRows
 from cloister.hub.services.catalogue.series import next_window, windows_of
@@ -167,6 +168,7 @@ def put(
 ) -> None:
     """Make a version the one that questions read; the audit log says what else is told of it."""
     check_open(row)
+    check_own_rows(db, row)
     check_origin(db, row, version.origin)
     db.add(version)
     row.version, row.changed = version.number, hub.now()
