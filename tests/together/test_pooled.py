@@ -15,7 +15,7 @@ from cloister.session import Count, Question
 from cloister.together import PooledTable
 from tests.session.test_parts import COLUMNS, NONE, QUESTIONS, ROWS, answers, models, rows
 from tests.session.test_parts import session_of as central_session
-from tests.together.joint_tables import sites_of
+from tests.together.joint_tables import joint_of, sites_of
 from tests.together.test_joint import synthetic
 
 COUNT = QUESTIONS[0]
@@ -77,19 +77,18 @@ ALL = "SELECT COUNT(*) AS n FROM people WHERE height > 145"
 
 
 def test_public_tables_are_joined_where_the_rows_are() -> None:
-    parts = tables()
-    words = cl.PublicTable(
-        {"sex": COLUMNS["sex"].options, "word": ["one", "two"]},
-        columns={"sex": COLUMNS["sex"], "word": cl.Category(["one", "two"])},
-    )
+    """In a hub and at sites; of a key with two public rows each person's rows count twice, and each site charges for that."""
+    parts, sites, sexes = tables(), sites_of(budget=BUDGET), COLUMNS["sex"]
+    words = {"sex": [*sexes.options, sexes.options[0]], "word": ["one", "two", "two"]}
+    public = cl.PublicTable(words, columns={"sex": sexes, "word": cl.Category(["one", "two"])})
     sql = "SELECT w.word, COUNT(*) AS n FROM people p JOIN words w ON p.sex = w.sex GROUP BY w.word"
-    everybody = cl.PrivateTable(rows(), columns=COLUMNS, size=ROWS)
-    with (
-        cl.Session({"people": everybody, "words": words}, budget=BUDGET) as central,
-        cl.Session({**parts, "words": words, "people": PooledTable(parts)}, budget=BUDGET) as pooled,
-    ):
-        assert central.sql(sql, spend=NONE).to_pydict() == pooled.sql(sql, spend=NONE).to_pydict()
-        assert len(pooled.sql("SELECT SUM(age * 2) AS s FROM people", spend=NONE).to_pydict()["s"]) == 1
+    found = []
+    for people in (cl.PrivateTable(rows(), columns=COLUMNS), PooledTable(parts), joint_of(sites)):
+        with cl.Session({**parts, "words": public, "people": people}, budget=BUDGET) as session:
+            found.append(session.sql(sql, spend=NONE).to_pydict())
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0]["n"]) > ROWS
+    assert {site.spent for site in sites} == {cl.PureDP(NONE)}
 
 
 REFUSED = [
@@ -125,6 +124,8 @@ def test_tables_that_are_not_alike_are_no_pool() -> None:
         with pytest.raises(cl.InvalidDeclaration, match=why):
             PooledTable(parts)
     budgets = {"one": cl.PureDP(1), "other": cl.ZCDP(1), "pool": cl.PureDP(1)}
-    with cl.Session({"one": one, "other": other, "pool": pool}, budget=budgets) as session:
-        with pytest.raises(cl.UnsupportedQuery, match="count differently"):
-            session.sql("SELECT COUNT(*) FROM pool", spend=1)
+    with (
+        cl.Session({"one": one, "other": other, "pool": pool}, budget=budgets) as session,
+        pytest.raises(cl.UnsupportedQuery, match="count differently"),
+    ):
+        session.sql("SELECT COUNT(*) FROM pool", spend=1)

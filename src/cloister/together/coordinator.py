@@ -45,7 +45,7 @@ from cloister.errors import (
     stored_name,
 )
 from cloister.printable import shown
-from cloister.tables import PrivateTable, Relation
+from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
 from cloister.together.messages import Message, RoundRefused, pack, unpack
@@ -457,7 +457,7 @@ class RemoteParts:
 
         return ask
 
-    def related(self, relation: Relation, name: str) -> RemoteParts:
+    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> RemoteParts:
         """The same sites; a request about the relation is refused before anybody is asked."""
         return self
 

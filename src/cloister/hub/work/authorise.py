@@ -179,9 +179,7 @@ def authorise(
         def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:
             if not rows and not narrow:
                 return first
-            return live.session(
-                db, who, tables=asked, rows=rows, columns=narrow, progress=progress, generation=facts.generation
-            )
+            return live.session(db, who, tables=asked, rows=rows, columns=narrow, progress=progress, generation=facts.generation)
 
         terms, words = work.terms, work.words
         priced = priced and bounded(facts, objects)

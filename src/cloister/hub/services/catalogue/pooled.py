@@ -107,7 +107,9 @@ def pooled_source(hub: Hub, ids: Sequence[str], name: str) -> PooledSource:
     return PooledSource(tables)
 
 
-def label_of(version: DataSetVersion, found: Mapping[str, tuple[DataSet, DataSetVersion]], parts: Mapping[str, Sequence[str]]) -> str:
+def label_of(
+    version: DataSetVersion, found: Mapping[str, tuple[DataSet, DataSetVersion]], parts: Mapping[str, Sequence[str]]
+) -> str:
     """What an answer's version is called: of one that is made of others, it changes with theirs and with what they declare."""
     if version.kind != POOLED:
         return version.id

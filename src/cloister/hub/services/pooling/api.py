@@ -38,7 +38,9 @@ class NewPool(BaseModel):
     name: _Line
     title: _Line
     about: _Line = ""
-    population: Annotated[_Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")]
+    population: Annotated[
+        _Line, Field(description="The budget of the whole; the populations of the parts are charged beside it.")
+    ]
     epsilon: _Line = ""
     delta: _Line = ""
     rho: _Line = ""
@@ -77,7 +79,9 @@ class PoolList(BaseModel):
 class Comparing(BaseModel):
     """A question, and what it may cost."""
 
-    model_config = ConfigDict(extra="forbid", strict=True) | example(sql="SELECT AVG(age) AS age FROM both_hospitals", spend="0.1")
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        sql="SELECT AVG(age) AS age FROM both_hospitals", spend="0.1"
+    )
 
     sql: _Line
     spend: _Line

@@ -98,4 +98,4 @@ def _about(sql: str, pool: str, part: str) -> str:
             table.set("this", exp.to_identifier(part))
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(pool)))
-    return tree.sql(dialect="duckdb")
+    return str(tree.sql(dialect="duckdb"))

@@ -92,7 +92,10 @@ def make(hub: Hub, caller: Caller, asked: Pooling, budget: Guarantee | None) -> 
 def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
     """Those that the caller may see, and those that a data set of theirs is a part of."""
     of, found = parts_by_data_set(db), list[Pool]()
-    rows = {row.id: row for row in db.scalars(select(DataSet).where(DataSet.id.in_({*of, *(each for ids in of.values() for each in ids)})))}
+    rows = {
+        row.id: row
+        for row in db.scalars(select(DataSet).where(DataSet.id.in_({*of, *(each for ids in of.values() for each in ids)})))
+    }
     for number, ids in of.items():
         row, parts = rows[number], [rows[each] for each in ids]
         mine = [each for each in parts if each.owner == caller.id]

@@ -72,7 +72,9 @@ def pages() -> APIRouter:
     return router
 
 
-def _page(request: Request, hub: Hub, caller: Caller, *, error: CloisterError | None = None, typed: Form | None = None) -> Response:
+def _page(
+    request: Request, hub: Hub, caller: Caller, *, error: CloisterError | None = None, typed: Form | None = None
+) -> Response:
     problem = None if error is None else problem_of(error)
     with hub.database.reading() as db:
         found = pools(hub, db, caller)
