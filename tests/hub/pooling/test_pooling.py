@@ -164,7 +164,7 @@ def test_an_owner_who_goes_takes_the_whole_along(play: Play) -> None:
 WRONG = [
     ({"parts": ["north", "north"]}, "different data sets"),
     ({"parts": ["north", "nobody"]}, "no such data set"),
-    ({"parts": ["north", "everybody"]}, "is made of others"),
+    ({"parts": ["north", "everybody"]}, "is made of others itself"),
     ({"parts": ["north", "free"]}, "is public"),
     ({"parts": ["north", "other"]}, "declare the column"),
     ({"parts": ["north", "twin"]}, "of one population"),

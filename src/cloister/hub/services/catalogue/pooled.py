@@ -96,13 +96,14 @@ def pooled_source(hub: Hub, ids: Sequence[str], name: str) -> PooledSource:
         if row is None or version is None or row.state != "open":
             raise Conflict(
                 f"The data set {name} can't be asked",
-                why="one of the data sets that it is made of is closed" + ("" if row is None else f": {row.name}"),
-                instead="the same when its owner has opened it again",
+                why="a data set that it is made of is closed",
+                instead="the same when its owner has opened that one again",
             )
         table = table_of(row, source_of(hub, row, version), version.id)
-        if not isinstance(table, PrivateTable) or version.kind == POOLED:
-            why = "is public" if row.public else "is made of others"
-            raise Conflict(f"The data set {name} can't be made", why=f"{row.name} {why}", instead="private data sets")
+        if not isinstance(table, PrivateTable):
+            raise _not_made(name, f"the data set {row.name!r} is public, and nobody in it needs hiding")
+        if version.kind == POOLED:
+            raise _not_made(name, f"the data set {row.name!r} is made of others itself")
         tables[row.name] = table
     return PooledSource(tables)
 
@@ -134,6 +135,10 @@ def check_own_rows(db: Db, row: DataSet) -> None:
             why="they are those of the data sets that it is made of, as these are declared",
             instead="another data set of several owners",
         )
+
+
+def _not_made(name: str, why: str) -> Conflict:
+    return Conflict(f"The data set {name} can't be made", why=why, instead="private data sets, each with rows of its own")
 
 
 def _present(db: Db, ids: Sequence[str]) -> list[tuple[DataSet, DataSetVersion]]:
