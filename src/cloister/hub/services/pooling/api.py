@@ -119,7 +119,7 @@ def api() -> APIRouter:
         response_description="The data set with its parts",
     )
     def made(hub: HubDep, caller: PersonDep, body: NewPool) -> PoolOut:
-        """Made of data sets that you may see. Whoever asks it needs a grant on it and on every part."""
+        """Made of data sets that you may see. A person who asks it needs a grant on it and on every part."""
         budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
         row = make(hub, caller, Pooling(**body.model_dump(exclude={"epsilon", "delta", "rho"})), budget)
         with hub.database.reading() as db:
