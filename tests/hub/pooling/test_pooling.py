@@ -121,6 +121,8 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
 
     def given(visitor: Visitor) -> Any:
         [found] = visitor.client.get("/api/v1/pooled-datasets", headers=visitor.bearer).json()["items"]
+        hidden = {play.north.id: ["north", "…"], play.south.id: ["…", "south"]}  # neither owner may know of the other's
+        assert found["parts"] == hidden.get(visitor.id, ["north", "south"])
         return found["given"]
 
     assert [(each["name"], each["times"], each["cost"]) for each in given(play.south)] == [("south", 2, "ε = 450")]

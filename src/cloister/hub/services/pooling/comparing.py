@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.services.pooling.making import Pool
+from cloister.hub.services.pooling.making import HIDDEN, Pool
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words, authorise, visible
 from cloister.hub.work.facts import facts_of
@@ -67,6 +67,8 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, 
     found = [_margins(hub, db, caller, pool.name, sql, spend, purpose)]
     alone = []
     for part in pool.parts:
+        if part == HIDDEN:
+            continue
         try:
             alone.append(_margins(hub, db, caller, part, _about(sql, pool.name, part), spend, purpose))
         except CloisterError as error:

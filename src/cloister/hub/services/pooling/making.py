@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
+HIDDEN = "…"
+"""In the place of a part that somebody may not know of."""
 MOST = 50
 """Parts of one data set."""
 
@@ -60,6 +62,7 @@ class Pool:
     name: str
     title: str
     parts: tuple[str, ...]
+    """By name, as far as the caller may see them; "…" in the place of any other."""
     owner: str
     """The id of who made it."""
     given: tuple[Given, ...] = ()
@@ -102,7 +105,8 @@ def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
         if row.state == "deleted" or not (mine or _sees(hub, db, caller, row.name)):
             continue
         given = tuple(_given(hub, row, each, parts) for each in mine)
-        found.append(Pool(name=row.name, title=row.title, parts=tuple(each.name for each in parts), owner=row.owner, given=given))
+        names = tuple(each.name if _sees(hub, db, caller, each.name) else HIDDEN for each in parts)
+        found.append(Pool(name=row.name, title=row.title, parts=names, owner=row.owner, given=given))
     return sorted(found, key=lambda each: each.name)
 
 
