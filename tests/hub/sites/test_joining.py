@@ -16,7 +16,8 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.generation import bump
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import TrailLine
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
 from cloister.together.messages import pack
@@ -71,7 +72,7 @@ class Play:
         return self.owner.client.post(path, data={"form_token": token[1], **fields}, follow_redirects=False)
 
     def body(self, of: Roster, **other: Any) -> dict[str, Any]:
-        signatures = {name: key_of(name).sign(of.text).hex() for name in of.sites}
+        signatures = {name: key_of(name).sign(of.text).hex() for name in of.sites}  # of other keys: `signed` has them
         about = {"title": "Three hospitals", "reason": "the law", "population": "patients", "epsilon": "1000000"}
         return {"roster": of.plain(), "signatures": signatures, "table": TABLE, "overlap": "none", **about, **other}
 
@@ -212,6 +213,19 @@ def test_calls_that_are_no_sites_are_refused(open_one: tuple[Play, str]) -> None
     stranger = SiteAgent(site("north", key=key_of("stranger")))
     assert client.post("/together/north", headers=called(stranger)).status_code == 403
     assert client.post("/together/south", headers=called(SiteAgent(site("north")))).status_code == 403  # under another's name
+    keys = {name: key_of(f"other {name}") for name in NAMES}
+    others = Roster(sites={name: key.public for name, key in keys.items()}, hub=play.roster().hub, missing=0)
+    more = play.body(of=others, table=TABLE.replace("hospitals", "clinics"), population="others")
+    made = {**more, **signed(others, *keys.values())}
+    assert play.owner.client.post("/api/v1/joint-datasets", json=made, headers=play.owner.bearer).status_code == 201
+    with play.house.hub.database.begin() as db:  # one roster that can't be read keeps no other's sites out
+        broken = db.query(DataSetVersion).filter(
+            DataSetVersion.data_set.in_(db.query(DataSet.id).filter(DataSet.name == "clinics"))
+        )
+        broken.one().address = b"damaged"
+        bump(db)
+    assert client.post("/together/north", headers=called(SiteAgent(site("north")))).status_code == 200
+    assert client.post("/together/north", headers=called(SiteAgent(site("north", key=keys["north"])))).status_code == 403
     assert client.post("/together/north").status_code == 404
     assert client.post("/together/north", headers={"authorization": "Cloister AAAA"}).status_code == 403
     assert client.post("/together/nobody", headers={"authorization": "Bearer x"}).status_code == 401
