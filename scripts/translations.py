@@ -67,7 +67,7 @@ BELOW = (
     "guests/outputs.py",
     "synth/pooling.py",
     "synth/states.py",
-    *(f"together/{each}.py" for each in ("coordinator", "joint", "roster")),
+    *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "roster")),
     "traces/moments.py",
     "traces/watch.py",
     "session/execution/stepping.py",

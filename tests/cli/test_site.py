@@ -48,6 +48,22 @@ def test_a_folder_is_made_once_and_its_key_stays(tmp_path: Path) -> None:
     assert said(run("plans", "--data", str(tmp_path / "north"))) == "no plan waits\n"
 
 
+def test_a_key_is_rotated_by_the_old_one(tmp_path: Path) -> None:
+    folder, file = folder_of(tmp_path, "a"), tmp_path / "roster.json"
+    assert "cloister site rotate" in str(run("rotate", "--finish", "--data", str(folder)).exception)
+    new = bytes.fromhex(json.loads(said(run("rotate", "--data", str(folder))).splitlines()[0])["a"])
+    assert new != key_of("a").public
+    roster = Roster.from_plain({**(old := roster_of("abc").plain()), "sites": [["a", new.hex()], *old["sites"][1:]]})
+    for told in (roster, roster_of("abc")):  # while the hub has the old roster, that one is signed by the old key
+        file.write_text(json.dumps(told.plain()), encoding="utf-8")
+        signature = bytes.fromhex(json.loads(run("sign", str(file), "--data", str(folder), "--yes").stdout)["a"])
+        assert is_signed(told.sites["a"], told.text, signature[:64])
+        assert signature[64:] == (key_of("a").sign(told.text) if told is roster else b"")
+    said(run("rotate", "--finish", "--data", str(folder)))
+    assert json.loads(said(run("show", "--data", str(folder), "--json")))["key"] == new.hex()
+    assert [each.read_text() for each in folder.glob("site.key.*")] == [(b"a" * 32).hex()]
+
+
 def test_a_roster_is_signed_after_its_fingerprints_were_compared(tmp_path: Path) -> None:
     folder, roster = folder_of(tmp_path, "a"), roster_of("abc")
     file = tmp_path / "roster.json"

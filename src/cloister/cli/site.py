@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _DATA = click.option(
     "--data", type=click.Path(file_okay=False, path_type=Path), default=Path("site"), help="The site's folder (default: ./site)."
 )
+_NEXT = "site.key.next"
+"""The key of the roster after this one, until it takes the place of the present one."""
 _TEMPLATE = """[site]
 name = {name}
 hub = "https://hub.example.org"
@@ -106,13 +108,15 @@ def sign(roster: Path, data: Path, yes: bool) -> None:
     from cloister.together import Roster
 
     key, name = _key(data), _settings(data).name
+    after = _key(data, _NEXT) if (data / _NEXT).exists() else None
     try:
         found = Roster.from_plain(json.loads(roster.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidParameter(
             f"The file {roster.name} is invalid", why="it is not a roster", instead="Roster.plain() as JSON"
         ) from None
-    if found.sites.get(name) != key.public:
+    rotates = after is not None and found.sites.get(name) == after.public
+    if not rotates and found.sites.get(name) != key.public:
         raise InvalidDeclaration(
             "The roster was not signed", why=f"{name!r} is not in it under this key", instead="cloister site init"
         )
@@ -123,7 +127,35 @@ def sign(roster: Path, data: Path, yes: bool) -> None:
         click.echo(f"  {digits}  {other}", err=True)
     if not yes:
         click.confirm("Did every owner read out the same fingerprints?", abort=True, err=True)
-    click.echo(json.dumps({name: key.sign(found.text).hex()}))
+    signatures = [each.sign(found.text).hex() for each in ((after, key) if rotates and after is not None else (key,))]
+    click.echo(json.dumps({name: "".join(signatures)}))
+
+
+@site.command()
+@_DATA
+@click.option("--finish", is_flag=True, help="Take the new key from now on: the hub has the roster with it.")
+def rotate(data: Path, finish: bool) -> None:
+    """Change the site's key. First make another one, for the next roster; sign that roster, by both keys; when the hub has it,
+    stop the site, and finish.
+
+    \b
+    cloister site rotate --data north
+    cloister site sign roster.json --data north
+    cloister site rotate --data north --finish
+    """
+    from cloister.crypto import make_key_file, new_key
+
+    own_files()
+    name = _settings(data).name
+    if not finish:
+        make_key_file(data / _NEXT, new_key().hex())
+        show_key(name, _key(data, _NEXT).public)
+        return
+    with alone(data / "site.lock", "site"):
+        public = _key(data, _NEXT).public
+        make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
+        (data / _NEXT).replace(data / "site.key")
+    show_key(name, public)
 
 
 @site.command()
@@ -291,14 +323,16 @@ def _policy(data: Path, settings: _Settings) -> OwnersPolicy:
     return OwnersPolicy(found, journal=Journal(data))
 
 
-def _key(data: Path) -> SigningKey:
+def _key(data: Path, file: str = "site.key") -> SigningKey:
     from cloister.crypto import SigningKey
 
     try:
-        return SigningKey(bytes.fromhex((data / "site.key").read_text(encoding="ascii").strip()))
+        return SigningKey(bytes.fromhex((data / file).read_text(encoding="ascii").strip()))
     except (OSError, ValueError):
         raise InvalidParameter(
-            f"The site in {data.name} has no key", why="site.key is missing or invalid", instead="cloister site init"
+            f"The site in {data.name} has no key",
+            why=f"{file} is missing or invalid",
+            instead="cloister site init" if file == "site.key" else "cloister site rotate",
         ) from None
 
 

@@ -15,7 +15,7 @@ from cloister.ledger import Bound, Ledger, Reservation
 from cloister.privacy import Guarantee
 from cloister.session.execution.history import History
 from cloister.session.execution.kinds import of_one_kind
-from cloister.session.planning.shape import Shape, digest_of
+from cloister.session.planning.shape import Shape, digest_of, populations_of
 from cloister.session.questions.spend import Spend, Spending, amount_of, least, less, spend_of
 from cloister.session.state.table_registry import TableRegistry
 from cloister.session.state.view import View
@@ -52,13 +52,12 @@ class Asker:
 
     def spends(self, shapes: Sequence[Shape], spend: Spending) -> dict[str, Spend]:
         """What a spend means under the budget of each population that is asked about."""
-        return {each: spend_of(spend, self.ledger.budget(each)) for each in dict.fromkeys(shape.population for shape in shapes)}
+        return {each: spend_of(spend, self.ledger.budget(each)) for each in populations_of(shapes)}
 
     def history(self, shapes: Sequence[Shape]) -> History:
         """What was bought before of the same questions and can be combined, whoever bought it."""
         combinable = all(shape.grid.declared for shape in shapes)
-        populations = list(dict.fromkeys(shape.population for shape in shapes))
-        history = History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
+        history = History.of(self.ledger, digest_of(shapes), populations_of(shapes), combinable=combinable)
         return of_one_kind(shapes, history)
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:

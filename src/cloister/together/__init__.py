@@ -11,6 +11,7 @@
     site.py      one owner's table, with the owner's ledger and policy
     plan.py      what a round is about, as the one text that the hub signs
     joint.py     a table at several sites, asked like any other
+    pooled.py    tables of several owners who trust one hub, asked as one
     coordinator.py  the hub's end of the wire: a mailbox for each site
     agent.py     a site as a process of its own, which dials out to its hub
     owner.py     what a site's owner decides and sees: rules, plans in words, the site's log
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from cloister.together.paillier import Paillier as Paillier
     from cloister.together.paillier import PublicKey as PublicKey
     from cloister.together.paillier import Slots as Slots
+    from cloister.together.pooled import PooledTable as PooledTable
     from cloister.together.roster import Roster as Roster
     from cloister.together.roster import SignedRoster as SignedRoster
     from cloister.together.rounds import HubRound as HubRound
@@ -72,6 +74,7 @@ _lazily = Lazily(
         ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",
         ".paillier": "EncryptedVector Paillier PublicKey Slots",
+        ".pooled": "PooledTable",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",
         ".sealed.batches": "Sealer",

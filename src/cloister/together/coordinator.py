@@ -45,7 +45,7 @@ from cloister.errors import (
     stored_name,
 )
 from cloister.printable import shown
-from cloister.tables import PrivateTable, Relation
+from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest
 from cloister.together.messages import Message, RoundRefused, pack, unpack
@@ -457,7 +457,7 @@ class RemoteParts:
 
         return ask
 
-    def related(self, relation: Relation, name: str) -> RemoteParts:
+    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> RemoteParts:
         """The same sites; a request about the relation is refused before anybody is asked."""
         return self
 
@@ -507,6 +507,13 @@ def _problem(status: int, what: str, why: str, instead: str) -> Response:
 
     text = json.dumps({"what": what, "why": why, "instead": instead})
     return Response(text, status, {"Cloister-Protocol": str(PROTOCOL)}, media_type="application/json")
+
+
+def other_version(request: Request) -> Response | None:
+    """The answer to a call that speaks another version of the protocol; None where it speaks this one. It tells nothing
+    else, so a hub gives it before it looks who calls: of another version it could not read who does."""
+    spoken = request.headers.get("cloister-protocol", "")
+    return None if spoken in ("", str(PROTOCOL)) else _version(spoken)
 
 
 def _version(spoken: str) -> Response:

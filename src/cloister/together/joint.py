@@ -46,7 +46,7 @@ from cloister.together.roster import Roster
 from cloister.together.rounds import Ask, HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
 
-_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
+SOURCE_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
 
 
 class SitesMissing(UserWarning):
@@ -130,7 +130,7 @@ class JointSource(Source):
         self.purpose, self.who = purpose, who
         self.sites = {site.name: site for site in sites}
         self.overlap = _overlap_of(overlap, len(self.sites))
-        self.schema = {name: _KINDS.get(domain.kind, "text") for name, domain in columns.items()}
+        self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in columns.items()}
         if unit is not None:
             self.schema.setdefault(unit, "text")
         self.rounds: deque[RoundReport] = deque(maxlen=1000)
@@ -285,8 +285,8 @@ class Parts(Protocol):
         """How each site is asked in a round. Why one drops out is noted among the refusals."""
         ...
 
-    def related(self, relation: Relation, name: str) -> Parts:
-        """A relation over the rows of each."""
+    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> Parts:
+        """A relation over the rows of each, and public tables."""
         ...
 
     def cancel(self, thread: int | None = None) -> None:
@@ -321,9 +321,9 @@ class LocalParts:
 
         return {name: partial(answer, name) for name in asked}
 
-    def related(self, relation: Relation, name: str) -> LocalParts:
+    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> LocalParts:
         """The relation at each."""
-        return LocalParts([part.related(relation, name) for part in self.parts])
+        return LocalParts([part.related(relation, name, public) for part in self.parts])
 
     def cancel(self, thread: int | None = None) -> None:
         """At each."""
@@ -349,15 +349,15 @@ class JointPrepared(AtSites, Prepared):
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
     ) -> Answering:
-        """The relation at each site, as long as it is about this table alone."""
-        if len(prepared) > 1 or relation.publics():
+        """The relation at each site, as long as it is about this table alone; public tables are joined there."""
+        if len(prepared) > 1:
             raise UnsupportedQuery(
-                f"A join of {' and '.join([*prepared, *relation.publics()])} is not supported",
+                f"A join of {' and '.join(prepared)} is not supported",
                 why="the rows are at several sites, and no row leaves its site",
-                instead="a query about one table",
+                instead="a query about one table, joined with public ones",
             )
         [name] = prepared
-        return JointRelated(self, relation, name)
+        return JointRelated(self, relation, name, public or {})
 
     def _close(self) -> None:
         self.parts.close()
@@ -383,10 +383,10 @@ class JointRelated(AtSites):
 
     dialect = "duckdb"
 
-    def __init__(self, home: JointPrepared, relation: Relation, name: str) -> None:
+    def __init__(self, home: JointPrepared, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> None:
         self.declared, self.workspace = relation, home.workspace
         self.source, self.token = home.source, home.token
-        self.parts = home.parts.related(relation, name)
+        self.parts = home.parts.related(relation, name, public)
 
 
 def _coordinator_of(sites: Sequence[Site | RemoteSite]) -> Coordinator | None:

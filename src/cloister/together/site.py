@@ -21,7 +21,7 @@ from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee
 from cloister.session.state.view import rebuilt
-from cloister.tables import Answering, Base, Domain, Prepared, PrivateTable, Relation, Workspace, prepare, relate
+from cloister.tables import Answering, Base, Domain, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.together.accounting import cost_of
@@ -187,12 +187,12 @@ class SitePart:
     def __post_init__(self) -> None:
         self.declared = self.rows.declaration  # type: ignore[attr-defined]
 
-    def related(self, relation: Relation, name: str) -> SitePart:
-        """The relation over this site's rows."""
+    def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable] | None = None) -> SitePart:
+        """The relation over this site's rows, joined with public tables here."""
         if not isinstance(self.rows, Prepared):
             raise UnknownTable(f"The table {name!r} is not known", why="it is made of another", instead="a joint table")
         base = Base(name=name, table=self.rows.declaration)
-        return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}))
+        return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}, public))
 
     def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
         """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
@@ -14,8 +16,11 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey
 from cloister.errors import CloisterError
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.generation import bump
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.trail import TrailLine
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
+from cloister.together.messages import pack
 from cloister.together.owner import OwnersPolicy, Rule
 from tests.hub.house import House, Visitor, served
 from tests.together.wired import COLUMNS, running
@@ -35,11 +40,13 @@ def key_of(name: str) -> SigningKey:
     return SigningKey(name.ljust(32).encode())
 
 
-def site(name: str, *rules: Rule) -> Site:
+def site(name: str, *rules: Rule, key: SigningKey | None = None) -> Site:
     held = {"age": [30 + row for row in range(40)], "sex": ["F", "M"] * 20}
     journal = MemoryJournal()
     policy = OwnersPolicy([*rules, Rule(answer="always")], journal=journal)
-    return Site(name, cl.PrivateTable(held, columns=COLUMNS), budget=BUDGET, key=key_of(name), journal=journal, policy=policy)
+    return Site(
+        name, cl.PrivateTable(held, columns=COLUMNS), budget=BUDGET, key=key or key_of(name), journal=journal, policy=policy
+    )
 
 
 @dataclass
@@ -65,7 +72,7 @@ class Play:
         return self.owner.client.post(path, data={"form_token": token[1], **fields}, follow_redirects=False)
 
     def body(self, of: Roster, **other: Any) -> dict[str, Any]:
-        signatures = {name: key_of(name).sign(of.text).hex() for name in of.sites}
+        signatures = {name: key_of(name).sign(of.text).hex() for name in of.sites}  # of other keys: `signed` has them
         about = {"title": "Three hospitals", "reason": "the law", "population": "patients", "epsilon": "1000000"}
         return {"roster": of.plain(), "signatures": signatures, "table": TABLE, "overlap": "none", **about, **other}
 
@@ -116,9 +123,109 @@ def test_a_question_over_three_sites_and_the_owner_of_one_who_says_no(open_one: 
     assert [each["name"] for each in listed["items"][0]["sites"]] == list(NAMES)
 
 
+def signed(of: Roster, *keys: SigningKey, **rotated: tuple[SigningKey, SigningKey]) -> dict[str, Any]:
+    """A roster with its signatures, as the commands print them; of a rotated key by both."""
+    by = {each.public: each for each in (*keys, *(new for new, _ in rotated.values()))}
+    signatures = {name: by[public].sign(of.text).hex() for name, public in of.sites.items()}
+    signatures |= {name: signatures[name] + old.sign(of.text).hex() for name, (_, old) in rotated.items()}
+    return {"roster": of.plain(), "signatures": signatures}
+
+
+def test_a_key_is_rotated_and_a_site_revoked_under_the_same_budget(open_one: tuple[Play, str]) -> None:
+    play, address = open_one
+    post = play.owner.client.post
+    first, keys = play.roster(), {name: key_of(name) for name in NAMES}
+    new, east = key_of("north again"), key_of("east")
+    page = play.post(
+        "/sites/roster",
+        keys="\n".join(json.dumps({each: key_of(each).public.hex()}) for each in NAMES),
+        missing="0",
+        after="hospitals",
+    )
+    assert "&#34;epoch&#34;: 2" in page.text or '"epoch": 2' in unescape(page.text)
+
+    def after(sites: dict[str, SigningKey], epoch: int) -> Roster:
+        return Roster(sites={name: key.public for name, key in sites.items()}, hub=first.hub, missing=0, epoch=epoch)
+
+    def change(body: dict[str, Any], status: int, why: str, by: Visitor = play.owner) -> None:
+        answer = by.client.post("/api/v1/joint-datasets/hospitals/roster", json=body, headers=by.bearer)
+        assert answer.status_code == status, answer.text
+        assert why in answer.text, answer.text
+
+    rotated = after({**keys, "north": new}, 2)
+    change(signed(rotated, new, *keys.values()), 422, "its old key did not sign")
+    whole = signed(rotated, *keys.values(), north=(new, keys["north"]))
+    change(signed(after(keys, 3), *keys.values()), 422, "2 is the next")
+    change(
+        signed(
+            after({"north": new, "a": key_of("a"), "b": key_of("b")}, 2), key_of("a"), key_of("b"), north=(new, keys["north"])
+        ),
+        422,
+        "are a quorum",
+    )
+    other = play.house.person("owner", email="other@example.org")
+    change(whole, 404, "", other)
+    change(whole, 200, "north")
+    change(whole, 422, "3 is the next")
+    grown = after({"north": new, "south": keys["south"], "west": keys["west"], "east": east}, 3)
+    change(signed(grown, new, east, *keys.values()), 200, "east")
+    present = {"north": new, "south": keys["south"], "east": east}
+    left = after(present, 4)  # west is revoked
+    fields = {name: json.dumps(each) for name, each in signed(left, *present.values()).items()}
+    assert play.post("/sites/hospitals/roster", **fields).status_code == 303
+    assert play.post("/sites/hospitals/roster", **fields).status_code == 422
+    sites = [site(name, key=key) for name, key in present.items()]
+    with running([SiteAgent(each) for each in sites], address), cl.connect(address, token=play.analyst.token) as session:
+        assert session.sql("SELECT COUNT(*) AS n FROM hospitals", spend=1000).to_pydict() == {"n": [120]}
+    assert [each.spent for each in sites] == [cl.PureDP(1000)] * 3
+    poll = SiteAgent(site("west"))
+    assert play.house.client().post("/together/west", headers=called(poll)).status_code == 403
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
+    assert (listed[0]["roster"], [each["name"] for each in listed[0]["sites"]]) == (4, list(present))
+    lines = play.owner.client.get("/api/v1/datasets/hospitals/reading", headers=play.owner.bearer)
+    assert lines.status_code == 502
+    with play.house.hub.database.reading() as db:
+        told = [
+            each.details for each in db.query(TrailLine).filter(TrailLine.action.in_(("dataset.register", "dataset.version")))
+        ]
+    assert [each["sites"] for each in told] == [
+        "north, south, west",
+        "north, south, west",
+        "north, south, west, east",
+        "north, south, east",
+    ]
+    assert told[-1]["roster"] == left.digest
+    declared = play.owner.client.get("/api/v1/datasets/hospitals", headers=play.owner.bearer).json()
+    assert declared["name"] == "hospitals"
+    assert post("/api/v1/joint-datasets/nobody/roster", json=whole, headers=play.owner.bearer).status_code == 404
+
+
+def called(agent: SiteAgent, protocol: int = 1) -> dict[str, str]:
+    poll = pack("poll", "", agent.name, agent.key, at=int(time.time()), roster="", answers="")
+    return {"authorization": "Cloister " + base64.b64encode(poll).decode(), "cloister-protocol": str(protocol)}
+
+
 def test_calls_that_are_no_sites_are_refused(open_one: tuple[Play, str]) -> None:
     play, _ = open_one
     client = play.house.client()
+    behind = client.post("/together/north", headers={"cloister-protocol": "2"})
+    assert (behind.status_code, behind.json()["instead"]) == (426, "a newer cloister at the hub")
+    stranger = SiteAgent(site("north", key=key_of("stranger")))
+    assert client.post("/together/north", headers=called(stranger)).status_code == 403
+    assert client.post("/together/south", headers=called(SiteAgent(site("north")))).status_code == 403  # under another's name
+    keys = {name: key_of(f"other {name}") for name in NAMES}
+    others = Roster(sites={name: key.public for name, key in keys.items()}, hub=play.roster().hub, missing=0)
+    more = play.body(of=others, table=TABLE.replace("hospitals", "clinics"), population="others")
+    made = {**more, **signed(others, *keys.values())}
+    assert play.owner.client.post("/api/v1/joint-datasets", json=made, headers=play.owner.bearer).status_code == 201
+    with play.house.hub.database.begin() as db:  # one roster that can't be read keeps no other's sites out
+        broken = db.query(DataSetVersion).filter(
+            DataSetVersion.data_set.in_(db.query(DataSet.id).filter(DataSet.name == "clinics"))
+        )
+        broken.one().address = b"damaged"
+        bump(db)
+    assert client.post("/together/north", headers=called(SiteAgent(site("north")))).status_code == 200
+    assert client.post("/together/north", headers=called(SiteAgent(site("north", key=keys["north"])))).status_code == 403
     assert client.post("/together/north").status_code == 404
     assert client.post("/together/north", headers={"authorization": "Cloister AAAA"}).status_code == 403
     assert client.post("/together/nobody", headers={"authorization": "Bearer x"}).status_code == 401

@@ -199,6 +199,8 @@ class Object:
     column_policies: Mapping[str, Policy] = field(default_factory=dict)
     closed: bool = False
     """Its owner closed it: nobody asks about it, and what came from it is shown to nobody further (`hub/policy/shares.py`)."""
+    parts: tuple[str, ...] = ()
+    """The ids of the data sets that it is made of: whatever is asked of it is asked of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

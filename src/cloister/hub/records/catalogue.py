@@ -65,6 +65,16 @@ class DataSet(Base):
     changed: Mapped[datetime]
 
 
+class DataSetPart(Base):
+    """That a data set is made of another one, among others: it is asked under the policy of each, and each one's people pay."""
+
+    __tablename__ = "data_set_part"
+
+    data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), primary_key=True)
+    part: Mapped[str] = mapped_column(ForeignKey("data_set.id"), primary_key=True, index=True)
+    place: Mapped[int]
+
+
 class DataSetVersion(Base):
     """One state of the rows: a stored file under a key of its own, or a connection."""
 

@@ -24,6 +24,7 @@ _NAMES = (
     "synthesising",
     "guests",
     "sites",
+    "pooling",
     "surveys",
     "streams",
     "admin",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from cloister.errors import InvalidParameter
+from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.generation import claim_generation, read_generation
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.services.catalogue import live_of
@@ -129,6 +129,11 @@ class Authorised:
         return [f"{name}.{column}" for name, columns in self.touched.items() for column in sorted(columns)]
 
     @property
+    def populations(self) -> tuple[str, ...]:
+        """Whose people are charged, each once."""
+        return tuple(dict.fromkeys(each.population for each in self.objects if each.population))
+
+    @property
     def read(self) -> dict[str, frozenset[str]]:
         """The columns that are touched, by the id of the data set."""
         return {each.id: self.touched[each.name] for each in self.objects}
@@ -163,31 +168,33 @@ def authorise(
     with first.registry.pinned() as now:
         if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal tells of them
             raise Exchanged
-        touched = dict(work.touches(first))
+        asked = dict(work.touches(first))
+        own = tuple(seen[name] for name in asked)
+        touched = _with_parts(facts, own, asked, work.words)
         held = live.held(first, touched, facts.generation, now.tables)
-        objects = tuple(seen[name] for name in touched)
+        parts = tuple(each for each in facts.data_sets.values() if each.name in touched.keys() - asked.keys())
+        objects = (*own, *parts)
         columns = {each.id: touched[each.name] for each in objects}
 
         def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:
             if not rows and not narrow:
                 return first
-            return live.session(
-                db, who, tables=touched, rows=rows, columns=narrow, progress=progress, generation=facts.generation
-            )
+            return live.session(db, who, tables=asked, rows=rows, columns=narrow, progress=progress, generation=facts.generation)
 
         terms, words = work.terms, work.words
         priced = priced and bounded(facts, objects)
         decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}), facts)
         money: Mapping[str, Spend] = {}
         for _ in range(_ROUNDS):
-            rows, narrow = _reach(objects, decisions)
-            session, behind = narrowed(rows, narrow), _behind(first, objects, rows)
+            _check_parts(parts, decisions, columns, work.words)
+            rows, narrow = _reach(own, decisions)
+            session, behind = narrowed(rows, narrow), _in_parts(own, _behind(first, own, rows))
             if not priced and not behind:
                 break
-            money = money_of(hub, objects, who, work.costs(session), words.name) if priced else {}
+            money = money_of(hub, objects, who, _of_all(facts, own, work.costs(session)), words.name) if priced else {}
             context = terms.context(hub, caller, columns, behind, money)
             decisions = check_together(hub, db, caller, terms.action, objects, context, facts)
-            if _reach(objects, decisions) == (rows, narrow):
+            if _reach(own, decisions) == (rows, narrow):
                 break
         else:
             raise InvalidParameter(
@@ -195,6 +202,7 @@ def authorise(
                 why="which of your grants applies depends on its cost and its columns",
                 instead="columns that one grant covers",
             )
+        _check_parts(parts, decisions, columns, words)  # with the money, another grant may decide
         if priced:
             context = terms.context(hub, caller, columns, behind)
             session.keep_within(bounds_of(hub, facts, caller, terms.action, objects, decisions, context, money))
@@ -249,6 +257,47 @@ def _carried(
     if policy is None:
         policy = known[1][key] = derived(((each, columns[each.id]) for each in objects), versions, behind)
     return policy
+
+
+def _with_parts(facts: Facts, own: Iterable[Object], asked: Columns, words: Words) -> dict[str, frozenset[str]]:
+    """What is touched, by name: of a data set that is made of others, the same columns of each of these."""
+    touched = {name: frozenset(columns) for name, columns in asked.items()}
+    for which in own:
+        for each in which.parts:
+            part = facts.data_sets.get(each)
+            if part is None:
+                why = f"one of the data sets that {which.name} is made of was deleted"
+                raise AccessDenied(words.denied, why=why, instead="another data set")
+            touched[part.name] = touched.get(part.name, frozenset()) | touched[which.name]
+    return touched
+
+
+def _in_parts(own: Iterable[Object], behind: Columns) -> dict[str, frozenset[str]]:
+    """The columns that conditions read, of the parts too."""
+    found = dict(behind)
+    for which in own:
+        for each in which.parts if which.id in behind else ():
+            found[each] = found.get(each, frozenset()) | behind[which.id]
+    return found
+
+
+def _of_all(facts: Facts, own: Iterable[Object], costs: Mapping[str, Guarantee]) -> dict[str, Guarantee]:
+    """The costs by population, where work names that of the whole alone: each part's is charged the same."""
+    found = dict(costs)
+    for which in own:
+        for each in which.parts:
+            if which.population in costs:
+                found.setdefault(facts.data_sets[each].population, costs[which.population])
+    return found
+
+
+def _check_parts(parts: Iterable[Object], decisions: Mapping[str, Decision], columns: Columns, words: Words) -> None:
+    """The rows of several owners are added up whole: a grant that opens some rows, or other columns, opens no such sum."""
+    for each in parts:
+        narrowed = decisions[each.id].narrowed
+        if narrowed.rows or (narrowed.columns is not None and not columns[each.id] <= narrowed.columns):
+            why = f"your grant on {each.name} opens only a part of it, and all of its rows would be in the sum"
+            raise AccessDenied(words.denied, why=why, instead="a grant on the whole data set, from its owner")
 
 
 def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tuple[dict[str, str], dict[str, frozenset[str]]]:

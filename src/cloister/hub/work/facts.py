@@ -6,7 +6,7 @@ institution's rules. It is never changed; a change of any of them makes a new ge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from cloister.hub.policy import (
     Who,
 )
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.catalogue import DataSet, DataSetPart
 from cloister.hub.records.policies import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ def who_of(caller: Caller, facts: Facts | None = None) -> Who:
     )
 
 
-def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = (), attached: Policies | None = None) -> Object:
+def data_set_object(
+    row: DataSet, grants: tuple[GrantFacts, ...] = (), attached: Policies | None = None, parts: Sequence[str] = ()
+) -> Object:
     """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns";
     `attached` are these where they were read already.
 
@@ -119,6 +121,7 @@ def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = (), attached:
         policies=tuple(each for each in (policy, given) if each != Policy()),
         column_policies=found.columns,
         closed=row.state == "closed",
+        parts=tuple(parts),
     )
 
 
@@ -158,6 +161,9 @@ def read_facts(db: Session) -> Facts:
     def of(name: str) -> tuple[GrantFacts, ...]:
         return tuple(grants.get(name, ()))
 
+    parts: dict[str, list[str]] = {}
+    for each in db.scalars(select(DataSetPart).order_by(DataSetPart.place)):
+        parts.setdefault(each.data_set, []).append(each.part)
     asked: dict[str, set[str]] = {}
     wanted = select(ProjectDataSet.project, DataSet.owner).join(DataSet, DataSet.id == ProjectDataSet.data_set)
     for project, owner in db.execute(wanted):
@@ -175,7 +181,9 @@ def read_facts(db: Session) -> Facts:
     return Facts(
         generation=generation(db),
         data_sets={
-            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public and not row.released else ())), attached)
+            row.id: data_set_object(
+                row, (*of(row.id), *((_PUBLIC,) if row.public and not row.released else ())), attached, parts.get(row.id, ())
+            )
             for row, attached, _ in data_sets
         },
         algorithms={row.id: algorithm_object(row, of(row.id)) for row in algorithms},

@@ -31,7 +31,8 @@ Advance: TypeAlias = Callable[[Mapping[str, Whole]], tuple[bytes, bytes]]
 def steppable(shape: Shape) -> bool:
     """Whether the integers of a question are sums over its rows, in cells that are known beforehand: then those of all steps are
     a linear map of the rows, and a person with m rows moves them by m times what one row does."""
-    return isinstance(shape.question.table, str) and shape.grid.declared and cellwise(shape) and additive(shape)
+    alone = isinstance(shape.question.table, str) and not shape.also  # one population is charged for all steps
+    return alone and shape.grid.declared and cellwise(shape) and additive(shape)
 
 
 def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:

@@ -19,7 +19,7 @@ from cloister.privacy import ApproxDP, Guarantee, PureDP, Sensitivity, text_of, 
 from cloister.session.execution.history import History
 from cloister.session.planning.choice import choice_of
 from cloister.session.planning.expectation import ABOUT, chosen, expected, expected_margin
-from cloister.session.planning.shape import Shape, digest_of
+from cloister.session.planning.shape import Shape, digest_of, populations_of
 from cloister.session.planning.zoom import HALF
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.limits import limit_of
@@ -251,7 +251,9 @@ def _priced(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Seque
                 threshold=threshold_for(noises["units"], shape.max_rows, delta) if needs else None,
                 cost=spend.guarantee(taken, choice.noise_delta + (delta if needs else Fraction(0))),
             )
-        costs[population] = spend.guarantee(spend.amount, choice.noise_delta + delta * len(open_keys))
+        cost = spend.guarantee(spend.amount, choice.noise_delta + delta * len(open_keys))
+        for name in populations_of([shape for _, shape in mine]):  # several of them may share a population that is charged along
+            costs[name] = costs[name] + cost if name in costs else cost
     return Plan(parts=tuple(part for part in parts if part is not None), costs=costs)
 
 

@@ -35,6 +35,8 @@ class Shape:
     question: Question
     declaration: Declared
     population: str
+    also: tuple[str, ...] = ()
+    """Further populations that are charged what this one is."""
     version: str
     fingerprint: str
     grid: Grid
@@ -76,7 +78,14 @@ class Shape:
 
 
 def shape_of(
-    question: Question, declaration: Declared, *, population: str, version: str, fingerprint: str, gaussian: bool = False
+    question: Question,
+    declaration: Declared,
+    *,
+    population: str,
+    version: str,
+    fingerprint: str,
+    gaussian: bool = False,
+    also: tuple[str, ...] = (),
 ) -> Shape:
     """The blocks and formulas for a question; refuses what cannot be measured, from declarations alone.
 
@@ -92,6 +101,7 @@ def shape_of(
             question=question,
             declaration=declaration,
             population=population,
+            also=also,
             version=version,
             fingerprint=fingerprint,
             grid=grid,
@@ -129,6 +139,11 @@ def check_numbers(shapes: Sequence[Shape]) -> None:
         )
 
 
+def populations_of(shapes: Sequence[Shape]) -> list[str]:
+    """All that questions of these shapes are charged to, each once."""
+    return list(dict.fromkeys(name for shape in shapes for name in (shape.population, *shape.also)))
+
+
 def digest_of(shapes: Sequence[Shape]) -> str:
     """One shape: its own digest; several: the digest of the list."""
     if len(shapes) == 1:
@@ -155,6 +170,7 @@ def redirected(shape: Shape, question: Question) -> Shape:
         question=question,
         declaration=shape.declaration,
         population=shape.population,
+        also=shape.also,
         version=shape.version,
         fingerprint=shape.fingerprint,
         grid=shape.grid,

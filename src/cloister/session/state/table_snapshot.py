@@ -28,7 +28,7 @@ from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.planning.shape import Shape, redirected, shape_of
-from cloister.session.questions.declared import Declared
+from cloister.session.questions.declared import Declared, table_name
 from cloister.session.questions.question import Question
 from cloister.session.questions.spend import measure_of
 from cloister.session.state.lineage import Marks, SharedRows, marks_of, one_population
@@ -47,6 +47,8 @@ class Subject:
     declaration: Declared
     population: str
     version: str
+    also: tuple[str, ...] = ()
+    """Further populations whose people its rows are of (`Source.charged`): each is charged what the population is."""
     fingerprint: str
     """A digest of the table's identity and its whole declaration: equal only where the same question means the same."""
 
@@ -202,6 +204,13 @@ class TableSnapshot:
             question = replace(question, table=question.table.name)
         subject = self.subject(question.table)
         gaussian = self._counts_in_rho(subject.population)
+        for other in subject.also:
+            if self._counts_in_rho(other) != gaussian:
+                raise UnsupportedQuery(
+                    f"A query about {table_name(question.table)!r} is not supported",
+                    why=f"the budgets of {subject.population!r} and {other!r} count differently, in ε and in ρ",
+                    instead="budgets of one kind",
+                )
         key = None
         if isinstance(question.table, str) and not question.by and question.where is not None:
             key = (question.table, repr(question.statistics), question.hidden, gaussian)
@@ -212,6 +221,7 @@ class TableSnapshot:
             question,
             subject.declaration,
             population=subject.population,
+            also=subject.also,
             version=subject.version,
             fingerprint=subject.fingerprint,
             gaussian=gaussian,
@@ -255,6 +265,7 @@ class TableSnapshot:
         return Subject(
             declaration=table,
             population=populations[0],
+            also=tuple(dict.fromkeys(other for entry in entries for other in entry.also)),
             version=" ".join(dict.fromkeys(entry.version for entry in entries)),
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
         )
@@ -323,6 +334,7 @@ class TableSnapshot:
             name=name,
             declaration=table,
             population=population,
+            also=tuple(each for each in table.source.charged if each != population),
             version=version,
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
             secret=self._ledger.derive("order", population, place, version).hex(),

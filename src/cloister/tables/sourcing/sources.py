@@ -71,6 +71,9 @@ class Source(ABC):
     able_as: Abilities | None = None
     """What its tables can be asked where that is not what its engine can do: of rows that stand for those of another source."""
 
+    charged: tuple[str, ...] = ()
+    """Populations, besides the table's own, whose people its rows are of: whatever the table's own is charged, each is too."""
+
     part: str = ""
     """Which of its rows are meant, where tables of several populations share it and each reads rows of its own (`during=`). The
     ledger then knows each by the source and the part; whoever gives one answers for that no row is of two."""

@@ -4,7 +4,7 @@
 - `typed.py`, `names.py`: what an owner says.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
-- `joint.py`: data sets whose rows are at several sites.
+- `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
-from cloister.hub.services.catalogue.joint import Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
+from cloister.hub.services.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.services.catalogue.live import (
     Live,
     live_of,
@@ -27,10 +27,12 @@ from cloister.hub.services.catalogue.live import (
     table_store_of,
 )
 from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 from cloister.hub.services.catalogue.series import window_with
+from cloister.hub.services.catalogue.versions import add_rows
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -39,10 +41,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
+    "SITES",
     "Joined",
     "Live",
+    "PooledRows",
     "SiteRows",
     "Wanted",
+    "add_rows",
     "coordinators_of",
     "expire",
     "joined_in",
@@ -52,6 +57,7 @@ __all__ = [
     "money_of",
     "own_population",
     "owned",
+    "parts_by_data_set",
     "plain_word",
     "populations_of",
     "register",

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hmac
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from sqlalchemy import select
 
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import EngineError
+from cloister.errors import CloisterError, EngineError
 from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
@@ -77,11 +79,14 @@ class SiteRows:
     declaration: Mapping[str, Any]
     schema: Mapping[str, str] = field(init=False)
     origin: str = field(init=False)
+    told: Mapping[str, str] = field(init=False)
     _made_for: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         self.schema = self.joined.source(self.hub, self.declaration).schema
-        keys = sorted(key.hex() for key in self.joined.signed.roster.sites.values())
+        roster = self.joined.signed.roster
+        self.told = {"roster": roster.digest, "sites": ", ".join(roster.sites)}
+        keys = sorted(key.hex() for key in roster.sites.values())
         self.origin = hmac.digest(self.hub.secret("origin of rows"), " ".join(["sites", *keys]).encode(), "sha256").hex()
 
     def settle(self) -> None:
@@ -138,7 +143,7 @@ class Coordinators:
 
     def __init__(self, hub: Hub) -> None:
         self._hub, self._lock = hub, threading.Lock()
-        self._known: dict[str, Coordinator] = {}
+        self._known: WeakValueDictionary[str, Coordinator] = WeakValueDictionary()  # as long as a session or a call needs one
         self._open: tuple[int, list[Coordinator]] = (-1, [])
 
     def of(self, signed: SignedRoster) -> Coordinator:
@@ -154,8 +159,16 @@ class Coordinators:
         with self._hub.database.reading() as db:
             now = generation(db)
             if self._open[0] != now:
-                self._open = now, [self.of(joined_in(self._hub, version).signed) for _, version in versions_at_sites(db)]
+                self._open = now, self._opened(versions_at_sites(db))
         return next((each for each in self._open[1] if each.knows(name, authorization)), None)
+
+    def _opened(self, versions: Iterable[tuple[DataSet, DataSetVersion]]) -> list[Coordinator]:
+        """Those of open data sets. One whose roster can't be read keeps no other's sites out."""
+        found: list[Coordinator] = []
+        for _, version in versions:
+            with suppress(CloisterError):
+                found.append(self.of(joined_in(self._hub, version).signed))
+        return found
 
 
 def coordinators_of(hub: Hub) -> Coordinators:

@@ -26,6 +26,7 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.joint import SITES, source_at_sites
 from cloister.hub.services.catalogue.origins import whole_of
+from cloister.hub.services.catalogue.pooled import POOLED, label_of, parts_by_data_set, pooled_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.hub.work.held import Exchanged, Held
 from cloister.query import Session
@@ -143,8 +144,9 @@ class Live:
                 self._remove(name)
             self.closed_for = {name: error for name, error in self.closed_for.items() if name in found}
             self.shared = {name: others for name, others in self.shared.items() if name in found and others & found.keys()}
+            by_id, parts = {row.id: (row, version) for row, version in rows}, parts_by_data_set(db)
             for name, (row, version) in found.items():
-                self._take(db, name, row, version, then)
+                self._take(db, name, row, version, label_of(version, by_id, parts), then)
             self._shut_shared()
             self._generation = now
 
@@ -197,12 +199,12 @@ class Live:
         if self.shared and _KEEPER in self._hub.parts:
             self._hub.parts[_KEEPER].wake()  # who writes it down; this may be in somebody's reading transaction
 
-    def _take(self, db: Db, name: str, row: DataSet, version: DataSetVersion, then: int) -> None:
-        state = _State(version.id, repr((row.declaration, row.population, row.public)))
+    def _take(self, db: Db, name: str, row: DataSet, version: DataSetVersion, label: str, then: int) -> None:
+        state = _State(label, repr((row.declaration, row.population, row.public)))
         if self._states.get(name) == state or name in self.shared:
             return
         try:
-            table = table_of(row, source_of(self._hub, row, version), version.id)
+            table = table_of(row, source_of(self._hub, row, version), label)
             for mark, population in whole_of(self._hub, db, row, table.source).items():
                 self._hub.ledger.bind(mark, population, who="hub")
             self._since[name] = then
@@ -258,6 +260,8 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
     if version.kind == SITES:
         return source_at_sites(hub, row, version)
+    if version.kind == POOLED:
+        return pooled_of(hub, row, version)
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)

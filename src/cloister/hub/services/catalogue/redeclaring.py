@@ -21,8 +21,10 @@ from cloister.hub.records.declarations import check_against, check_declaration, 
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import parts_of
 from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.joint import SITES
 from cloister.hub.services.catalogue.live import source_of
 from cloister.hub.services.catalogue.managing import now_version
+from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.row_sources import SharedRowsOf
 from cloister.hub.services.catalogue.versions import check_open, newest, put
 from cloister.hub.services.trail import write
@@ -63,6 +65,7 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
         with hub.database.begin() as db:
             db.scalars(select(DataSet).where(DataSet.name == name).with_for_update()).one()
             row, version = _mine(hub, db, caller, name)
+            check_own_rows(db, row)
             _check_policies(row, found)
             given = SharedRowsOf(hub, row, version)
             before, row.declaration, row.changed = row.declaration, found, hub.now()
@@ -78,6 +81,12 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
             write(db, hub, caller, "dataset.redeclare", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
             db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))  # they speak of columns as they were
             if charged:
+                if version.kind == SITES:
+                    raise Conflict(
+                        f"The declaration of {name!r} was not changed",
+                        why="its rows are at sites, which declare it themselves, and its population was charged",
+                        instead="a data set of its own, declared so by every site",
+                    )
                 made = given.version(caller, row, newest(db, row) + 1)
                 given.take(db)
                 put(hub, db, caller, row, made, table_of(row, source_of(hub, row, made), made.id))

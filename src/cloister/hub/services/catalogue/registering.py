@@ -173,6 +173,7 @@ def made_of(
             bump(db)
             opened = {} if wanted.budget is None else {wanted.population: str(wanted.budget)}
             details: dict[str, Any] = {"name": data_set.name, "population": data_set.population or "", "budget": opened}
+            details |= given.told
             if wanted.row_is_person:
                 details["row_is_person"] = True
             line = write(

@@ -6,7 +6,8 @@ share one stored file: each has a key to it of its own, and the file goes with t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import select
@@ -21,8 +22,6 @@ from cloister.hub.storage import StoredTable
 from cloister.tables.sourcing.sources import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
@@ -41,6 +40,10 @@ class RowSource(Protocol):
     def schema(self) -> Mapping[str, str]:
         """Names and kinds of the columns."""
 
+    @property
+    def told(self) -> Mapping[str, str]:
+        """What the audit log says of them, beside the data set."""
+
     def settle(self) -> None:
         """Store what is not stored yet; before any transaction."""
 
@@ -58,6 +61,7 @@ class UploadedRows:
     hub: Hub
     arrival: Arrival
     origin: str
+    told: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def find(cls, hub: Hub, caller: Caller, number: str) -> UploadedRows:
@@ -118,6 +122,7 @@ class SharedRowsOf:
     hub: Hub
     data_set: DataSet
     of: DataSetVersion
+    told: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:

@@ -6,7 +6,7 @@ rows of its own days, under its own budget, so nobody's rows in a window that is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -22,8 +22,9 @@ from cloister.hub.services.catalogue.arrivals import discard
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.origins import check_origin, noticed
+from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
-from cloister.hub.services.catalogue.row_sources import SharedRowsOf, UploadedRows
+from cloister.hub.services.catalogue.row_sources import RowSource, SharedRowsOf, UploadedRows
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.windows import (
     base_of,
@@ -72,6 +73,23 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others:
     except IntegrityError:
         raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
     return first.number
+
+
+def add_rows(hub: Hub, caller: Caller, data_set: str, given: RowSource, check: Callable[[DataSetVersion | None], object]) -> int:
+    """Rows that are no upload become the version that questions read; its number. `check` refuses them after the one before."""
+    try:
+        with hub.database.begin() as db:
+            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
+            check(now_version(db, row))
+            _check_fits(row, given.schema)
+            version = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, version, table_of(row, source_of(hub, row, version), version.id), given.told)
+            given.take(db)
+            db.flush()
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="the same again") from None
+    return version.number
 
 
 def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label: str = "") -> DataSet:
@@ -139,14 +157,23 @@ def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:
     return [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"]
 
 
-def put(hub: Hub, db: Db, caller: Caller, row: DataSet, version: DataSetVersion, table: PrivateTable | PublicTable) -> None:
-    """Make a version the one that questions read."""
+def put(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    row: DataSet,
+    version: DataSetVersion,
+    table: PrivateTable | PublicTable,
+    told: Mapping[str, str] | None = None,
+) -> None:
+    """Make a version the one that questions read; the audit log says what else is told of it."""
     check_open(row)
+    check_own_rows(db, row)
     check_origin(db, row, version.origin)
     db.add(version)
     row.version, row.changed = version.number, hub.now()
     db.flush()
-    details: dict[str, Any] = {"version": version.number, "name": row.name}
+    details: dict[str, Any] = {"version": version.number, "name": row.name, **(told or {})}
     line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
     noticed(db, hub, caller, row, version.origin, line)
     if isinstance(table, PrivateTable):

@@ -102,7 +102,7 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
         version = str(getattr(table, "version", ""))
         return Product(
             body=model.to_json().encode(),
-            cost={found.which.population: model.guarantee_},
+            cost=dict.fromkeys(found.populations, model.guarantee_),
             details={
                 "method": order.method,
                 "table": order.table,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.crypto import fingerprint
-from cloister.hub.caller import PersonDep
+from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
-from cloister.hub.hub import HubDep
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.services.catalogue import key_of
-from cloister.hub.services.sites.joining import Joining, join, standings
+from cloister.hub.services.sites.joining import Joining, Standing, change_roster, join, standings
 from cloister.hub.web.forms import written_here
 
 _PLAIN = r"^[^\x00]*$"
@@ -70,7 +70,26 @@ class JointOut(BaseModel):
     """A data set at several sites."""
 
     name: str
+    roster: int = Field(description="The number of the roster: the next one has the next number.")
     sites: list[SiteOut]
+
+
+class NextRoster(BaseModel):
+    """The roster after the one that a data set has, signed by all of its sites."""
+
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        roster={
+            "sites": [["north", "ab" * 32], ["south", "0d" * 32], ["west", "ef" * 32]],
+            "hub": "01" * 32,
+            "missing": 0,
+            "threshold": 2,
+            "epoch": 2,
+        },
+        signatures={"north": "ab" * 64, "south": "cd" * 128, "west": "ef" * 64},
+    )
+
+    roster: dict[str, Any]
+    signatures: Annotated[dict[_Line, _Line], Field(max_length=1000)]
 
 
 class JointList(BaseModel):
@@ -96,17 +115,7 @@ def api() -> APIRouter:
         key = key_of(hub).public
         with hub.database.reading() as db:
             found = standings(hub, db, caller)
-        items = [
-            JointOut(
-                name=each.name,
-                sites=[
-                    SiteOut(name=name, fingerprint=digits, present=each.present[name])
-                    for name, digits in each.fingerprints.items()
-                ],
-            )
-            for each in found
-        ]
-        return JointList(hub=key.hex(), fingerprint=fingerprint(key), items=items)
+        return JointList(hub=key.hex(), fingerprint=fingerprint(key), items=[_shown(each) for each in found])
 
     @router.post(
         "/joint-datasets",
@@ -124,12 +133,27 @@ def api() -> APIRouter:
         )
         budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
         made = join(hub, caller, asked, budget)
-        roster = body.roster["sites"]
-        return JointOut(
-            name=made.name,
-            sites=[
-                SiteOut(name=name, fingerprint=fingerprint(bytes.fromhex(key)), present="it never called") for name, key in roster
-            ],
-        )
+        return _out(hub, caller, made.name)
+
+    @router.post(
+        "/joint-datasets/{name}/roster",
+        dependencies=[_REGISTER, _WRITTEN],
+        summary="Change the sites of a data set",
+        response_description="The data set with its sites",
+    )
+    def change(hub: HubDep, caller: PersonDep, name: Annotated[str, Path(max_length=63)], body: NextRoster) -> JointOut:
+        """By the next roster, which all of its sites signed, a site with another key by its old one too. The budget stays."""
+        change_roster(hub, caller, name, json.dumps(body.roster), json.dumps(body.signatures))
+        return _out(hub, caller, name)
 
     return router
+
+
+def _out(hub: Hub, caller: Caller, name: str) -> JointOut:
+    with hub.database.reading() as db:
+        return next(_shown(each) for each in standings(hub, db, caller) if each.name == name)
+
+
+def _shown(each: Standing) -> JointOut:
+    sites = [SiteOut(name=name, fingerprint=digits, present=each.present[name]) for name, digits in each.fingerprints.items()]
+    return JointOut(name=each.name, roster=each.number, sites=sites)

@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.problems import Conflict
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.services.catalogue import (
+    SITES,
     Joined,
     SiteRows,
     Wanted,
+    add_rows,
     coordinators_of,
     joined_in,
     key_of,
     made_of,
+    owned,
     versions_at_sites,
 )
 from cloister.together import Roster, SignedRoster
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
+    from cloister.hub.records.catalogue import DataSet, DataSetVersion
     from cloister.privacy import Guarantee
 
 _LONGEST = 2**20
@@ -64,12 +68,14 @@ class Standing:
 
     name: str
     title: str
+    number: int
+    """Of its roster."""
     fingerprints: Mapping[str, str]
     present: Mapping[str, str]
 
 
-def roster_of(hub: Hub, keys: str, missing: str) -> Roster:
-    """The roster of sites whose public keys these are, as `cloister site init` prints them."""
+def roster_of(hub: Hub, keys: str, missing: str, epoch: int = 1) -> Roster:
+    """The roster of sites whose public keys these are, as `cloister site init` prints them; its number counts those before it."""
     sites: dict[str, bytes] = {}
     for name, key in _objects(keys, "The keys are invalid", '{"north": "3b6a27…"}'):
         if name in sites:
@@ -82,12 +88,12 @@ def roster_of(hub: Hub, keys: str, missing: str) -> Roster:
             why="it is not a whole number",
             instead=str(max(len(sites) - 1, 0) // 3),
         )
-    return Roster(sites=sites, hub=key_of(hub).public, missing=int(count))
+    return Roster(sites=sites, hub=key_of(hub).public, missing=int(count), epoch=epoch)
 
 
 def join(hub: Hub, caller: Caller, asked: Joining, budget: Guarantee | None) -> DataSet:
     """The data set of a signed roster. The sites may call from now on."""
-    joined = Joined(signed=_signed(hub, asked), overlap=_overlap(asked.overlap))
+    joined = Joined(signed=_signed(hub, asked.roster, asked.signatures), overlap=_overlap(asked.overlap))
     name, declaration = _declared(asked)
     wanted = Wanted(
         name=name,
@@ -99,6 +105,36 @@ def join(hub: Hub, caller: Caller, asked: Joining, budget: Guarantee | None) -> 
         listed=asked.listed,
     )
     return made_of(hub, caller, SiteRows(hub, joined, declaration), wanted)
+
+
+def roster_before(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Joined]:
+    """One's own data set at sites, and what it stands on now."""
+    with hub.database.reading() as db:
+        row = owned(hub, db, caller, name)
+        found = [version for data_set, version in versions_at_sites(db) if data_set.id == row.id]
+    if not found:
+        raise Conflict(
+            f"The roster of {name!r} can't be changed",
+            why="the data set is closed, or has no sites",
+            instead="a data set at sites",
+        )
+    return row, joined_in(hub, found[0])
+
+
+def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: str) -> int:
+    """The roster after the one of a data set: its sites are asked from now on, under the budget that there was. All of them
+    signed it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number."""
+    row, before = roster_before(hub, caller, name)
+    signed = _signed(hub, roster, signatures)
+    overlap = before.overlap if before.overlap == "none" else min(int(before.overlap), len(signed.roster.sites))
+    given = SiteRows(hub, Joined(signed=signed, overlap=overlap), row.declaration)
+
+    def check(now: DataSetVersion | None) -> None:
+        if now is None or now.kind != SITES:
+            raise Conflict(f"The roster of {name!r} can't be changed", why="it has other rows now", instead="a data set at sites")
+        signed.check_after(joined_in(hub, now).signed)
+
+    return add_rows(hub, caller, row.id, given, check)
 
 
 def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
@@ -113,6 +149,7 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
             Standing(
                 name=data_set.name,
                 title=data_set.title,
+                number=signed.roster.epoch,
                 fingerprints=signed.roster.fingerprints(),
                 present={name: str(each) for name, each in presence.items()},
             )
@@ -120,19 +157,20 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
     return found
 
 
-def _signed(hub: Hub, asked: Joining) -> SignedRoster:
+def _signed(hub: Hub, text: str, signatures: str) -> SignedRoster:
     what, instead = "The roster is invalid", "the roster as this hub's page shows it"
     try:
-        roster = Roster.from_plain(json.loads(asked.roster))
+        roster = Roster.from_plain(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidDeclaration(what, why="its form is wrong", instead=instead) from None
     if roster.hub != key_of(hub).public:
         raise InvalidDeclaration(what, why="it is another hub's", instead=instead)
     what = "The signatures are invalid"
-    signatures = {
-        name: _digits(text, what, 64) for name, text in _objects(asked.signatures, what, "what each cloister site sign printed")
+    given = {
+        name: _digits(each, what, 64, 128) for name, each in _objects(signatures, what, "what each cloister site sign printed")
     }
-    signed = SignedRoster(roster, signatures)
+    rotations = {name: each[64:] for name, each in given.items() if len(each) > 64}  # by the key of the roster before
+    signed = SignedRoster(roster, {name: each[:64] for name, each in given.items()}, rotations)
     signed.check()
     return signed
 
@@ -189,11 +227,11 @@ def _objects(text: str, what: str, instead: str) -> list[tuple[str, str]]:
     return found
 
 
-def _digits(text: str, what: str, size: int) -> bytes:
+def _digits(text: str, what: str, *sizes: int) -> bytes:
     try:
         found = bytes.fromhex(text)
     except ValueError:
         found = b""
-    if len(found) != size:
-        raise InvalidDeclaration(what, why=f"each has {2 * size} hexadecimal digits", instead="as the command printed it")
+    if len(found) not in sizes:
+        raise InvalidDeclaration(what, why=f"each has {2 * sizes[0]} hexadecimal digits", instead="as the command printed it")
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -17,10 +17,11 @@ from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing, problem_of
 from cloister.hub.services.catalogue import coordinators_of, key_of, money_of, populations_of
-from cloister.hub.services.sites.joining import Joining, join, roster_of, standings
+from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.together.coordinator import other_version
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _REGISTER = [needs("dataset.register")]
 _LONG = 2**20
+Name = Annotated[str, Path(max_length=63)]
 
 
 def pages() -> APIRouter:
@@ -42,7 +44,9 @@ def pages() -> APIRouter:
     @router.post("/sites/roster", dependencies=_REGISTER)
     def roster(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
-            made = roster_of(hub, form.text("keys", most=_LONG), form.text("missing"))
+            before = roster_before(hub, caller, form.text("after"))[1] if form.text("after") else None
+            epoch = 1 if before is None else before.signed.roster.epoch + 1
+            made = roster_of(hub, form.text("keys", most=_LONG), form.text("missing"), epoch)
         except CloisterError as error:
             return _page(request, hub, caller, error=error, typed=form)
         return _page(request, hub, caller, made=made, typed=form)
@@ -57,8 +61,19 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form)
         return go(request, f"/datasets/{made.name}", request_gettext(request)("%(name)s is open.", name=made.name))
 
+    @router.post("/sites/{name}/roster", dependencies=_REGISTER)
+    def changed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        try:
+            change_roster(hub, caller, name, form.text("roster", most=_LONG), form.text("signatures", most=_LONG))
+        except CloisterError as error:
+            return _page(request, hub, caller, error=error, typed=form)
+        return go(request, "/sites", request_gettext(request)("The sites of %(name)s have changed.", name=name))
+
     @router.post("/together/{name:path}", dependencies=[needs("site.call")])
     async def called(request: Request, hub: HubDep, name: str) -> Response:
+        other = other_version(request)
+        if other is not None:
+            return other
         known = coordinators_of(hub)
         signed = request.headers.get("authorization", "")
         found = await run_in_threadpool(lambda: known.called_by(name, signed))

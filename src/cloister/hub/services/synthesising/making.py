@@ -72,7 +72,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
         model = fit(session(), order.table, spend=order.spending, purpose=order.purpose, **_how(order))
         body, details = kept(model, order.title)
         details["version"] = str(getattr(found.table, "version", ""))
-        return Product(body=body, cost={model.population: model.cost}, details=details)
+        return Product(body=body, cost=dict.fromkeys(found.populations, model.cost), details=details)
 
     def written(self, found: ReadyTable[Synthesis]) -> dict[str, Any]:
         return {"method": found.order.method}

@@ -1,0 +1,144 @@
+"""A data set that is made of others, and what each owner gave to it.
+
+Who makes one has to see its parts, and gets nothing by it: each question is decided by the policy of every part, and charged to
+every part's population. The budget of its own is what the whole may spend, before any of its owners says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.catalogue import PooledRows, Wanted, made_of, parts_by_data_set, seen
+from cloister.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+HIDDEN = "…"
+"""In the place of a part that somebody may not know of."""
+MOST = 50
+"""Parts of one data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """What somebody says of a data set of several owners: the names of its parts, and what any data set has."""
+
+    parts: Sequence[str]
+    name: str
+    title: str
+    population: str
+    about: str = ""
+    listed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What one part gave: how often it was asked for the whole, and what that was charged to its own population. Its owner's
+    alone to see."""
+
+    name: str
+    times: int
+    cost: Guarantee | None
+    size: int | None
+    """Declared, as a public hint."""
+    share: float | None
+    """Of the declared sizes of all parts: by so much the error of a mean is smaller than without it, squared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """A data set of several owners, as somebody sees it who has a part in it or may see it."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    """By name, as far as the caller may see them; "…" in the place of any other."""
+    owner: str
+    """The id of who made it."""
+    given: tuple[Given, ...] = ()
+    """Of one's own parts."""
+
+
+def make(hub: Hub, caller: Caller, asked: Pooling, budget: Guarantee | None) -> DataSet:
+    """The data set. Its declaration is that of its parts."""
+    if not 2 <= len(set(asked.parts)) == len(asked.parts) <= MOST:
+        raise InvalidDeclaration(
+            "The parts are invalid", why=f"they are 2 to {MOST} different data sets", instead="two data sets of different owners"
+        )
+    with hub.database.reading() as db:
+        parts = [seen(hub, db, caller, name) for name in asked.parts]
+    rows = PooledRows(hub, parts, asked.name)
+    sizes = [each.declaration.get("size") for each in parts]
+    wanted = Wanted(
+        name=asked.name,
+        title=asked.title,
+        about=asked.about,
+        declaration={**parts[0].declaration, "size": None if None in sizes else sum(sizes)},
+        population=asked.population,
+        budget=budget,
+        listed=asked.listed,
+        row_is_person=True,  # the owners of the parts said whose a row is
+    )
+    return made_of(hub, caller, rows, wanted)
+
+
+def pools(hub: Hub, db: Db, caller: Caller) -> list[Pool]:
+    """Those that the caller may see, and those that a data set of theirs is a part of."""
+    of, found = parts_by_data_set(db), list[Pool]()
+    rows = {
+        row.id: row
+        for row in db.scalars(select(DataSet).where(DataSet.id.in_({*of, *(each for ids in of.values() for each in ids)})))
+    }
+    for number, ids in of.items():
+        row, parts = rows[number], [rows[each] for each in ids]
+        mine = [each for each in parts if each.owner == caller.id]
+        if row.state == "deleted" or not (mine or _sees(hub, db, caller, row.name)):
+            continue
+        given = tuple(_given(hub, row, each, parts) for each in mine)
+        names = tuple(each.name if _sees(hub, db, caller, each.name) else HIDDEN for each in parts)
+        found.append(Pool(name=row.name, title=row.title, parts=names, owner=row.owner, given=given))
+    return sorted(found, key=lambda each: each.name)
+
+
+def pool_named(hub: Hub, db: Db, caller: Caller, name: str) -> Pool:
+    """One of them; missing for anybody else, in the words for what does not exist."""
+    return next((each for each in pools(hub, db, caller) if each.name == name), None) or _missing(hub, db, caller, name)
+
+
+def _missing(hub: Hub, db: Db, caller: Caller, name: str) -> Pool:
+    row = seen(hub, db, caller, name)
+    raise InvalidDeclaration(f"The data set {row.name!r} has one owner", why="it is not made of others", instead="/pools")
+
+
+def _sees(hub: Hub, db: Db, caller: Caller, name: str) -> bool:
+    try:
+        seen(hub, db, caller, name)
+    except CloisterError:
+        return False
+    return True
+
+
+def _given(hub: Hub, row: DataSet, part: DataSet, parts: Iterable[DataSet]) -> Given:
+    """A charge of the whole and of the part has one number in the ledger."""
+    assert row.population is not None
+    assert part.population is not None
+    whole = {each.id for each in hub.ledger.charges(row.population)}
+    costs = [each.cost for each in hub.ledger.charges(part.population) if each.id in whole and each.cost is not None]
+    sizes: Mapping[str, int | None] = {each.id: each.declaration.get("size") for each in parts}
+    own, known = sizes[part.id], [each for each in sizes.values() if each]
+    share = own / sum(known) if own and len(known) == len(sizes) else None
+    cost = costs[0] if costs else None
+    for more in costs[1:]:
+        assert cost is not None
+        cost = cost + more
+    return Given(name=part.name, times=len(costs), cost=cost, size=own, share=share)

@@ -1,0 +1,198 @@
+"""Tables of several owners who trust one hub, asked as one: exact sums of each, one sum of them, and noise once.
+
+Guarantee: a question that costs g promises g to every person of each owner's population, and is charged g in full to each of
+these populations and to the pool's own. *Proof.* Neighbours are two sets of rows of one population that differ in one person.
+All maps of a request are linear and all tables are declared alike, so such a person moves the sum of the parts as far as the
+integers of one part; the noise is that of one table's question, drawn once. ∎ A person who is in several of the populations has
+the sum of what these were charged, as anywhere where populations share people: so nobody has to say who is in several.
+
+Apart, k owners would each draw noise, and the sum of their answers has k times the variance. What needs rows, and whatever is not
+linear, is refused by name, as with sites (`joint.py`): owners put sums together here, and nobody takes another's rows out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cloister.errors import InvalidDeclaration, UnsupportedQuery
+from cloister.noise import Random
+from cloister.session.state.view import rebuilt
+from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
+from cloister.tables.engines.engine import Compiled
+from cloister.tables.engines.noised import Noised, NoisedRequest, exact_integers
+from cloister.tables.sourcing.sources import Source
+from cloister.together.joint import SOURCE_KINDS, AtSites, JointPrepared
+
+
+class PooledTable(PrivateTable):
+    """Private tables of several owners, declared alike, as one table: each owner's population is charged beside its own.
+
+    >>> from cloister import PureDP, Session
+    >>> from cloister.tables import Integer
+    >>> columns = {"age": Integer(17, 90)}
+    >>> north, south = (PrivateTable({"age": ages}, columns=columns) for ages in ([39, 51], [22, 80, 64]))
+    >>> both = PooledTable({"north": north, "south": south})
+    >>> with Session({"north": north, "south": south, "both": both}, budget=PureDP(100)) as session:
+    ...     session.sql("SELECT COUNT(*) AS n FROM both", spend=50).to_pydict(), session.spent_by["north"]
+    ({'n': [5]}, PureDP(epsilon='50'))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, tables: Mapping[str, PrivateTable], *, population: str | None = None, size: int | None = None) -> None:
+        source = PooledSource(tables)
+        first = next(iter(source.tables.values()))
+        super().__init__(
+            source, first.columns, unit=first.unit, max_rows=first.max_rows, population=population, size=size, row_is_person=True
+        )
+
+
+class PooledSource(Source):
+    """The tables of several owners."""
+
+    engine: ClassVar[str] = "pooled"
+
+    def __init__(self, tables: Mapping[str, PrivateTable]) -> None:
+        self.tables = dict(tables)
+        check_alike(self.tables)
+        first = next(iter(self.tables.values()))
+        self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in first.columns.items()}
+        if first.unit is not None:
+            self.schema.setdefault(first.unit, "text")
+        self.charged = tuple(dict.fromkeys(table.population or name for name, table in self.tables.items()))
+        if len(self.charged) < len(self.tables):
+            raise _unlike("two of them are of one population", "tables of different populations")
+
+    def describe(self) -> str:
+        """What it is."""
+        return f"rows of {len(self.tables)} owners"
+
+    def make_engine(self) -> PooledEngine:
+        """The engine that adds them up."""
+        return PooledEngine(self)
+
+
+class PooledEngine:
+    """Makes the rows of every owner ready, each for itself."""
+
+    name = "pooled"
+    abilities = Abilities(additive_noise_only=True, declared_keys_only=True, rows=False)
+
+    def __init__(self, source: PooledSource) -> None:
+        self.source = source
+
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
+        """The parts. Of a table that is declared with fewer columns, each part has these."""
+        for name, each in self.source.tables.items():  # what an owner did not declare is not read, whoever declares the whole
+            for column, domain in table.columns.items():
+                if each.columns.get(column) != domain:
+                    raise _unlike(f"{name!r} declares the column {column!r} differently", "one declaration")
+            if (each.unit, each.max_rows) != (table.unit, table.max_rows):
+                raise _unlike(f"{name!r} says differently whose a row is", "one unit and row cap")
+        parts = [PrivateTable.declared(each.source, table.columns, like=each) for each in self.source.tables.values()]
+        return PooledPrepared(table, [prepare(each, secret=secret, workspace=workspace) for each in parts], workspace)
+
+
+class _Pooled(AtSites):
+    """What is asked of each part and added up."""
+
+    pooled: list[Any]
+    """The parts, each an `Answering`."""
+
+    def compiled(self, request: NoisedRequest) -> Compiled:
+        """Each part's plans."""
+        if request.cells is None:
+            raise UnsupportedQuery(
+                "A request that is not linear is not supported",
+                why="sums of several owners are added up",
+                instead="declared keys",
+            )
+        return tuple([each.compiled(request) for each in self.pooled])
+
+    def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
+        """The sum of the parts' exact integers, with noise once."""
+        exact: dict[str, Any] = {}
+        for rows, plans in zip(self.pooled, compiled, strict=True):
+            groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
+            for name, integers in exact_integers(request, groups).items():
+                exact[name] = integers if name not in exact else exact[name] + integers
+        laws = {each.name: each.law for each in request.integers}
+        return Noised({name: np.asarray(law.release(exact[name], random=random)) for name, law in laws.items()}, laws)
+
+    def cancel(self, thread: int | None = None) -> None:
+        """In each part."""
+        for each in self.pooled:
+            each.cancel(thread)
+
+
+class PooledPrepared(_Pooled, Prepared):
+    """The prepared rows of all owners."""
+
+    dialect: ClassVar[str] = "duckdb"
+
+    def __init__(self, table: PrivateTable, parts: list[Prepared], workspace: Workspace) -> None:
+        Prepared.__init__(self, table, materialised=all(each.materialised for each in parts), workspace=workspace)
+        self.pooled = parts
+
+    def related(
+        self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
+    ) -> Answering:
+        """The relation in each part, public tables joined there, as long as it is about this table alone."""
+        if len(prepared) > 1:
+            raise UnsupportedQuery(
+                f"A join of {' and '.join(prepared)} is not supported",
+                why="the rows are of several owners, and each owner's are computed by themselves",
+                instead="a query about one table, joined with public ones",
+            )
+        return _PooledRelated(self, relation, next(iter(prepared)), public)
+
+    def _close(self) -> None:
+        for each in self.pooled:
+            each.close()
+
+    _bring, _publish, _remove = JointPrepared._bring, JointPrepared._publish, JointPrepared._remove
+    _owner_report, _owner_offenders = JointPrepared._owner_report, JointPrepared._owner_offenders
+
+
+class _PooledRelated(_Pooled):
+    """A relation over the rows of several owners."""
+
+    dialect = "duckdb"
+
+    def __init__(self, home: PooledPrepared, relation: Relation, name: str, public: Mapping[str, PublicTable] | None) -> None:
+        self.declared, self.workspace = relation, home.workspace
+        self.pooled = [_relate(relation, name, each, public) for each in home.pooled]
+
+
+def _relate(relation: Relation, name: str, rows: Prepared, public: Mapping[str, PublicTable] | None) -> Answering:
+    base = Base(name=name, table=rows.declaration)
+    return relate(rebuilt(relation, lambda _: base), {name: rows}, public)
+
+
+def check_alike(tables: Mapping[str, PrivateTable]) -> None:
+    """Refuse tables that are not declared alike: a column with other bounds would move the sum further than the others do.
+
+    >>> from cloister.tables import Integer
+    >>> check_alike({"a": PrivateTable({"age": [39]}, columns={"age": Integer(17, 90)})})
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: The tables can't be asked together: there are fewer than two.
+      Instead: tables of two owners, or more
+    """
+    if len(tables) < 2:
+        raise _unlike("there are fewer than two", "tables of two owners, or more")
+    name, first = next(iter(tables.items()))
+    for other, table in tables.items():
+        for column in sorted({*first.columns, *table.columns}):
+            if first.columns.get(column) != table.columns.get(column):
+                raise _unlike(f"{name!r} and {other!r} declare the column {column!r} differently", "one declaration")
+        if (table.unit, table.max_rows, table.through, table.during) != (first.unit, first.max_rows, None, None):
+            raise _unlike(f"{name!r} and {other!r} say differently whose a row is", "one unit and row cap, and no windows")
+        if not table.source.abilities.rows:
+            raise _unlike(f"the rows of {other!r} are at sites, or sealed", "a roster with all of their sites")
+
+
+def _unlike(why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration("The tables can't be asked together", why=why, instead=instead)
