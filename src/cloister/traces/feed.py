@@ -132,7 +132,9 @@ class Feed:
         plain = (unit if type(unit) in _PLAIN else _plain(unit) for unit in units.tolist())
         found = np.fromiter((known.setdefault(unit, len(known)) for unit in plain), np.int64, len(units))
         names: dict[str, int] = {}  # of different values, such as 7 and "7", that name one person
-        of = [0 if unit is None or unit != unit else names.setdefault(_person(unit, self._secret), 1 + len(names)) for unit in known]
+        of = [
+            0 if unit is None or unit != unit else names.setdefault(_person(unit, self._secret), 1 + len(names)) for unit in known
+        ]
         people = np.array(of, dtype=np.int64)[found]
         left = np.array([0, *(self._most - self.counted.get(name, 0) for name in names)], dtype=np.int64)
         order = np.argsort(people, kind="stable")
@@ -141,7 +143,9 @@ class Feed:
         chosen = np.empty(len(units), dtype=bool)
         chosen[order] = place < left[people[order]]
         counts = np.bincount(people[chosen], minlength=1 + len(names)).tolist()
-        self.counted.update((name, self.counted.get(name, 0) + counts[person]) for name, person in names.items() if counts[person])
+        self.counted.update(
+            (name, self.counted.get(name, 0) + counts[person]) for name, person in names.items() if counts[person]
+        )
         return chosen
 
 
