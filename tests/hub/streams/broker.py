@@ -81,7 +81,7 @@ class Device:
         self.client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
         self.client.tls_set_context(ssl.create_default_context(cafile=broker.authority.file))
         self.client.username_pw_set(name, name)
-        self.client.max_inflight_messages_set(1000)
+        self.client.max_inflight_messages_set(5000)
         self.client.on_message = lambda client, data, message: self.came.put(
             (message.topic, json.loads(message.payload) if message.payload else None)
         )

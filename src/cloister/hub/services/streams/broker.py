@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _LOG = logging.getLogger("cloister.hub.streams")
-_AGAIN, _EVERY = 1.0, 0.25
+_AGAIN, _EVERY, _GATHER = 1.0, 0.25, 0.05
 _UNACKNOWLEDGED, _WAITING = 10_000, 20_000
 _LARGEST = 2**22
 _KEPT = 7 * 86_400
@@ -80,9 +80,8 @@ class Bridge:
             thread.join(timeout=10)
 
     def _made(self, address: str, authority: str) -> tuple[str, Client]:
-        from paho.mqtt.client import CallbackAPIVersion, Client, MQTTv5
-        from paho.mqtt.packettypes import PacketTypes
-        from paho.mqtt.properties import Properties
+        from paho.mqtt.client import Client, MQTTv5
+        from paho.mqtt.enums import CallbackAPIVersion
 
         place = urlsplit(address)
         prefix = place.path.strip("/") or "cloister"
@@ -94,7 +93,7 @@ class Bridge:
         client.on_connect, client.on_message = self._connected, self._message
         client.on_disconnect = lambda *given: _LOG.warning("the broker of streams is away: %s", given[3])
         client.reconnect_delay_set(min_delay=1, max_delay=30)
-        wanted = Properties(PacketTypes.CONNECT)
+        wanted = _properties("CONNECT")
         wanted.SessionExpiryInterval, wanted.ReceiveMaximum, wanted.MaximumPacketSize = _KEPT, _UNACKNOWLEDGED, _LARGEST
         port = place.port or (8883 if place.scheme == "mqtts" else 1883)
         client.connect_async(place.hostname or "", port, keepalive=30, clean_start=False, properties=wanted)
@@ -119,6 +118,7 @@ class Bridge:
         """Commit what came, then acknowledge it."""
         while (first := self._came.get()) is not None:
             found = [first]
+            self._ending.wait(_GATHER)  # a transaction costs as much as a hundred messages
             try:
                 while len(found) < _UNACKNOWLEDGED and (more := self._came.get_nowait()) is not None:
                     found.append(more)
@@ -144,10 +144,7 @@ class Bridge:
         topic = getattr(message.properties, "ResponseTopic", None)
         if topic is None or not topic.startswith(f"{message.topic.rpartition('/')[0]}/answers/"):
             return
-        from paho.mqtt.packettypes import PacketTypes
-        from paho.mqtt.properties import Properties
-
-        given = Properties(PacketTypes.PUBLISH)
+        given = _properties("PUBLISH")
         if correlation := getattr(message.properties, "CorrelationData", None):
             given.CorrelationData = correlation
         if isinstance(answer, CloisterError):
@@ -183,6 +180,13 @@ class Bridge:
                 self._told[row.id] = row.taken
                 if over:
                     self._over.add(row.id)
+
+
+def _properties(packet: str) -> Any:
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    return Properties(getattr(PacketTypes, packet))  # type: ignore[no-untyped-call]
 
 
 def _sent_by(message: MQTTMessage) -> Sent:
