@@ -34,12 +34,14 @@ def release_due(hub: Hub) -> int:
     """Release every step that is over; how many."""
     with _TURN:
         with hub.database.reading() as db:
-            rows = list(db.scalars(select(HeldStream).where(HeldStream.state == "open")))
-            opened = [(row.id, declared_of(row), row.taken, db.get_one(Person, row.owner).email) for row in rows]
+            rows = [(row, declared_of(row)) for row in db.scalars(select(HeldStream).where(HeldStream.state == "open"))]
+            due = [
+                (row.id, declared, row.taken, db.get_one(Person, row.owner).email)
+                for row, declared in rows
+                if row.taken < declared.over(hub.now())
+            ]
         released = 0
-        for number, declared, taken, owner in opened:
-            if taken >= declared.over(hub.now()):
-                continue
+        for number, declared, taken, owner in due:
             try:
                 released += _release(hub, number, declared, taken, owner)
             except (CloisterError, SQLAlchemyError) as error:  # one that goes no further does not hold up the others
