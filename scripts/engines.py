@@ -1,7 +1,7 @@
 """The engines that the tests need beyond Python packages: found where they are, installed from Debian where they can be.
 
 PostgreSQL is used as programs only (`initdb`, `postgres`): the tests start servers of their own, on a free port in a temporary
-folder, never as a system service; so is nginx. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium.
+folder, never as a system service; so are nginx and Mosquitto. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium.
 Where an engine can't be had, one loud line says so and its tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a
 failure.
 """
@@ -50,6 +50,11 @@ def provide() -> None:
             apt_install("nginx-light", "nginx", any_of=True)
         if nginx() is None:
             warn("nginx (for several hub processes)", "nginx-light")
+    if mosquitto() is None:
+        with no_services():
+            apt_install("mosquitto")
+        if mosquitto() is None:
+            warn("Mosquitto (for readings over MQTT)", "mosquitto")
     clients()
 
 
@@ -112,6 +117,11 @@ def chromium() -> Path | None:
 def nginx() -> Path | None:
     """The program that stands before several hub processes in the tests, or None. Debian keeps it off the path of plain users."""
     return program("nginx", "/usr/sbin")
+
+
+def mosquitto() -> Path | None:
+    """The broker that tests of streams start, or None."""
+    return program("mosquitto", "/usr/sbin")
 
 
 def program(name: str, folder: str) -> Path | None:

@@ -49,9 +49,13 @@ def test_steps_are_released_by_the_clock_though_no_reading_comes() -> None:
         assert watch.taken == 2
 
 
-def test_a_forecast_reads_nothing_and_a_spend_is_needed() -> None:
+def test_a_forecast_reads_nothing_and_a_spend_is_needed(tmp_path: Path) -> None:
     said = CliRunner().invoke(cli, ["stream", SQL, "-", *HOW, "--until", "2026-01-02", "--forecast"]).output
     assert "once for all steps" in said
     assert '"n": [1.0, 1.0]' in said
+    book = ["--until", "2026-01-02", "--ledger", str(tmp_path / "budget.db")]
+    assert CliRunner().invoke(cli, ["stream", "SELECT colour FROM readings", "-", *HOW, *book]).exit_code
+    with Ledger(str(tmp_path / "budget.db")) as ledger:
+        assert list(ledger.populations()) == []
     refused = CliRunner().invoke(cli, ["stream", SQL, "-", *HOW[:-2], "--until", "2026-01-02"]).exception
     assert isinstance(refused, InvalidParameter)

@@ -16,7 +16,7 @@ from cloister.hub.settings import PREFIX, Settings, known_settings, load
 from tests.hub.test_serving import Authority
 
 EACH = {name: each for name, each in known_settings().items() if name != "data"}
-SECRETS = {"database", "ledger", "master_key", "oidc_secret", "metrics_token"}
+SECRETS = {"database", "ledger", "master_key", "oidc_secret", "metrics_token", "mqtt"}
 OTHER: dict[str, Any] = {name: 7 if each.type == "int" else f"/{name}" for name, each in EACH.items()}
 """For each setting a value that is not its default."""
 

@@ -156,10 +156,11 @@ def test_what_cannot_be_installed_is_said_in_one_loud_line(
     monkeypatch.setattr(engines, "java_home", lambda: None)
     monkeypatch.setattr(engines, "chromium", lambda: None)
     monkeypatch.setattr(engines, "nginx", lambda: None)
+    monkeypatch.setattr(engines, "mosquitto", lambda: None)
     monkeypatch.setattr(engines, "privilege", lambda: None)
     engines.provide()
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert all(line.startswith("!!!") and "SKIPPED" in line for line in lines)
 
 
@@ -171,6 +172,7 @@ def test_what_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
     monkeypatch.setattr(engines, "chromium", lambda: Path("chromium-headless-shell"))
     monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
+    monkeypatch.setattr(engines, "mosquitto", lambda: Path("mosquitto"))
     monkeypatch.setattr(engines, "apt_install", refuse)
     engines.provide()
 
@@ -193,6 +195,7 @@ def test_the_server_is_installed_without_a_system_cluster(monkeypatch: pytest.Mo
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
     monkeypatch.setattr(engines, "chromium", lambda: Path("chromium-headless-shell"))
     monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
+    monkeypatch.setattr(engines, "mosquitto", lambda: Path("mosquitto"))
     monkeypatch.setattr(engines, "no_system_cluster", guard)
     monkeypatch.setattr(engines, "apt_install", install)
     engines.provide()
@@ -217,6 +220,7 @@ def test_a_proxy_is_installed_without_being_started(monkeypatch: pytest.MonkeyPa
     browsers, proxies = iter([None, Path("chromium")]), iter([None, Path("nginx")])
     monkeypatch.setattr(engines, "chromium", lambda: next(browsers))
     monkeypatch.setattr(engines, "nginx", lambda: next(proxies))
+    monkeypatch.setattr(engines, "mosquitto", lambda: Path("mosquitto"))
     monkeypatch.setattr(engines, "no_services", guard)
     monkeypatch.setattr(engines, "apt_install", install)
     engines.provide()

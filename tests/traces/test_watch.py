@@ -108,7 +108,8 @@ def test_no_row_decides_whether_a_row_of_another_person_counts() -> None:
     ]
     feed.add([*rows, {"t": 1, "n": 4, "who": "\ud801", "id": 9}, {"t": 1, "n": 5, "who": 7, "id": 10}], 0)
     feed.add({"t": [1.0], "n": [6.5], "who": np.array([7.0]), "id": [11]}, 0)  # the same person, from a frame with gaps
-    assert feed.take(1)["n"].tolist() == [1, 2, 3, 4, 5]
+    feed.add({"t": [1, 1, 1, 1], "n": [7, 8, 9, 10], "who": ["7", 1, True, [1]], "id": [12, 13, 14, 15]}, 0)
+    assert feed.take(1)["n"].tolist() == [1, 2, 3, 4, 5, 8, 9, 10]  # 7, 7.0 and "7" are one person; 1 and True are two
 
 
 def test_a_row_is_in_one_cell_where_steps_are_of_a_key() -> None:

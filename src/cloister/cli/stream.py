@@ -75,14 +75,15 @@ def stream(
         raise InvalidParameter("The stream is invalid", why="it needs either --epsilon or --rho", instead="--rho 0.5")
     spend: Guarantee = ZCDP(rho) if rho is not None else PureDP(epsilon or "")
     table = _declared(bounds, unit, max_rows)
-    with open_ledger(None if forecast else ledger) as book:
+    with Session({_TABLE: table}, budget=spend) as session:  # what is refused leaves nothing in the ledger
+        watch = session.watch(sql, at=at, spend=spend, fed=True, **how)
+        if forecast:
+            click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(watch.margin().to_pydict())}")  # type: ignore[union-attr]
+            return
+    with open_ledger(ledger) as book:
         budget = None if _TABLE in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
-            watch = session.watch(sql, at=at, spend=spend, fed=True, **how)
-            if forecast:
-                click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(watch.margin().to_pydict())}")  # type: ignore[union-attr]
-                return
-            watch.open()
+            watch = session.watch(sql, at=at, spend=spend, fed=True, **how).open()
             rows = _rows(source)
             if live:
                 by_the_clock(watch, rows)  # type: ignore[arg-type]

@@ -138,7 +138,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("certificate", "people would reach the hub over plain HTTP", "certificate = and certificate_key =", grave=True)
     if bool(settings.certificate) != bool(settings.certificate_key):
         weak("certificate_key", "a certificate and its key go together", "both, or neither", grave=True)
-    for name in ("certificate", "certificate_key", "client_authority", "master_key_file"):
+    for name in ("certificate", "certificate_key", "client_authority", "master_key_file", "mqtt_authority"):
         value = getattr(settings, name)
         if value and not Path(value).is_file():
             weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
@@ -276,6 +276,7 @@ def _names(settings: Settings) -> Iterator[Weakness]:
             yield Weakness(name="proxies", why=why, instead='proxies = "127.0.0.1"', grave=False)
             break
     yield from _sources(settings)
+    yield from _broker(settings.mqtt)
     from cloister.hub.policy.actions import OFFERED_ROLES, ROLES
 
     for role in listed(settings.oidc_roles):
@@ -303,10 +304,27 @@ def _sources(settings: Settings) -> Iterator[Weakness]:
         yield Weakness(name="sources", why=why, instead=instead, grave=False)
 
 
+def _broker(address: str) -> Iterator[Weakness]:
+    if not address:
+        return
+    try:
+        place = urlsplit(address)
+        fits = bool(place.hostname) and place.port != 0
+    except ValueError:
+        fits = False
+    example = 'mqtt = "mqtts://hub:password@broker.example.org:8883"'
+    if not fits or place.scheme not in ("mqtt", "mqtts") or {"+", "#"} & {*place.path}:
+        yield Weakness(name="mqtt", why="it is not the address of a broker", instead=example)
+    elif place.scheme == "mqtt" and not is_loopback(place.hostname or ""):
+        yield Weakness(name="mqtt", why="readings and keys of devices would cross the network in the clear", instead=example)
+    elif find_spec("paho") is None:
+        yield Weakness(name="mqtt", why="the client for MQTT is not installed", instead='pip install "cloister[mqtt]"')
+
+
 def _files(settings: Settings) -> Iterator[Weakness]:
     """What is in the files that are named; that they are there is asked elsewhere."""
     certificate, key = settings.certificate, settings.certificate_key
-    for name in ("certificate", "client_authority", "source_authorities"):
+    for name in ("certificate", "client_authority", "source_authorities", "mqtt_authority"):
         value = getattr(settings, name)
         if not value:
             continue

@@ -71,6 +71,13 @@ class Settings:
     max_delta: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
     survey_cap: str = _set("20", "The largest ε that all answers of one respondent to a survey may add up to.")
     survey_hourly: int = _set(600, "How many reports one network may send to an open survey in an hour; 0: any number.")
+    mqtt: str = _set(
+        "",
+        "The MQTT 5 broker of streams, as mqtts://hub:password@broker.example.org:8883/cloister, whose last part is what topics"
+        " begin with, in one process of the hub that runs jobs; empty: none.",
+        secret=True,
+    )
+    mqtt_authority: str = _set("", "The authority for the broker's certificate (PEM); empty: the system.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
     asking: int = _set(16, "How many queries run at once in a process.")
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
@@ -133,7 +140,7 @@ SETTINGS = Stored(
     *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
     *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
     *("upload_megabytes", "sources", "source_authorities", ("delta_floor", "max_delta"), "survey_cap", "survey_hourly"),
-    *("workers", "asking", "zone", "memory", "log_level", "metrics_token"),
+    *("mqtt", "mqtt_authority", "workers", "asking", "zone", "memory", "log_level", "metrics_token"),
 )
 """What files and environments call the settings."""
 

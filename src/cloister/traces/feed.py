@@ -127,18 +127,39 @@ class Feed:
 
     def _within(self, units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which readings are within their person's number; one of nobody is not."""
-        chosen = np.zeros(len(units), dtype=bool)
         assert self._most is not None
-        for place, unit in enumerate(units.tolist()):
-            if unit is None or unit != unit:
-                continue
-            whole = isinstance(unit, float | np.floating) and float(unit).is_integer()  # as frames tell 7 beside a gap
-            person = _digest(str(int(unit) if whole else unit), self._secret[:64])
-            counted = self.counted.get(person, 0)
-            if counted < self._most:
-                self.counted[person] = counted + 1
-                chosen[place] = True
+        known: dict[Any, int] = {}
+        plain = (unit if type(unit) in _PLAIN else _plain(unit) for unit in units.tolist())
+        found = np.fromiter((known.setdefault(unit, len(known)) for unit in plain), np.int64, len(units))
+        names: dict[str, int] = {}  # of different values, such as 7 and "7", that name one person
+        of = [
+            0 if unit is None or unit != unit else names.setdefault(_person(unit, self._secret), 1 + len(names)) for unit in known
+        ]
+        people = np.array(of, dtype=np.int64)[found]
+        left = np.array([0, *(self._most - self.counted.get(name, 0) for name in names)], dtype=np.int64)
+        order = np.argsort(people, kind="stable")
+        begins = np.flatnonzero(np.diff(people[order], prepend=-1))
+        place = np.arange(len(units)) - np.repeat(begins, np.diff(begins, append=len(units)))
+        chosen = np.empty(len(units), dtype=bool)
+        chosen[order] = place < left[people[order]]
+        counts = np.bincount(people[chosen], minlength=1 + len(names)).tolist()
+        self.counted.update(
+            (name, self.counted.get(name, 0) + counts[person]) for name, person in names.items() if counts[person]
+        )
         return chosen
+
+
+_PLAIN = frozenset({str, int, float, type(None)})
+
+
+def _plain(unit: Any) -> Any:
+    unit = unit.item() if isinstance(unit, np.generic) else unit
+    return unit if type(unit) in _PLAIN else str(unit)
+
+
+def _person(unit: str | int | float, secret: bytes) -> str:
+    whole = isinstance(unit, float) and unit.is_integer()  # as frames tell 7 beside a gap
+    return _digest(str(int(unit) if whole else unit), secret[:64])
 
 
 def _digest(text: str, secret: bytes) -> str:

@@ -53,9 +53,9 @@ def seconds(value: Any) -> float:
 
 
 def _of_text(text: str) -> datetime | float:
-    leaps = _LEAP.search(text)
+    leaps = ":60" in text and _LEAP.search(text)
     try:
-        found = datetime.fromisoformat(_LEAP.sub(r"\1:59", text))
+        found = datetime.fromisoformat(_LEAP.sub(r"\1:59", text) if leaps else text)
     except ValueError:
         return float(text)
     return found + timedelta(seconds=1) if leaps else found

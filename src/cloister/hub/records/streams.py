@@ -38,6 +38,8 @@ class StreamDevice(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     stream: Mapped[str] = mapped_column(ForeignKey("stream.id"), index=True)
     name: Mapped[str] = mapped_column(String(100))
+    person: Mapped[str] = mapped_column(String(100), default="", server_default="")
+    """Whose it is: their readings count together. Empty: its own."""
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     hour: Mapped[int] = mapped_column(default=0)
     used: Mapped[int] = mapped_column(default=0)
@@ -46,7 +48,7 @@ class StreamDevice(Base):
 
 
 class StreamBatch(Base):
-    """Readings that wait for their step, encrypted; gone with the last of these steps."""
+    """Readings that wait for a step, encrypted; gone with it."""
 
     __tablename__ = "stream_batch"
 
@@ -54,7 +56,7 @@ class StreamBatch(Base):
     stream: Mapped[str] = mapped_column(ForeignKey("stream.id"), index=True)
     arrived: Mapped[datetime] = mapped_column(index=True)
     last: Mapped[int]
-    """The last step that one of them belongs to."""
+    """The step that counts them."""
     body: Mapped[bytes] = mapped_column(LargeBinary())
 
 

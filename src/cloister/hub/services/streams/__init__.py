@@ -1,6 +1,7 @@
 """Streams: readings of devices that never end, released step by step by the hub's clock, under one charge.
 
 - `opening.py`: what is declared, the charge, the keys of devices; `intake.py`: what devices send, and their quotas.
+  `broker.py`: the same over MQTT, and released steps out.
 - `releasing.py`: which steps are over, and what is released of them; `showing.py`: a step as a table, a chart, CSV.
 - `pages.py`, `api.py`: the routes; subscribers get released steps alone.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +19,7 @@ from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.accounts import identify
-from cloister.hub.services.streams.intake import MOST, receive
+from cloister.hub.services.streams.intake import MOST, Sent, receive
 from cloister.hub.services.streams.opening import (
     Declared,
     add_device,
@@ -35,6 +35,7 @@ from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, s
 from cloister.hub.web.routing import WRITTEN, Number
 
 _OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see", "manage", "send"))
+_LOOK = 0.5
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
 
 
@@ -64,6 +65,9 @@ class StreamOpening(BaseModel):
     rho: Annotated[str, Field(max_length=60)] = ""
     epsilon: Annotated[str, Field(max_length=60)] = ""
     shown: bool = False
+    late: Annotated[
+        Literal["drop", "next"], Field(description="What becomes of a reading that comes after its step: the next step counts it")
+    ] = "drop"
 
 
 class StreamLine(BaseModel):
@@ -89,9 +93,12 @@ class Streams(BaseModel):
 class NewDevice(BaseModel):
     """A device of a stream."""
 
-    model_config = ConfigDict(extra="forbid") | example(name="badge 17")
+    model_config = ConfigDict(extra="forbid") | example(name="badge 17", person="visitor 4")
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
+    person: Annotated[
+        str, Field(max_length=90, description="Whose it is: the readings of all devices of one person count together")
+    ] = ""
 
 
 class DeviceKey(BaseModel):
@@ -126,7 +133,7 @@ class ReadingBatch(BaseModel):
 
 
 class ReceivedReadings(BaseModel):
-    """What became of a batch: `late` ones came after their step, `outside` ones say no moment of the stream."""
+    """What became of a batch: `late` ones came after their step and do not count, `outside` ones say no moment of the stream."""
 
     waiting: int
     late: int
@@ -165,7 +172,7 @@ def api() -> APIRouter:
     ) -> ReceivedReadings:
         """By a device, whose key is in the header `Device-Key`; needs no session. Each reading says when (`at`: ISO text or
         seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
-        return ReceivedReadings(**receive(hub, number, device_key, batch.readings))
+        return ReceivedReadings(**receive(hub, Sent(number, device_key, batch.readings)))
 
     return router
 
@@ -213,7 +220,7 @@ def _owning(router: APIRouter) -> None:
     def add(hub: HubDep, caller: CallerDep, number: Number, wanted: NewDevice) -> DeviceKey:
         """The hub keeps a digest of the key."""
         with hub.database.begin() as db:
-            device, key = add_device(db, hub, caller, number, wanted.name)
+            device, key = add_device(db, hub, caller, number, wanted.name, wanted.person)
             return DeviceKey(id=device.id, name=device.name, key=key)
 
     @router.delete(
@@ -294,15 +301,15 @@ def _reading(router: APIRouter) -> None:
         first = await run_in_threadpool(look, max(after, last_event_id))
 
         async def told() -> AsyncIterator[str]:
-            known, left, found = max(after, last_event_id), seconds, first
+            known, left, found = max(after, last_event_id), float(seconds), first
             while True:
                 for event in found:
                     known += 1
                     yield event
                 if left <= 0:
                     return
-                await asyncio.sleep(1)
-                left -= 1
+                await asyncio.sleep(_LOOK)
+                left -= _LOOK
                 try:
                     found = await run_in_threadpool(look, known)
                 except CloisterError:

@@ -1,21 +1,23 @@
 """Readings as devices send them: known by their key, within their quota, for themselves, kept encrypted until their step is over.
 
 What a device is told of its batch (how many were late, or at no moment) follows from the batch and the public clock alone.
+Many batches are taken in by one transaction: over HTTP one, over MQTT as many as came meanwhile.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
 from sqlalchemy import select
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.ids import digest, new_id
 from cloister.hub.problems import Conflict, TooMany, Unauthenticated
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
-from cloister.hub.services.streams.opening import declared_of
+from cloister.hub.services.streams.opening import Declared, declared_of
 from cloister.traces.moments import moments_of
 
 if TYPE_CHECKING:
@@ -25,45 +27,71 @@ if TYPE_CHECKING:
 
 MOST = 10_000
 _EXAMPLE = '{"readings": [{"at": "2026-01-01T00:05Z", "room": "hall", "id": 17}]}'
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def receive(hub: Hub, number: str, key: str, readings: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Keep a batch; how many wait for their step, came too late for it, or say no moment of the stream."""
-    if not 0 < len(readings) <= MOST:
-        raise InvalidParameter("The batch is invalid", why=f"it holds 1 to {MOST:,} readings", instead=_EXAMPLE)
+class Sent(NamedTuple):
+    """A batch of one device, as it came."""
+
+    stream: str
+    key: str
+    readings: Sequence[Any]
+
+
+Answer: TypeAlias = "dict[str, int] | CloisterError"
+_Accepted: TypeAlias = "list[tuple[int, StreamDevice, Sequence[Any]]]"
+
+
+def receive(hub: Hub, batch: Sent) -> dict[str, int]:
+    """Keep a batch; how many wait for their step, came too late to be counted, or say no moment of the stream."""
+    [found] = receive_all(hub, [batch])
+    if isinstance(found, CloisterError):
+        raise found
+    return found
+
+
+def receive_all(hub: Hub, batches: Sequence[Sent]) -> list[Answer]:
+    """Keep batches in one transaction; of each what became of it, or why it was not accepted."""
+    answers: list[Answer] = [{"waiting": 0, "late": 0, "outside": 0} for _ in batches]
+    accepted: dict[str, _Accepted] = {}
     with hub.database.begin() as db:
-        device = db.scalar(select(StreamDevice).where(StreamDevice.digest == digest(key)).with_for_update())
-        if device is None or device.stream != number or device.revoked is not None:
-            raise Unauthenticated(
-                "The readings were not accepted",
-                why="the key is of no device of this stream, or revoked",
-                instead="Device-Key: …",
-            )
-        stream = db.get_one(HeldStream, number, with_for_update={"read": True})  # no step is released until the batch is there
-        if stream.state != "open":
-            raise Conflict("The readings were not accepted", why="the stream is closed", instead="another stream")
-        if any(each.get("device", device.name) != device.name for each in readings):
-            raise AccessDenied(
-                "The readings were not accepted", why="a device sends for itself alone", instead=f'"device": "{device.name}"'
-            )
-        declared = declared_of(stream)
-        _count(hub, device, len(readings), declared.hourly)
-        moments = moments_of([each.get("at") for each in readings])
-        numbers, over = declared.steps.number(moments), max(declared.over(hub.now()), stream.taken)
-        waiting = [
-            {
-                "at": moment,
-                "device": device.id,
-                "key": None if each.get("id") is None else f"{device.id} {each['id']}",
-                **{name: each.get(name) for name in declared.columns},
-            }
-            for each, moment, step in zip(readings, moments.tolist(), numbers.tolist(), strict=True)
-            if step > over
-        ]
-        if waiting:
-            _keep(db, hub, stream.id, waiting, int(numbers.max()))
-        late = int(((numbers > 0) & (numbers <= over)).sum())
-        return {"waiting": len(waiting), "late": late, "outside": len(readings) - len(waiting) - late}
+        wanted = {key: digest(key) for key in {batch.key for batch in batches}}
+        rows = db.scalars(
+            select(StreamDevice).where(StreamDevice.digest.in_(list(wanted.values()))).order_by(StreamDevice.id).with_for_update()
+        )
+        devices = {device.digest: device for device in rows}
+        streams: dict[str, tuple[HeldStream, Declared]] = {}
+        for number in sorted({device.stream for device in devices.values()}):  # no step is released until the batch is there
+            held = db.get_one(HeldStream, number, with_for_update={"read": True})
+            streams[number] = held, declared_of(held)
+        for place, batch in enumerate(batches):
+            try:
+                device = devices.get(wanted[batch.key])
+                _check(batch, device)
+                assert device is not None
+                stream, declared = streams[device.stream]
+                if stream.state != "open":
+                    raise Conflict("The readings were not accepted", why="the stream is closed", instead="another stream")
+                _count(hub, device, len(batch.readings), declared.hourly)
+                accepted.setdefault(batch.stream, []).append((place, device, batch.readings))
+            except CloisterError as error:
+                answers[place] = error
+        for number, found in accepted.items():
+            _keep(hub, db, *streams[number], found, answers)
+    return answers
+
+
+def _check(batch: Sent, device: StreamDevice | None) -> None:
+    if not 0 < len(batch.readings) <= MOST or not all(isinstance(each, Mapping) for each in batch.readings):
+        raise InvalidParameter("The batch is invalid", why=f"it must hold 1 to {MOST:,} readings", instead=_EXAMPLE)
+    if device is None or device.stream != batch.stream or device.revoked is not None:
+        raise Unauthenticated(
+            "The readings were not accepted", why="the key is of no device of this stream, or revoked", instead="Device-Key: …"
+        )
+    if any(each.get("device", device.name) != device.name for each in batch.readings):
+        raise AccessDenied(
+            "The readings were not accepted", why="a device sends for itself alone", instead=f'"device": "{device.name}"'
+        )
 
 
 def _count(hub: Hub, device: StreamDevice, readings: int, hourly: int) -> None:
@@ -82,21 +110,47 @@ def _count(hub: Hub, device: StreamDevice, readings: int, hourly: int) -> None:
     device.used += readings
 
 
-def _keep(db: Db, hub: Hub, stream: str, waiting: list[dict[str, Any]], last: int) -> None:
-    number = new_id()
-    body = hub.keys.wrap(json.dumps(waiting).encode(), f"stream batch {number}")
-    db.add(StreamBatch(id=number, stream=stream, arrived=hub.now(), last=last, body=body))
+def _keep(hub: Hub, db: Db, stream: HeldStream, declared: Declared, accepted: _Accepted, answers: list[Answer]) -> None:
+    """Put the readings by for the step that counts them, by column, and say so in `answers`."""
+    readings = [each for _, _, sent in accepted for each in sent]
+    senders = [device for _, device, sent in accepted for _ in sent]
+    moments = moments_of([each.get("at") for each in readings])
+    numbers, over = declared.steps.number(moments), max(declared.over(hub.now()), stream.taken)
+    late = (numbers > 0) & (numbers <= over)
+    if declared.late == "next" and over < declared.steps.count:
+        numbers, late = np.where(late, over + 1, numbers), np.zeros_like(late)
+    columns: dict[str, list[Any]] = {
+        "at": moments.tolist(),
+        "device": [device.person or device.id for device in senders],
+        "key": [
+            None if each.get("id") is None else f"{device.id} {each['id']}"
+            for each, device in zip(readings, senders, strict=True)
+        ],
+        **{name: [_scalar(each.get(name)) for each in readings] for name in declared.columns},
+    }
+    for number in np.unique(numbers[numbers > over]).tolist():
+        chosen = np.flatnonzero(numbers == number).tolist()
+        body = json.dumps({name: [values[place] for place in chosen] for name, values in columns.items()}).encode()
+        made = new_id()
+        sealed = hub.keys.wrap(body, f"stream batch {made}")
+        db.add(StreamBatch(id=made, stream=stream.id, arrived=hub.now(), last=number, body=sealed))
+    places = np.repeat([place for place, _, _ in accepted], [len(sent) for _, _, sent in accepted])
+    for name, which in (("waiting", numbers > over), ("late", late), ("outside", numbers == 0)):
+        for place, many in enumerate(np.bincount(places[which], minlength=len(answers)).tolist()):
+            if many:
+                answers[place][name] = many  # type: ignore[index]
 
 
-class Waiting(NamedTuple):
-    """A batch that waits."""
-
-    id: str
-    last: int
-    readings: list[dict[str, Any]]
+def _scalar(value: Any) -> Any:
+    """A list or an object is no value of a column."""
+    return value if type(value) in _SCALARS else None
 
 
-def waiting_of(db: Db, hub: Hub, stream: str) -> list[Waiting]:
-    """What waits, in the order in which it came."""
-    rows = db.scalars(select(StreamBatch).where(StreamBatch.stream == stream).order_by(StreamBatch.arrived, StreamBatch.id))
-    return [Waiting(row.id, row.last, json.loads(hub.keys.unwrap(row.body, f"stream batch {row.id}"))) for row in rows]
+def waiting_of(db: Db, hub: Hub, stream: str, step: int) -> dict[str, list[Any]]:
+    """What waits for a step, in the order in which it came."""
+    of_step = select(StreamBatch).where(StreamBatch.stream == stream, StreamBatch.last == step)
+    found: dict[str, list[Any]] = {"at": []}
+    for row in db.scalars(of_step.order_by(StreamBatch.arrived, StreamBatch.id)):
+        for name, values in json.loads(hub.keys.unwrap(row.body, f"stream batch {row.id}")).items():
+            found.setdefault(name, []).extend(values)
+    return found

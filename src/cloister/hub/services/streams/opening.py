@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.policy import Object
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import Population
-from cloister.hub.records.streams import HeldStream, StreamDevice
+from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import check
 from cloister.printable import is_printable
@@ -24,6 +24,7 @@ from cloister.query import Session
 from cloister.stored import Stored
 from cloister.tables import PrivateTable
 from cloister.tables.declaring.plain import domain_of
+from cloister.traces.feed import Late
 from cloister.traces.moments import Steps
 from cloister.traces.watch import Watch
 
@@ -54,6 +55,7 @@ class Declared:
     rho: str = ""
     epsilon: str = ""
     shown: bool = False
+    late: Late = "drop"
 
     def __post_init__(self) -> None:
         for name, value in (("title", self.title), ("sql", self.sql)):
@@ -69,6 +71,8 @@ class Declared:
                 why="most and hourly lie between 1 and a million, wait within a day",
                 instead='"most": 100',
             )
+        if self.late not in ("drop", "next"):
+            raise InvalidParameter("late is invalid", why="it must be drop or next", instead='"late": "next"')
         if not {UNIT, "at", "key"}.isdisjoint(self.columns):
             raise InvalidParameter(
                 "The columns are invalid", why="at, device and key are the hub's own", instead='{"room": {"kind": "category", …}}'
@@ -84,6 +88,12 @@ class Declared:
         """Its clock."""
         return Steps.of(every=self.every, since=self.since, until=self.until)
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What a device has to know."""
+        names = ("columns", "every", "since", "until", "wait", "late", "most", "hourly")
+        return {name: value for name, value in _STORED.told(self).items() if name in names}
+
     def over(self, now: datetime) -> int:
         """How many steps take no reading any more."""
         return self.steps.over(now - timedelta(seconds=self.wait))
@@ -95,7 +105,7 @@ class Declared:
         return PrivateTable(empty, domains, unit=UNIT, max_rows=self.most, population=population)
 
 
-_NAMES = ("title", "sql", "columns", "every", "since", "until", "most", "hourly", "wait", "rho", "epsilon", "shown")
+_NAMES = ("title", "sql", "columns", "every", "since", "until", "most", "hourly", "wait", "rho", "epsilon", "shown", "late")
 _STORED = Stored(Declared, "Stream", *_NAMES)
 
 
@@ -106,12 +116,18 @@ def population_of(number: str) -> str:
 
 @contextmanager
 def watching(hub: Hub, number: str, declared: Declared, *, who: str) -> Iterator[Watch]:
-    """The watch of a stream; it charges when it opens, and goes on where it is open."""
+    """The watch of a stream; it charges when it opens, and goes on where it is open. What cannot be watched is refused before the
+    ledger has a population of it."""
     population = population_of(number)
-    budget = None if population in hub.ledger.populations() else declared.spend
-    with Session({TABLE: declared.table(population)}, budget=budget, ledger=hub.ledger, who=who) as session:
-        clock: dict[str, Any] = {"every": declared.every, "since": declared.since, "until": declared.until}
-        found = session.watch(declared.sql, at="at", spend=declared.spend, fed=True, key="key", name=f"stream {number}", **clock)
+    known = population in hub.ledger.populations()
+    table = {TABLE: declared.table(population)}
+    how: dict[str, Any] = {"every": declared.every, "since": declared.since, "until": declared.until, "late": declared.late}
+    how |= {"at": "at", "spend": declared.spend, "fed": True, "key": "key", "name": f"stream {number}"}
+    if not known:
+        with Session(table, budget=declared.spend) as session:
+            session.watch(declared.sql, **how)
+    with Session(table, budget=None if known else declared.spend, ledger=hub.ledger, who=who) as session:
+        found = session.watch(declared.sql, **how)
         assert isinstance(found, Watch)
         yield found
 
@@ -159,17 +175,19 @@ def declared_of(row: HeldStream) -> Declared:
     return found
 
 
-def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str) -> tuple[StreamDevice, str]:
-    """A device, and its key to show once."""
+def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str, person: str = "") -> tuple[StreamDevice, str]:
+    """A device of a person (of its own where none is named), and its key to show once. Devices of one person share their
+    `most` readings, so that a second or a replaced one gives nobody a further share of what is protected."""
     row = seen_stream(hub, db, caller, number, "stream.manage")
-    title = " ".join(name.split())
-    if not title or len(title) > 100 or not is_printable(title):
+    title, whose = (" ".join(text.split()) for text in (name, person))
+    if not title or len(title) > 100 or len(whose) > 90 or not (is_printable(title) and is_printable(whose or "-")):
         raise InvalidParameter("The name is invalid", why="it is one line of at most 100 characters", instead="badge 17")
     known = list(db.scalars(select(StreamDevice.name).where(StreamDevice.stream == row.id)))
     if title in known or len(known) >= _MOST_DEVICES:
         raise Conflict("The device was not added", why="there is one of this name, or too many", instead="another name")
     secret = "device_" + new_secret()
     device = StreamDevice(id=new_id(), stream=row.id, name=title, digest=digest(secret), created=hub.now(), hour=0, used=0)
+    device.person = f"person {whose}" if whose else ""
     db.add(device)
     write(db, hub, caller, "stream.device", kind="stream", object_id=row.id, name=row.title, device=title)
     return device, secret
@@ -189,6 +207,7 @@ def close_stream(db: Db, hub: Hub, caller: Caller, number: str) -> None:
     """Take no reading any more and release no step; the charge stands."""
     row = seen_stream(hub, db, caller, number, "stream.manage")
     row.state = "closed"
+    db.execute(delete(StreamBatch).where(StreamBatch.stream == row.id))
     write(db, hub, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
 
 

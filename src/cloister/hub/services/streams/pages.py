@@ -88,7 +88,7 @@ def pages() -> APIRouter:
         made: list[str] = []
 
         def act(db: Db) -> None:
-            made[:] = [add_device(db, hub, caller, number, form.text("name", most=200))[1]]
+            made[:] = [add_device(db, hub, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
 
         return _act(request, hub, caller, number, act) or _stream(request, hub, caller, number, key=made[0])
 
@@ -122,7 +122,7 @@ def _declared(typed: dict[str, str], form: Form) -> Declared:
             instead=_FIRST["columns"],
         )
     told |= {name: typed[name] for name in _TEXTS if name != "columns"}
-    return Declared(**told, columns=columns, shown=form.flag("shown"))
+    return Declared(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
 
 
 def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object]) -> Response | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
@@ -22,10 +21,11 @@ from cloister.hub.services.streams.opening import declared_of, watching
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
+    from cloister.hub.services.streams.broker import Bridge
     from cloister.hub.services.streams.opening import Declared
     from cloister.traces.watch import WatchStep
 
-_PART, _EVERY = "stream clock", 1.0
+_CLOCK, _BROKER, _EVERY = "stream clock", "stream broker", 0.25
 _LOG = logging.getLogger("cloister.hub.streams")
 _TURN = threading.Lock()
 
@@ -34,12 +34,14 @@ def release_due(hub: Hub) -> int:
     """Release every step that is over; how many."""
     with _TURN:
         with hub.database.reading() as db:
-            rows = list(db.scalars(select(HeldStream).where(HeldStream.state == "open")))
-            opened = [(row.id, declared_of(row), row.taken, db.get_one(Person, row.owner).email) for row in rows]
+            rows = [(row, declared_of(row)) for row in db.scalars(select(HeldStream).where(HeldStream.state == "open"))]
+            due = [
+                (row.id, declared, row.taken, db.get_one(Person, row.owner).email)
+                for row, declared in rows
+                if row.taken < declared.over(hub.now())
+            ]
         released = 0
-        for number, declared, taken, owner in opened:
-            if taken >= declared.over(hub.now()):
-                continue
+        for number, declared, taken, owner in due:
             try:
                 released += _release(hub, number, declared, taken, owner)
             except (CloisterError, SQLAlchemyError) as error:  # one that goes no further does not hold up the others
@@ -48,30 +50,27 @@ def release_due(hub: Hub) -> int:
 
 
 def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) -> int:
-    released = 0
     with watching(hub, number, declared, who=owner) as watch:
         watch.open()
+        begun = taken
         if watch.last is not None and watch.last.number > taken:  # a process ended before it was shown
-            released += _show(hub, number, watch.last, [])
-        until = hub.now() - timedelta(seconds=declared.wait)
+            _show(hub, number, watch.last)
+        until = declared.over(hub.now())
         with hub.database.begin() as db:  # what was taken in before `until` is committed now: `receive` holds the row as well
             db.get_one(HeldStream, number, with_for_update=True)
-        with hub.database.reading() as db:
-            waiting = waiting_of(db, hub, number)
-        watch.feed([each for batch in waiting for each in batch.readings] or {"at": []})
-        for step in watch.until(until):
-            released += _show(hub, number, step, [batch.id for batch in waiting if batch.last <= step.number])
-    return released
+        for step in range(watch.taken + 1, until + 1):
+            with hub.database.reading() as db:
+                watch.feed(waiting_of(db, hub, number, step))
+            _show(hub, number, watch.step())
+        return watch.taken - begun
 
 
-def _show(hub: Hub, number: str, step: WatchStep, counted: list[str]) -> int:
+def _show(hub: Hub, number: str, step: WatchStep) -> None:
     with hub.database.begin() as db:
         db.merge(StreamStep(stream=number, number=step.number, body=step.to_plain()))
         row = db.get_one(HeldStream, number)
         row.taken = max(row.taken, step.number)
-        for batch in counted:
-            db.execute(delete(StreamBatch).where(StreamBatch.id == batch))
-    return 1
+        db.execute(delete(StreamBatch).where(StreamBatch.stream == number, StreamBatch.last <= step.number))
 
 
 class Clock:
@@ -96,13 +95,18 @@ class Clock:
 
 
 def opened(hub: Hub) -> None:
-    """Begin to look, in a process that carries out work."""
+    """Begin to look, and to talk to the broker, in a process that carries out work."""
     if hub.settings.workers:
-        hub.parts[_PART] = Clock(hub)
+        hub.parts[_CLOCK] = Clock(hub)
+    if hub.settings.workers and hub.settings.mqtt:
+        from cloister.hub.services.streams.broker import Bridge
+
+        hub.parts[_BROKER] = Bridge(hub, hub.settings.mqtt, hub.settings.mqtt_authority)
 
 
 def closed(hub: Hub) -> None:
-    """End it."""
-    clock: Clock | None = hub.parts.pop(_PART, None)
-    if clock is not None:
-        clock.close()
+    """End both."""
+    for name in (_BROKER, _CLOCK):
+        part: Clock | Bridge | None = hub.parts.pop(name, None)
+        if part is not None:
+            part.close()

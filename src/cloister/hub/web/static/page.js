@@ -117,9 +117,12 @@ const poll = (region) => {
   };
   // [data-events="address"]: what is polled is also fetched as soon as the server says that there is more.
   if (region.dataset.events) {
+    let asked = 0, newest = 0;  // an answer that is overtaken by a newer one is not shown
     const once = async () => {
+      const mine = ++asked;
       const answer = await fetch(region.dataset.poll, { headers: { Accept: "text/html", "X-Fragment": "1" }, redirect: "error" });
-      if (answer.ok) fill(region, await answer.text());
+      const text = await answer.text();
+      if (answer.ok && mine > newest) { newest = mine; fill(region, text); }
     };
     new EventSource(region.dataset.events).addEventListener("step", () => once().catch(() => {}));
   }

@@ -1,0 +1,16 @@
+"""Whose a device of a stream is."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Step up."""
+    op.add_column("stream_device", sa.Column("person", sa.String(length=100), nullable=False, server_default=""))
