@@ -20,12 +20,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, UnknownTable
+from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
 from cloister.guests.asking import asking
 from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of
 from cloister.guests.code import check_code, digest_of, text_of
 from cloister.guests.outputs import Vector
-from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.guests.sandbox.opening import Needs, Opened
+from cloister.guests.sandbox.processes import Language
+from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session import Door, RunPlan
@@ -89,6 +91,9 @@ class Guest:
         averaged or its median taken.
     seconds, memory
         For one run, and in MiB. An answer comes after `blocks` × `seconds` (50 ms at least), whatever happened.
+    language, packages
+        "r", or modules of the environment of guests such as `["numpy", "sklearn.linear_model"]`: such a guest runs in a process
+        of the machine, and only when somebody who read it says so (`admitted=` of `run`).
 
     >>> from cloister import Guest, Vector
     >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
@@ -106,14 +111,24 @@ class Guest:
     seconds: float = _SECONDS
     memory: int = _MEMORY
     name: str = ""
+    language: Language = "python"
+    packages: Sequence[str] = ()
     function: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_code(self.code, self.entry)
+        _check_choice("language", self.language, ("python", "r"))
+        object.__setattr__(self, "packages", _modules(self.packages, self.language))
+        check_code(self.code, self.entry, self.language)
         object.__setattr__(self, "inputs", _columns(self.inputs, self.way))
         object.__setattr__(self, "name", self.name or self.entry)
         _check_choice("way", self.way, ("blocks", "ask"))
         _check_choice("statistic", self.statistic, ("mean", "median"))
+        if self.way == "ask" and self.needs.native:
+            raise InvalidParameter(
+                "packages= is invalid",
+                why="a guest that asks gets no rows, and is pure Python",
+                instead='way="blocks", or no packages',
+            )
         if self.output is None and self.way == "blocks":
             raise InvalidParameter(
                 "output= is missing",
@@ -128,15 +143,21 @@ class Guest:
             number_of(self.blocks, None)
 
     @property
+    def needs(self) -> Needs:
+        """What of a machine it runs on."""
+        return Needs(language=self.language, packages=tuple(self.packages))
+
+    @property
     def digest(self) -> str:
         """A name of the code and of all that is declared of it."""
         return digest_of(self.code, [self.entry, json.dumps(self.describe(), sort_keys=True)])
 
     def describe(self) -> dict[str, Any]:
         """The declaration as plain data."""
-        output = None if self.output is None else self.output.describe()
-        about = {"name": self.name, "entry": self.entry, "inputs": list(self.inputs), "output": output, "way": self.way}
-        return {**about, "blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
+        about: dict[str, Any] = {"name": self.name, "entry": self.entry, "inputs": list(self.inputs), "way": self.way}
+        about |= {"output": None if self.output is None else self.output.describe()}
+        about |= {"blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
+        return about | {"language": self.language, "packages": list(self.packages)} if self.needs.native else about
 
     def __call__(self, *arguments: Any) -> Any:
         """The function itself, as at home."""
@@ -150,12 +171,24 @@ class Guest:
         plan = session.explain_run(method, table, spend)
         return plan, method.margins(plan.cost)
 
-    def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "") -> Result:
+    def check_admitted(self, admitted: str) -> None:
+        """Refuses native code that nobody admitted, or whose text or declaration is another one now."""
+        if self.needs.native and admitted != self.digest:
+            raise AccessDenied(
+                f"{self.name} was not run",
+                why="native code is run only for someone who read it and names its digest"
+                if not admitted
+                else "what was admitted is another version",
+                instead=f'admitted="{self.digest}"',
+            )
+
+    def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "", admitted: str = "") -> Result:
         """The private result, for the spend.
 
         Guarantee: the spend, whatever the code does. By blocks it is charged whole (`blocks.py` has the proof); by "ask" it is a
         share, of which the questions are charged one by one (`asking.py`).
         """
+        self.check_admitted(admitted)
         made = partial(Result, guest=self.name, way=self.way, digest=self.digest)
         wanted = purpose or f"guest {self.name}"
         declaration = _declared(session, table)
@@ -196,6 +229,7 @@ class Guest:
             seconds=self.seconds,
             memory=self.memory << 20,
             statistic=self.statistic,
+            needs=self.needs,
         )
 
     def _asked(self, answers: Any, about: dict[str, Any]) -> tuple[Ran, tuple[str, ...]]:
@@ -203,8 +237,8 @@ class Guest:
             ran = sandbox.run([about], ask=answers)
         return ran, tuple(answers.asked)
 
-    def _sandbox(self) -> Sandbox:
-        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
+    def _sandbox(self) -> Opened:
+        return self.needs.sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
 
 
 def guest(
@@ -249,6 +283,19 @@ def _columns(inputs: Any, way: str) -> tuple[str, ...]:
     if way == "blocks" and not inputs:
         raise InvalidParameter("inputs= is missing", why="a guest by blocks reads at least one column", instead='inputs=["age"]')
     return tuple(inputs)
+
+
+def _modules(packages: Any, language: str) -> tuple[str, ...]:
+    named = isinstance(packages, Sequence) and not isinstance(packages, str) and len(packages) <= 50
+    if not named or not all(isinstance(each, str) and all(part.isidentifier() for part in each.split(".")) for each in packages):
+        raise InvalidParameter(
+            "packages= is invalid",
+            why="it is a list of at most 50 names of modules",
+            instead='packages=["numpy", "sklearn.linear_model"]',
+        )
+    if packages and language != "python":
+        raise InvalidParameter("packages= is invalid", why="it names modules of Python", instead="library(…) in the code")
+    return tuple(packages)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -77,6 +77,11 @@ def _ask(sql: str, spend: object) -> object:
     return told
 
 
+def _plain(value: typing.Any) -> object:
+    """Arrays and their numbers as lists and numbers."""
+    return value.tolist()
+
+
 def _where(error: Exception, lines: list[str]) -> str:
     """What went wrong and in which lines of the guest: traceback would look for files."""
     told, trace = [], error.__traceback__
@@ -98,7 +103,7 @@ class WitWorld:
         try:
             scope: dict[str, typing.Any] = {"__name__": "guest", "ask": _ask}
             exec(compile(code, "<guest>", "exec"), scope)  # noqa: S102 (this is the sandbox)
-            told["value"] = json.dumps(scope[entry](*json.loads(argument)))
+            told["value"] = json.dumps(scope[entry](*json.loads(argument)), default=_plain)
         except Exception as error:
             told["failed"] = _where(error, code.splitlines())[-4000:]
         told["printed"] = printed.getvalue()

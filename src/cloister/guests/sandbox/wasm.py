@@ -62,7 +62,7 @@ class Sandbox:
                 if answer is None:
                     raise BrokenPipeError
                 if "asked" not in answer:
-                    return _ran(answer["told"])
+                    return ran_of(answer["told"])
                 assert ask is not None
                 patience.cancel()
                 reply = ask(answer["asked"])
@@ -108,7 +108,7 @@ class Sandbox:
         return self._worker
 
 
-def _ran(told: str) -> Ran:
+def ran_of(told: str) -> Ran:
     """What a run says of itself. The guest holds the whole interpreter, so the text may be anything, and nothing that it says may
     raise an error here or cost a worker: either would be seen outside, and tell of one block."""
     try:
