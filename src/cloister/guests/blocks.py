@@ -82,12 +82,7 @@ class Blocks:
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, in the currency of its noise."""
-        if declaration.through is not None:
-            raise InvalidParameter(
-                "The table is invalid",
-                why="its rows belong to people by way of another table, so no block holds all of a person",
-                instead="a table whose unit= names people",
-            )
+        check_whole_people(declaration)
         self.allowance(spend)
         return spend
 
@@ -145,6 +140,16 @@ class Blocks:
         """Δ₁ and Δ₂² of the sum."""
         steps = Fraction(self.output.steps)
         return len(self.output) * steps, len(self.output) * steps**2
+
+
+def check_whole_people(declaration: PrivateTable) -> None:
+    """Refuses a table of which a guest could not be given all rows of a person together."""
+    if declaration.through is not None:
+        raise InvalidParameter(
+            "The table is invalid",
+            why="its rows belong to people by way of another table, so no block holds all of a person",
+            instead="a table whose unit= names people",
+        )
 
 
 def slot_of(blocks: int, seconds: float, *, native: bool = False) -> float:

@@ -77,6 +77,13 @@ def _ask(sql: str, spend: object) -> object:
     return told
 
 
+def _noise(law: str, scale: object) -> object:
+    told = json.loads(wit_world.ask(json.dumps({"noise": law, "scale": str(scale)})))
+    if "refused" in told:
+        raise ValueError(told["refused"])
+    return told["noise"]
+
+
 def _plain(value: typing.Any) -> object:
     """Arrays and their numbers as lists and numbers."""
     return value.tolist()
@@ -101,7 +108,7 @@ class WitWorld:
         printed = sys.stdout = sys.stderr = _Printed()
         told = {}
         try:
-            scope: dict[str, typing.Any] = {"__name__": "guest", "ask": _ask}
+            scope: dict[str, typing.Any] = {"__name__": "guest", "ask": _ask, "noise": _noise}
             exec(compile(code, "<guest>", "exec"), scope)  # noqa: S102 (this is the sandbox)
             told["value"] = json.dumps(scope[entry](*json.loads(argument)), default=_plain)
         except Exception as error:
