@@ -1,7 +1,8 @@
 """The engines that the tests need beyond Python packages: found where they are, installed from Debian where they can be.
 
 PostgreSQL is used as programs only (`initdb`, `postgres`): the tests start servers of their own, on a free port in a temporary
-folder, never as a system service; so is nginx. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium.
+folder, never as a system service; so is nginx. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium. Guests with
+packages run behind bubblewrap, and some are written in R.
 Where an engine can't be had, one loud line says so and its tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a
 failure.
 """
@@ -50,6 +51,14 @@ def provide() -> None:
             apt_install("nginx-light", "nginx", any_of=True)
         if nginx() is None:
             warn("nginx (for several hub processes)", "nginx-light")
+    if program("bwrap", "/usr/bin") is None:
+        apt_install("bubblewrap")
+        if program("bwrap", "/usr/bin") is None:
+            warn("bubblewrap (for guests with packages)", "bubblewrap")
+    if program("Rscript", "/usr/bin") is None:
+        apt_install("r-base-core")
+        if program("Rscript", "/usr/bin") is None:
+            warn("R (for guests in R)", "r-base-core")
     clients()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Protocol, Self
 
-from cloister.errors import CloisterError
-from cloister.guests.sandbox.image import image
 from cloister.guests.sandbox.processes import Language, ProcessSandbox, control_groups, why_not
 from cloister.guests.sandbox.wasm import Ran, Sandbox
 
@@ -51,19 +50,14 @@ class Needs:
 PLAIN = Needs()
 
 
-def sandboxes() -> Sequence[tuple[str, str]]:
-    """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there)."""
-    try:
-        image()
-        webassembly = ""
-    except CloisterError as refused:
-        webassembly = refused.why
-    limits = (
-        "" if control_groups() else "CLOISTER_GUESTS_CGROUP names no writable folder with memory and pids: limits are a process's"
-    )
+def sandboxes() -> list[tuple[str, str]]:
+    """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened and
+    tried; an image is not built for it."""
+    wanting = [name for name in ("wasmtime", "componentize_py") if find_spec(name) is None]
+    limits = "" if control_groups() else "CLOISTER_GUESTS_CGROUP names no writable folder with memory and pids"
     return [
-        ("WebAssembly (pure Python)", webassembly),
-        ("processes (Python with packages, for admitted code)", why_not()),
-        ("processes (R, for admitted code)", why_not("r")),
-        ("control groups for processes", limits),
+        ("WebAssembly, pure Python", f"{' and '.join(wanting)} is not installed" if wanting else ""),
+        ("processes, Python with packages, admitted code", why_not()),
+        ("processes, R, admitted code", why_not("r")),
+        ("control groups around processes", limits),
     ]
