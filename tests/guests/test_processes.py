@@ -37,7 +37,15 @@ def refused_here(language: Any) -> None:
 def server() -> Iterator[ProcessSandbox]:
     """One fork server for all guests of this file."""
     refused_here("python")
-    with ProcessSandbox("def f(rows): return 1", "f", seconds=0.4, memory=64 << 20, packages=KNOWN) as sandbox:
+    with ProcessSandbox("def f(rows): return 1", "f", seconds=5, memory=64 << 20, packages=KNOWN) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[ProcessSandbox]:
+    """Another one for guests that would not end."""
+    refused_here("python")
+    with ProcessSandbox("def f(rows): return 1", "f", seconds=0.2, memory=64 << 20, packages=KNOWN) as sandbox:
         yield sandbox
 
 
@@ -97,9 +105,6 @@ HOSTILE = {
     "reads where nothing is": "ctypes.string_at(0)",
     "leaves by exit": "sys.exit(0)",
     "leaves at once": "os._exit(7)",
-    "never ends": "[0 for _ in iter(int, 1)]",
-    "sleeps by a row": "time.sleep(rows['age'][0])",
-    "ignores signals and sleeps": "(__import__('signal').signal(15, lambda *_: 0), time.sleep(100))",
     "fills memory": "['x' * 10**6 + str(k) for k in range(10**6)]",
     "one large text": "'x' * 10**10",
     "returns much": "'x' * (2 << 20)",
@@ -111,6 +116,21 @@ HOSTILE = {
     "asks without a share": "ask('SELECT COUNT(*) FROM people', 1)",
     "raises its row": "[][rows['age'][0]]",
 }
+
+
+ENDLESS = {
+    "never ends": "[0 for _ in iter(int, 1)]",
+    "sleeps by a row": "time.sleep(rows['age'][0])",
+    "ignores signals and sleeps": "(__import__('signal').signal(15, lambda *_: 0), time.sleep(100))",
+    "waits for itself": "select.select([], [], [])",
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_guest_that_does_not_end_is_ended(impatient: ProcessSandbox, what: str) -> None:
+    before = impatient._server
+    assert not ran(impatient, f"{HEAD}def f(rows):\n    return {ENDLESS[what]}\n").done
+    assert impatient._server is before
 
 
 @pytest.mark.parametrize("what", HOSTILE)
@@ -360,19 +380,20 @@ def guest(**how: Any) -> cl.Guest:
             "inputs": ["age"],
             "output": cl.Vector([(0, 100)]),
             "blocks": 5,
-            "seconds": 0.1,
+            "seconds": 5,
             **how,
         }
     )
 
 
-def test_native_code_is_run_only_as_it_was_admitted(server: ProcessSandbox) -> None:
+def test_native_code_is_run_only_as_it_was_admitted(server: ProcessSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes.time, "sleep", lambda _: None)
     table = cl.PrivateTable({"age": [10, 30, 50] * 100}, {"age": cl.Integer(0, 100)})
     with cl.Session({"people": table}, budget=cl.PureDP(10**9), random=Random.deterministic(3)) as session:
         with pytest.raises(AccessDenied, match="names its digest"):
             guest().run(session, "people", 1)
         with pytest.raises(AccessDenied, match="another version"):
-            guest().run(session, "people", 1, admitted=guest(seconds=0.2).digest)
+            guest().run(session, "people", 1, admitted=guest(seconds=0.3).digest)
         assert str(session.spent) == "ε = 0"
         assert all(each.done for each in guest().rehearse(session, "people"))
         found = guest().run(session, "people", 10**8, admitted=guest().digest)
@@ -384,7 +405,7 @@ def test_native_code_is_run_only_as_it_was_admitted(server: ProcessSandbox) -> N
     [
         ({"packages": "numpy"}, "list of at most"),
         ({"packages": ["numpy; import os"]}, "names of modules"),
-        ({"packages": ["numpy"], "way": "ask"}, "gets no rows"),
+        ({"packages": ["numpy"], "way": "ask"}, "talks to the host"),
         ({"language": "perl"}, "'python' or 'r'"),
         ({"language": "r"}, "modules of Python"),
         ({"language": "r", "packages": []}, "no function"),

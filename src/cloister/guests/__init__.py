@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cloister.guests.declared import Admission as Admission
     from cloister.guests.declared import admit as admit
     from cloister.guests.declared import audit_declared as audit_declared
+    from cloister.guests.outputs import Table as Table
     from cloister.guests.outputs import Vector as Vector
 
 _lazily = Lazily(
@@ -35,7 +36,7 @@ _lazily = Lazily(
         ".algorithm": "Guest Result guest",
         ".asking": "ask",
         ".declared": "Admission admit audit_declared",
-        ".outputs": "Vector",
+        ".outputs": "Table Vector",
     },
 )
 

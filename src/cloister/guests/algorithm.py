@@ -260,13 +260,17 @@ class Guest:
 
     def method(self, declaration: PrivateTable) -> Blocks | Declared:
         """The guest as a method for the door."""
-        assert self.output is not None
-        about: dict[str, Any] = {"code": self.code, "entry": self.entry, "digest": self.digest, "inputs": tuple(self.inputs)}
-        about |= {"output": self.output, "seconds": self.seconds, "memory": self.memory << 20}
-        if self.way == "declared":
-            return Declared(**about)
+        return Declared(**self._about()) if self.way == "declared" else self.by_blocks(declaration)
+
+    def by_blocks(self, declaration: PrivateTable) -> Blocks:
+        """The guest as a method over blocks of this table's people."""
         blocks = number_of(self.blocks, declaration.size)
-        return Blocks(**about, blocks=blocks, statistic=self.statistic, needs=self.needs)
+        return Blocks(**self._about(), blocks=blocks, statistic=self.statistic, needs=self.needs)
+
+    def _about(self) -> dict[str, Any]:
+        assert self.output is not None
+        about = {"code": self.code, "entry": self.entry, "digest": self.digest, "inputs": tuple(self.inputs)}
+        return {**about, "output": self.output, "seconds": self.seconds, "memory": self.memory << 20}
 
     def _asked(self, answers: Any, about: dict[str, Any]) -> tuple[Ran, tuple[str, ...]]:
         with self._sandbox() as sandbox:

@@ -172,7 +172,6 @@ def main() -> None:
         import_module("app")
         for codec in ("ascii", "latin_1", "cp1252", "utf_16", "idna"):
             import_module(f"encodings.{codec}")
-        import_module("random").seed(0)
         for name in about["packages"]:
             try:
                 import_module(name)

@@ -51,8 +51,8 @@ PLAIN = Needs()
 
 
 def sandboxes() -> list[tuple[str, str]]:
-    """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened and
-    tried; an image is not built for it."""
+    """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened
+    and tried; an image is not built for it."""
     wanting = [name for name in ("wasmtime", "componentize_py") if find_spec(name) is None]
     limits = "" if control_groups() else "CLOISTER_GUESTS_CGROUP names no writable folder with memory and pids"
     return [
