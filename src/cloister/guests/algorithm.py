@@ -197,7 +197,7 @@ class Guest:
             raise AccessDenied(
                 f"{self.name} was not run",
                 why="two people admit a declared mechanism to rows, after an audit",
-                instead='admitted=admit(guest, by=["Ana", "Ben"], audited=audit_declared(guest, table, spend))',
+                instead="cloister guest review, and the names of two people who read it",
             )
         named = admitted.digest if isinstance(admitted, Admission) else admitted
         if (self.needs.native or declared) and named != self.digest:
