@@ -79,7 +79,7 @@ def coefficients() -> None:
     low, high = (np.array(side, dtype=float) for side in problem.bounds)
     x = np.round((problem.X - low) / (high - low), 4)
     table = table_of(x, problem.y, cl.Real(0, 1, step="0.0001"))
-    guest = cl.Guest(code=FIT, entry="fit", inputs=list(table.columns), **about(5, 25), seconds=0.12)
+    guest = cl.Guest(code=FIT, entry="fit", inputs=list(table.columns), **about(5, 25), seconds=0.1)
     true = LogisticRegression(max_iter=300).fit(x, problem.y).coef_[0]
     began = time.perf_counter()
     with cl.Session({"adult": table}, budget=PureDP(1)) as session:

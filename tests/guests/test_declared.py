@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import cloister as cl
+from cloister.cli.main import cli
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests import Admission, admit, audit_declared
 from cloister.guests.declared import DeclaredAudit, HostNoise
@@ -121,6 +124,20 @@ def test_the_host_draws_noise_of_the_laws_asked_for_and_answers_nothing_else() -
     assert all("refused" in noise(each) for each in strange)
     few = HostNoise(Random.deterministic(1), draws=1)
     assert ["refused" in few('{"noise": "laplace", "scale": "1"}') for _ in range(2)] == [False, True]
+
+
+def test_the_command_line_shows_a_review_and_takes_two_names(tmp_path: Path) -> None:
+    """On the sample census, without a noise that would do: the review says so, and nobody can admit it."""
+    code, proof = tmp_path / "total.py", tmp_path / "proof.md"
+    code.write_text(SUM.replace("100 /", "9 /"))
+    proof.write_text("One person moves the sum by at most 90.")
+    about = [str(code), "census", "--way", "declared", "--inputs", "age", "--output=-10000:4000000", "--author", "Pia"]
+    about += ["--mechanism", "Laplace", "--proof", str(proof), "--seconds", "1"]
+    told = CliRunner().invoke(cli, ["guest", "review", *about, "--runs", "600"])
+    assert told.exit_code == 1, told.output
+    assert all(each in told.output for each in ("9 / Fraction", "at most 90", "BROKEN", "caught"))
+    alone = CliRunner().invoke(cli, ["guest", "run", *about])
+    assert isinstance(alone.exception, AccessDenied | SystemExit)
 
 
 def test_a_mechanism_without_author_or_proof_or_with_packages_is_refused() -> None:

@@ -323,6 +323,21 @@ def test_a_server_that_dies_is_one_failure_and_the_next_run_has_a_new_one(server
     assert [server.run([ROWS]).done for _ in range(2)] == [False, True]
 
 
+def test_a_server_that_cannot_be_had_again_is_no_error_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused_here("python")
+    with ProcessSandbox("def f(rows): return 1", "f", seconds=5) as sandbox:
+        sandbox.close()
+        monkeypatch.setattr(processes, "_bubblewrap", lambda: "/bin/false")
+        assert sandbox.run([ROWS]) == Ran()
+        monkeypatch.setattr(processes, "_bubblewrap", lambda: "/nowhere")
+        assert sandbox.run([ROWS]) == Ran()
+        monkeypatch.undo()
+        assert sandbox.run([ROWS]).done
+    monkeypatch.setattr(processes, "_bubblewrap", lambda: "/bin/false")
+    with pytest.raises(EngineError):
+        ProcessSandbox("def f(rows): return 1", "f").run([ROWS])
+
+
 def test_an_unknown_package_is_named_before_any_row(server: ProcessSandbox) -> None:
     with pytest.raises(InvalidParameter, match="no such package"):
         ProcessSandbox("def f(rows): return 1", "f", packages=["not_here", "json"])._started()

@@ -32,7 +32,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from cloister.errors import EngineError, InvalidParameter, MissingDependency
+from cloister.errors import CloisterError, EngineError, InvalidParameter, MissingDependency
 from cloister.guests.sandbox.r_script import r_script
 from cloister.guests.sandbox.seccomp import seccomp_filter
 from cloister.guests.sandbox.wasm import Ran, ran_of
@@ -86,17 +86,22 @@ class ProcessSandbox:
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._group: Path | None = None
-        self._base = 0
+        self._base, self._opened = 0, False
         self._began, self._step = 0.0, -1
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run. The same failure for whatever it does; the next begins on the grid."""
         if ask is not None:
             raise InvalidParameter("way= is invalid", why="a guest that asks is pure Python", instead="no packages=")
-        self._started()
-        request = self._request(arguments)
-        self._await_step()
-        return ran_of(self._exchange(request))
+        if not self._opened:
+            self._started()
+        try:
+            self._started()
+            request = self._request(arguments)
+            self._await_step()
+            return ran_of(self._exchange(request))
+        except (CloisterError, OSError):  # a server that can't be had again: an error here would tell of one run
+            return Ran()
 
     def close(self) -> None:
         """End the server, and with it everything in its namespace."""
@@ -177,6 +182,10 @@ class ProcessSandbox:
                 pass_fds=[tell],
                 start_new_session=True,
             )
+        except OSError:
+            ours.close()
+            os.close(told_by)
+            raise
         finally:
             theirs.close()
             os.close(tell)
@@ -188,6 +197,7 @@ class ProcessSandbox:
             raise
         finally:
             os.close(told_by)
+        self._opened = True
 
     def _check_opened(self, told_by: int) -> None:
         """Packages are there, and the walls stand: tried by a run of our own, before any row."""
