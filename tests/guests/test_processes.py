@@ -21,7 +21,7 @@ from cloister.guests.sandbox.seccomp import seccomp_filter
 from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import Random
 
-KNOWN = ["ctypes", "fcntl", "pickle", "resource", "select", "signal", "socket"]
+KNOWN = ["ctypes", "fcntl", "mmap", "pickle", "resource", "select", "signal", "socket"]
 HEAD = "import os, sys, time, json, ctypes, resource, fcntl, socket, select, builtins\n"
 ROWS = {"age": [7]}
 
@@ -224,6 +224,15 @@ def test_a_run_leaves_nothing_to_the_next(server: ProcessSandbox) -> None:
     assert value(server, LEAVE) == 1
     assert value(server, LOOK) == before
     assert before[:4] == [0, 0, 0, []]
+
+
+def test_the_number_of_a_request_tells_nothing_of_the_run_before(server: ProcessSandbox) -> None:
+    """Inode numbers of files in memory are counted for the whole machine: a run must have no way to move that counter."""
+    body = "held = []\nfor k in range(50):\n    try:\n        held.append(__import__('mmap').mmap(-1, 4096, {flags}))\n"
+    body += "    except OSError:\n        pass\nreturn len(held)"
+    assert value(server, body.format(flags=1)) == 0
+    assert value(server, body.format(flags=3)) == 0
+    assert value(server, body.format(flags=2)) == 50
 
 
 def test_memory_of_a_run_is_not_found_by_the_next(server: ProcessSandbox) -> None:

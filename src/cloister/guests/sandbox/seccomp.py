@@ -1,8 +1,8 @@
 """Which calls of the kernel a native guest may make: a list, as a program of the kernel's own filter (seccomp, classic BPF).
 
 What is not listed fails with "not permitted": processes and threads, signals, sockets, shared memory, locks, keys, mounts, the
-load of the machine (`sysinfo`), whatever drops or looks up cached pages, and every call that a later kernel brings. Pipes too:
-their inode numbers come from one counter of the whole machine, which one run could move and the next one read.
+load of the machine (`sysinfo`), whatever drops or looks up cached pages, and every call that a later kernel brings. Pipes and
+shared mappings too: their inode numbers come from counters of the whole machine, which one run could move and the next one read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68,
 close 3 57, close_range 436 436, stat 4 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, access 21 -,
 faccessat 269 48, faccessat2 439 439, readlink 89 -, readlinkat 267 78, getdents64 217 61, getcwd 79 17, chdir 80 49,
 mkdir 83 -, mkdirat 258 34, unlink 87 -, unlinkat 263 35, rmdir 84 -, rename 82 -, renameat 264 38, renameat2 316 276,
-ftruncate 77 46, fcntl 72 25, dup 32 23, dup2 33 -, dup3 292 24, mmap 9 222, munmap 11 215,
+ftruncate 77 46, fcntl 72 25, dup 32 23, dup2 33 -, dup3 292 24, munmap 11 215,
 mremap 25 216, mprotect 10 226, brk 12 214, rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139,
 sigaltstack 131 132, futex 202 98, set_robust_list 273 99, rseq 334 293, set_tid_address 218 96, arch_prctl 158 -,
 getpid 39 172, gettid 186 178, getppid 110 173, getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177,
@@ -27,8 +27,9 @@ gettimeofday 96 169, time 201 -, nanosleep 35 101, clock_nanosleep 230 115, poll
 pselect6 270 72, getrandom 318 278, uname 63 160, umask 95 166, exit 60 93, exit_group 231 94, restart_syscall 219 128
 """
 _PRLIMIT, _IOCTL, _CLOCK, _ADVISE, _EXECVE = (302, 261), (16, 29), (228, 113), (28, 233), (59, 221)
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD = 0, 4, 16, 24, 32
+_MAP = (9, 222)
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD, _FOURTH = 0, 4, 16, 24, 32, 40
 _ALLOW, _KILL, _NOT_PERMITTED, _NO_TERMINAL = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050019
 _CLOSE_ON_EXEC = (0x5450, 0x5451)
 _ADVICE = (4, 8, 14, 15)
@@ -59,6 +60,11 @@ def seccomp_filter(*, runs_a_program: bool = False, machine: str | None = None) 
         (_EQUAL, 0, 4, _CLOCK[place]),
         (_LOAD, 0, 0, _FIRST),
         (_AT_LEAST, 0, 1, 1 << 31),  # below zero are the clocks of other processes
+        (_RETURN, 0, 0, _NOT_PERMITTED),
+        (_RETURN, 0, 0, _ALLOW),
+        (_EQUAL, 0, 4, _MAP[place]),
+        (_LOAD, 0, 0, _FOURTH),
+        (_HAS_BIT, 0, 1, 1),  # shared memory, whose inode numbers are counted with those of requests
         (_RETURN, 0, 0, _NOT_PERMITTED),
         (_RETURN, 0, 0, _ALLOW),
     ]
