@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+DATA = Path(os.environ.get("CLOISTER_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _COLUMNS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 # The lowest and the highest value of each feature, from the table in the description that comes with the data.
 _CANCER_LOW = """6.981 9.71 43.79 143.5 0.053 0.019 0 0 0.106 0.05 0.112 0.36 0.757 6.802 0.002 0.002 0 0 0.008 0.001

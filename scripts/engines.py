@@ -2,6 +2,7 @@
 
 PostgreSQL is used as programs only (`initdb`, `postgres`): the tests start servers of their own, on a free port in a temporary
 folder, never as a system service; so are nginx and Mosquitto. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium.
+Guests with packages run behind bubblewrap, and some are written in R.
 Where an engine can't be had, one loud line says so and its tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a
 failure.
 """
@@ -55,6 +56,14 @@ def provide() -> None:
             apt_install("mosquitto")
         if mosquitto() is None:
             warn("Mosquitto (for readings over MQTT)", "mosquitto")
+    if program("bwrap", "/usr/bin") is None:
+        apt_install("bubblewrap")
+        if program("bwrap", "/usr/bin") is None:
+            warn("bubblewrap (for guests with packages)", "bubblewrap")
+    if program("Rscript", "/usr/bin") is None:
+        apt_install("r-base-core")
+        if program("Rscript", "/usr/bin") is None:
+            warn("R (for guests in R)", "r-base-core")
     clients()
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cloister.errors import UnknownTable as UnknownTable
     from cloister.errors import UnsupportedQuery as UnsupportedQuery
     from cloister.guests import Guest as Guest
+    from cloister.guests import Table as Table
     from cloister.guests import Vector as Vector
     from cloister.guests import guest as guest
     from cloister.ledger import Ledger as Ledger
@@ -66,7 +67,7 @@ _NAMES = Lazily(
         ".client": "RemoteSession connect",
         ".errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
             MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
-        ".guests": "Guest Vector guest",
+        ".guests": "Guest Table Vector guest",
         ".ledger": "Ledger",
         ".privacy": "ApproxDP PureDP ZCDP",
         ".query": "Session",
@@ -107,6 +108,7 @@ __all__ = [
     "RemoteSession",
     "SealedTable",
     "Session",
+    "Table",
     "Text",
     "UnknownColumn",
     "UnknownTable",

@@ -154,6 +154,23 @@ def test_the_sum_moves_by_one_range_at_most_whatever_one_block_says() -> None:
     assert max(int(each.sum()) for each in apart) == 2 * output.steps
 
 
+@pytest.mark.parametrize(
+    "told", [[[1, 2]], [1, 2], {"a": [1, 2]}, {"a": [1], "b": [2]}, {"a": [1, 2], "b": 5}, [[1], [2]], None, "x", {}]
+)
+def test_what_is_no_such_table_is_the_middle(told: Any) -> None:
+    output = cl.Table(rows=["x", "y"], columns={"a": (0, 100), "b": (-1, 1)})
+    assert output.codes(told).tolist() == [output.steps // 2] * 4
+    assert run(guest_of("return [[10, 1], [20, -1]]", output=output), ages([1] * 50)).values["y: a"] == pytest.approx(
+        20, abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("how", [{"rows": []}, {"rows": ["x", "x"]}, {"rows": "x"}, {"columns": {}}, {"columns": {"a": (1, 0)}}])
+def test_a_table_that_cannot_be_is_refused(how: dict[str, Any]) -> None:
+    with pytest.raises(CloisterError):
+        cl.Table(**{"rows": ["x"], "columns": {"a": (0, 1)}, **how})
+
+
 def test_noise_follows_the_declared_law() -> None:
     """600 releases of a constant: the standard deviation is that of ε over ranges and blocks (false alarm below 1e-9)."""
     method = method_of(guest_of("return [50]", blocks=10))

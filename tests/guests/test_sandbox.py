@@ -122,6 +122,18 @@ def test_a_worker_that_dies_counts_as_one_failure_and_the_next_run_has_a_new_one
     assert sandbox._worker is None
 
 
+def test_a_worker_that_cannot_be_had_again_is_no_error_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise EngineError("The sandbox was not opened", why="it is gone", instead="cloister guest build")
+
+    with Sandbox(code_of("1"), "f") as sandbox:
+        sandbox.close()
+        monkeypatch.setattr("cloister.guests.sandbox.wasm.image", missing)
+        assert sandbox.run([1]) == Ran()
+    with pytest.raises(EngineError, match="it is gone"):
+        Sandbox(code_of("1"), "f").run([1])
+
+
 @pytest.mark.parametrize("told", ["'1' * 5000", "'[' * 10**5", "'5'", "'{\"value\": \"' + '1' * 5000 + '\"}'", "'x' * (8 << 20)"])
 def test_what_cannot_be_read_costs_no_worker(told: str) -> None:
     """To start one takes a hundred times as long as a run: whoever waits for the answer could tell."""

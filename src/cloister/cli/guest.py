@@ -16,10 +16,12 @@ from cloister.cli.tables import names_in
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from cloister.guests import Guest
+    from cloister.guests import Admission, Guest
+    from cloister.guests.sandbox.processes import Language
     from cloister.tables import PrivateTable
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PACKAGES_HELP = "Modules of the environment of guests, separated by commas: it runs in a process of the machine."
 _BOUNDS_HELP = "By blocks: the range of each number that it returns, such as 0:120,-1:1."
 
 
@@ -30,6 +32,7 @@ def guest() -> None:
     \b
     cloister guest try middle.py census --inputs age --output 0:120 --blocks 50
     cloister guest run middle.py census --inputs age --output 0:120 --blocks 50 --epsilon 1
+    cloister guest run slope.R census --inputs age,hours --output=-2:2 --blocks 20 --seconds 1 --by Ana
     cloister guest build
     """
 
@@ -62,15 +65,25 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
         blocks: int | None,
         seconds: float,
         bounds: str | None,
+        packages: str | None,
+        author: str,
+        mechanism: str,
+        proof: Path | None,
         **how: Any,
     ) -> None:
         from cloister.guests import Guest, Vector
         from cloister.guests.code import last_function
 
         text = code.read_text(encoding="utf-8")
+        language: Language = "r" if code.suffix in (".R", ".r") else "python"
         made = Guest(
             code=text,
-            entry=last_function(text) if entry is None else entry,
+            entry=last_function(text, language) if entry is None else entry,
+            language=language,
+            packages=names_in(packages) if packages else (),
+            author=author,
+            mechanism=mechanism,
+            proof="" if proof is None else proof.read_text(encoding="utf-8"),
             inputs=names_in(inputs) if inputs else (),
             output=None if output is None else Vector([_range(each) for each in output.split(",")]),
             way=way,  # type: ignore[arg-type]
@@ -85,12 +98,22 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
             click.argument("code", type=_FILE),
             click.argument("data"),
             click.option("--entry", help="The function that is called (default: the last one of the file)."),
-            click.option("--way", type=click.Choice(["blocks", "ask"]), default="blocks", show_default=True, help="How it runs."),
+            click.option(
+                "--way",
+                type=click.Choice(["blocks", "ask", "declared"]),
+                default="blocks",
+                show_default=True,
+                help="How it runs.",
+            ),
             click.option("--inputs", help="By blocks: the columns that it reads, separated by commas."),
             click.option("--output", help=_BOUNDS_HELP),
             click.option("--blocks", type=int, help="Into how many parts people fall (default: by the declared size)."),
             click.option("--seconds", type=float, default=0.05, show_default=True, help="The time of one run."),
             click.option("--bounds", help=BOUNDS),
+            click.option("--packages", help=_PACKAGES_HELP),
+            click.option("--author", default="", help="Declared: whose mechanism it is."),
+            click.option("--mechanism", default="", help="Declared: which mechanism it claims to be."),
+            click.option("--proof", type=_FILE, help="Declared: a file that says why it keeps the spend."),
         ]
     ):
         called = option(called)
@@ -120,29 +143,65 @@ def attempt(made: Guest, name: str, table: PrivateTable) -> None:
         raise SystemExit(1)
 
 
+@guest.command("review")
+@_with_guest
+@click.option("--epsilon", default="1", show_default=True, help="The ε to audit it at.")
+@click.option("--runs", default=2000, show_default=True, help="Runs of the audit on each side.")
+def review(made: Guest, name: str, table: PrivateTable, epsilon: str, runs: int) -> None:
+    """Print what two people read before a declared mechanism or native code comes near rows: code, declaration, proof, and what
+    an audit on made-up rows found of it and of its twin with a tenth of the noise; exit code 1 where it may not be admitted.
+
+    \b
+    cloister guest review total.py census --way declared --inputs age --output=-1e6:4e6 \\
+        --author Pia --mechanism Laplace --proof total.proof.md
+    """
+    from cloister.guests import audit_declared
+    from cloister.privacy import PureDP
+
+    click.echo(f"{made.name}, digest {made.digest}\n\n{made.code.rstrip()}\n")
+    click.echo(json.dumps({**made.describe(), "proof": None} if made.way == "declared" else made.describe(), indent=2))
+    if made.way == "declared":
+        click.echo(f"\n{made.proof.rstrip()}\n")
+        with waiting("auditing"):
+            found = audit_declared(made, table, PureDP(epsilon), runs=runs)
+        click.echo(str(found))
+        if not (found.kept and found.telling):
+            raise SystemExit(1)
+
+
 @guest.command("run")
 @_with_guest
+@click.option("--by", multiple=True, help="Who read native code; two, for a declared mechanism, which is audited first.")
 @click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def run(made: Guest, name: str, table: PrivateTable, epsilon: str, ledger: str | None, as_json: bool) -> None:
+def run(
+    made: Guest, name: str, table: PrivateTable, by: tuple[str, ...], epsilon: str, ledger: str | None, as_json: bool
+) -> None:
     """Run a guest near the rows of DATA, a CSV or Parquet file or the name of a sample table: a private result leaves.
 
     \b
     cloister guest run middle.py census --inputs age --output 0:120 --blocks 50 --epsilon 1 --ledger budget.db
     """
+    from cloister.guests import admit, audit_declared
     from cloister.privacy import PureDP
     from cloister.query import Session
 
+    admitted: str | Admission = ""
+    if by:
+        with waiting("auditing"):
+            audited = audit_declared(made, table, PureDP(epsilon)) if made.way == "declared" else None
+        admitted = admit(made, by=by, audited=audited)
     with waiting("running"), open_ledger(ledger) as book:
         budget = None if (table.population or name) in book.populations() else PureDP(epsilon)
         with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
-            found = made.run(
-                session, name, PureDP(epsilon), purpose=f"cloister guest run {click.get_current_context().params['code'].name}"
-            )
+            purpose = f"cloister guest run {click.get_current_context().params['code'].name}"
+            found = made.run(session, name, PureDP(epsilon), purpose=purpose, admitted=admitted)
     if as_json:
         told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
-        click.echo(json.dumps({**told, "cost": str(found.cost), "why": found.why}, ensure_ascii=False))
+        click.echo(
+            json.dumps({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}, ensure_ascii=False)
+        )
     else:
         click.echo(str(found))
 

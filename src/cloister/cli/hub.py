@@ -60,23 +60,28 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
-    """Report errors and weaknesses of the settings, and stored grants, rules and policies that can't be read; exit code 1 where
-    something is wrong.
+    """Report errors and weaknesses of the settings, stored grants, rules and policies that can't be read, and which sandboxes for
+    guests this machine has; exit code 1 where something is wrong.
 
     \b
     cloister hub check --data /srv/cloister
     """
     settings = _settings(context, data, file)
+    from cloister.guests.sandbox.opening import sandboxes
     from cloister.hub.checking import weaknesses
 
-    found, unreadable = weaknesses(settings), _unreadable(settings)
+    found, unreadable, held = weaknesses(settings), _unreadable(settings), sandboxes()
     if as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
         rows = [{"what": what, "why": why} for what, why in unreadable]
-        click.echo(json.dumps({"settings": settings.shown(), "weaknesses": told, "unreadable": rows}))
+        about = {"settings": settings.shown(), "weaknesses": told, "unreadable": rows, "sandboxes": dict(held)}
+        click.echo(json.dumps(about))
     else:
         for name, value in settings.shown().items():
             click.echo(f"{name} = {value}")
+        click.echo("")
+        for name, why in held:
+            click.echo(f"sandbox: {name}: {why or 'there'}")
         click.echo("")
         lines = [str(weak) for weak in found]
         instead = "end it on the hub's pages, and write it anew"

@@ -1,11 +1,13 @@
 """Guests: anybody's algorithm near rows that its author may not see, and nothing but a private result leaves.
 
-    algorithm.py what an author writes: code, inputs, a declared output, and which of two ways it runs
+    algorithm.py what an author writes: code, inputs, a declared output, and which of three ways it runs
     code.py      the text of a guest, checked before it runs
     outputs.py   the numbers that a guest may return, within declared bounds
     blocks.py    way "blocks": the code runs on disjoint parts of the people, and what it says of them is averaged with noise
+    declared.py  way "declared": a mechanism with its author's proof, admitted by two people after an audit
     asking.py    way "ask": the code gets no rows, but answers at the door, within a share of the budget
-    sandbox/     where the code runs: CPython in WebAssembly, without files, network, clock or chance
+    sandbox/     where the code runs: CPython in WebAssembly, without files, network, clock or chance; or, for admitted code
+                 that needs packages or R, processes behind bubblewrap's walls
 
 Lives here: whatever keeps foreign code from rows and rows from the outside. May not live here: a mechanism's noise (`noise`),
 a charge (`session`), or who may run what (`hub`).
@@ -22,9 +24,21 @@ if TYPE_CHECKING:
     from cloister.guests.algorithm import Result as Result
     from cloister.guests.algorithm import guest as guest
     from cloister.guests.asking import ask as ask
+    from cloister.guests.declared import Admission as Admission
+    from cloister.guests.declared import admit as admit
+    from cloister.guests.declared import audit_declared as audit_declared
+    from cloister.guests.outputs import Table as Table
     from cloister.guests.outputs import Vector as Vector
 
-_lazily = Lazily(__name__, {".algorithm": "Guest Result guest", ".asking": "ask", ".outputs": "Vector"})
+_lazily = Lazily(
+    __name__,
+    {
+        ".algorithm": "Guest Result guest",
+        ".asking": "ask",
+        ".declared": "Admission admit audit_declared",
+        ".outputs": "Table Vector",
+    },
+)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

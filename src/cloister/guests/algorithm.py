@@ -20,20 +20,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, UnknownTable
+from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
 from cloister.guests.asking import asking
 from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of
 from cloister.guests.code import check_code, digest_of, text_of
+from cloister.guests.declared import Admission, Declared, HostNoise, terms
 from cloister.guests.outputs import Vector
-from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.guests.sandbox.opening import Needs, Opened
+from cloister.guests.sandbox.processes import Language
+from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import Random
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, PureDP
 from cloister.session import Door, RunPlan
 from cloister.session.execution.rehearsal import rehearsal_tables
 from cloister.session.questions.spend import Spending
 from cloister.tables import PrivateTable
 
-Way: TypeAlias = Literal["blocks", "ask"]
+Way: TypeAlias = Literal["blocks", "ask", "declared"]
 _SECONDS, _MOST_SECONDS, _MEMORY = 0.05, 60.0, 256
 
 
@@ -56,6 +59,8 @@ class Result:
     marked: bool = False
     asked: tuple[str, ...] = ()
     """Way "ask": the questions, in their order."""
+    provenance: str = ""
+    """Who admitted it, and what it was audited to."""
     why: str = ""
     """Way "ask": why the code returned nothing, if it did not."""
 
@@ -66,6 +71,8 @@ class Result:
             lines += [
                 f"  {name}  {value:.6g}{far.get(name, '')}" for name, value in self.values.items() if isinstance(value, float)
             ]
+        if self.provenance:
+            lines.append(f"  {self.provenance}")
         if self.why:
             lines.append(f"  it returned nothing: {self.why}")
         return "\n".join(lines)
@@ -89,6 +96,12 @@ class Guest:
         averaged or its median taken.
     seconds, memory
         For one run, and in MiB. An answer comes after `blocks` × `seconds` (50 ms at least), whatever happened.
+    language, packages
+        "r", or modules of the environment of guests such as `["numpy", "sklearn.linear_model"]`: such a guest runs in a process
+        of the machine, and only when somebody who read it says so (`admitted=` of `run`).
+    author, mechanism, proof
+        Way "declared": whose it is, which mechanism it claims to be, and why it keeps the spend. It calls `entry(rows, spend)`
+        once with all rows, and draws its noise by `noise("laplace", scale)` or `noise("gaussian", scale)`.
 
     >>> from cloister import Guest, Vector
     >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
@@ -106,18 +119,37 @@ class Guest:
     seconds: float = _SECONDS
     memory: int = _MEMORY
     name: str = ""
+    language: Language = "python"
+    packages: Sequence[str] = ()
+    author: str = ""
+    mechanism: str = ""
+    proof: str = ""
     function: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_code(self.code, self.entry)
+        _check_choice("language", self.language, ("python", "r"))
+        object.__setattr__(self, "packages", _modules(self.packages, self.language))
+        check_code(self.code, self.entry, self.language)
         object.__setattr__(self, "inputs", _columns(self.inputs, self.way))
         object.__setattr__(self, "name", self.name or self.entry)
-        _check_choice("way", self.way, ("blocks", "ask"))
+        _check_choice("way", self.way, ("blocks", "ask", "declared"))
         _check_choice("statistic", self.statistic, ("mean", "median"))
-        if self.output is None and self.way == "blocks":
+        if self.way != "blocks" and self.needs.native:
+            raise InvalidParameter(
+                "packages= is invalid",
+                why="a guest that asks or is declared talks to the host, and is pure Python",
+                instead='way="blocks", or no packages',
+            )
+        if self.way == "declared" and not all(each.strip() for each in (self.author, self.mechanism, self.proof)):
+            raise InvalidParameter(
+                "The declaration is invalid",
+                why="a declared mechanism names its author and itself, and says why it keeps the spend",
+                instead='author="Pia", mechanism="Laplace", proof="One person moves the sum by at most 100: …"',
+            )
+        if self.output is None and self.way != "ask":
             raise InvalidParameter(
                 "output= is missing",
-                why="what blocks return is averaged within declared bounds",
+                why="what leaves is held within declared bounds",
                 instead="cl.Vector([(0, 120)])",
             )
         for name, value, most in (("seconds", self.seconds, _MOST_SECONDS), ("memory", self.memory, 1024)):
@@ -128,15 +160,23 @@ class Guest:
             number_of(self.blocks, None)
 
     @property
+    def needs(self) -> Needs:
+        """What of a machine it runs on."""
+        return Needs(language=self.language, packages=tuple(self.packages))
+
+    @property
     def digest(self) -> str:
         """A name of the code and of all that is declared of it."""
         return digest_of(self.code, [self.entry, json.dumps(self.describe(), sort_keys=True)])
 
     def describe(self) -> dict[str, Any]:
         """The declaration as plain data."""
-        output = None if self.output is None else self.output.describe()
-        about = {"name": self.name, "entry": self.entry, "inputs": list(self.inputs), "output": output, "way": self.way}
-        return {**about, "blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
+        about: dict[str, Any] = {"name": self.name, "entry": self.entry, "inputs": list(self.inputs), "way": self.way}
+        about |= {"output": None if self.output is None else self.output.describe()}
+        about |= {"blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
+        if self.way == "declared":
+            about |= {"author": self.author, "mechanism": self.mechanism, "proof": self.proof}
+        return about | {"language": self.language, "packages": list(self.packages)} if self.needs.native else about
 
     def __call__(self, *arguments: Any) -> Any:
         """The function itself, as at home."""
@@ -148,14 +188,34 @@ class Guest:
         """What a run by blocks would cost, and the margins of its noise: spends nothing and reads no row."""
         method = self.method(_declared(session, table))
         plan = session.explain_run(method, table, spend)
-        return plan, method.margins(plan.cost)
+        return plan, method.margins(plan.cost) if isinstance(method, Blocks) else {}
 
-    def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "") -> Result:
+    def check_admitted(self, admitted: str | Admission) -> None:
+        """Refuses a declared mechanism or native code that nobody admitted, or that is another version now."""
+        declared = self.way == "declared"
+        if declared and not (isinstance(admitted, Admission) and admitted.audited and len(set(admitted.by)) > 1):
+            raise AccessDenied(
+                f"{self.name} was not run",
+                why="two people admit a declared mechanism to rows, after an audit",
+                instead="cloister guest review, and the names of two people who read it",
+            )
+        named = admitted.digest if isinstance(admitted, Admission) else admitted
+        if (self.needs.native or declared) and named != self.digest:
+            raise AccessDenied(
+                f"{self.name} was not run",
+                why="native code is run only for someone who read it and names its digest"
+                if not admitted
+                else "what was admitted is another version",
+                instead=f'admitted="{self.digest}"',
+            )
+
+    def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "", admitted: str | Admission = "") -> Result:
         """The private result, for the spend.
 
         Guarantee: the spend, whatever the code does. By blocks it is charged whole (`blocks.py` has the proof); by "ask" it is a
         share, of which the questions are charged one by one (`asking.py`).
         """
+        self.check_admitted(admitted)
         made = partial(Result, guest=self.name, way=self.way, digest=self.digest)
         wanted = purpose or f"guest {self.name}"
         declaration = _declared(session, table)
@@ -165,8 +225,9 @@ class Guest:
             return made(values=ran.value, margins={}, cost=cost, asked=questions, why=ran.why)
         method = self.method(declaration)
         outcome = session.run(method, table, spend, purpose=wanted)
-        margins = method.margins(outcome.cost)
-        return made(values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
+        margins = method.margins(outcome.cost) if isinstance(method, Blocks) else {}
+        provenance = f"declared by {self.author}, {admitted}" if self.way == "declared" else ""
+        return made(provenance=provenance, values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
 
     def rehearse(self, session: Door, table: str) -> list[Ran]:
         """Runs on made-up rows that follow the declarations, with what each printed and where it failed: for its author, free.
@@ -181,30 +242,43 @@ class Guest:
             method, random = self.method(made), Random.deterministic(1)
             rows = trial.prepared(table).rows(list(method.columns), unit=True)
             with self._sandbox() as sandbox:
+                if isinstance(method, Declared):
+                    told = terms(trial.remaining_by[trial.population_of(table)[0]])
+                    [block] = blocks_of(rows, made, method.inputs, 1, random)
+                    return [sandbox.run([block, told], ask=HostNoise(random))]
                 return [sandbox.run([block]) for block in blocks_of(rows, made, method.inputs, method.blocks, random)]
 
-    def method(self, declaration: PrivateTable) -> Blocks:
-        """The guest by blocks, for the door."""
+    def made_up(self, table: PrivateTable) -> dict[str, list[Any]]:
+        """Made-up rows that follow the declarations, as the code would be given them."""
+        made = rehearsal_tables({"table": table})["table"]
+        assert isinstance(made, PrivateTable)
+        from cloister.query import Session
+
+        with Session({"table": made}, budget=PureDP(1)) as trial:
+            rows = trial.prepared("table").rows(list(self.inputs), unit=True)
+        return next(blocks_of(rows, made, tuple(self.inputs), 1, Random.deterministic(1)))
+
+    def method(self, declaration: PrivateTable) -> Blocks | Declared:
+        """The guest as a method for the door."""
+        return Declared(**self._about()) if self.way == "declared" else self.by_blocks(declaration)
+
+    def by_blocks(self, declaration: PrivateTable) -> Blocks:
+        """The guest as a method over blocks of this table's people."""
+        blocks = number_of(self.blocks, declaration.size)
+        return Blocks(**self._about(), blocks=blocks, statistic=self.statistic, needs=self.needs)
+
+    def _about(self) -> dict[str, Any]:
         assert self.output is not None
-        return Blocks(
-            code=self.code,
-            entry=self.entry,
-            digest=self.digest,
-            inputs=tuple(self.inputs),
-            output=self.output,
-            blocks=number_of(self.blocks, declaration.size),
-            seconds=self.seconds,
-            memory=self.memory << 20,
-            statistic=self.statistic,
-        )
+        about = {"code": self.code, "entry": self.entry, "digest": self.digest, "inputs": tuple(self.inputs)}
+        return {**about, "output": self.output, "seconds": self.seconds, "memory": self.memory << 20}
 
     def _asked(self, answers: Any, about: dict[str, Any]) -> tuple[Ran, tuple[str, ...]]:
         with self._sandbox() as sandbox:
             ran = sandbox.run([about], ask=answers)
         return ran, tuple(answers.asked)
 
-    def _sandbox(self) -> Sandbox:
-        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
+    def _sandbox(self) -> Opened:
+        return self.needs.sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
 
 
 def guest(
@@ -246,9 +320,22 @@ def _columns(inputs: Any, way: str) -> tuple[str, ...]:
     named = isinstance(inputs, Sequence) and not isinstance(inputs, str) and all(isinstance(each, str) for each in inputs)
     if not named or len(set(inputs)) < len(inputs):
         raise InvalidParameter("inputs= is invalid", why="it is a list of columns, none twice", instead='inputs=["age"]')
-    if way == "blocks" and not inputs:
-        raise InvalidParameter("inputs= is missing", why="a guest by blocks reads at least one column", instead='inputs=["age"]')
+    if way != "ask" and not inputs:
+        raise InvalidParameter("inputs= is missing", why="a guest near rows reads at least one column", instead='inputs=["age"]')
     return tuple(inputs)
+
+
+def _modules(packages: Any, language: str) -> tuple[str, ...]:
+    named = isinstance(packages, Sequence) and not isinstance(packages, str) and len(packages) <= 50
+    if not named or not all(isinstance(each, str) and all(part.isidentifier() for part in each.split(".")) for each in packages):
+        raise InvalidParameter(
+            "packages= is invalid",
+            why="it is a list of at most 50 names of modules",
+            instead='packages=["numpy", "sklearn.linear_model"]',
+        )
+    if packages and language != "python":
+        raise InvalidParameter("packages= is invalid", why="it names modules of Python", instead="library(…) in the code")
+    return tuple(packages)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -5,10 +5,12 @@ Guarantee: that of the charge, whatever the code does. Neighbours: one person wi
 each person falls into one of them by a draw of their own, which depends on nobody else; couple the draws of two neighbouring
 tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made of
 themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a failure is
-one value like another. So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
-of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For a median the utilities of all levels move by at
-most 2, and each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest returns raises an error out
-here. When the answer comes is no part of the theorem: when all blocks would have used up their time several times over, and on a
+one value like another. (A native guest has a clock, and chance of its own: its runs begin on a grid of time that no run can
+move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is for admitted
+code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each of d places:
+Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For a median the utilities of all levels move by at most 2, and
+each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest returns raises an error out here.
+When the answer comes is no part of the theorem: when all blocks would have used up their time several times over, and on a
 machine too slow for that after twice as long.
 """
 
@@ -26,7 +28,9 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.guests.outputs import Vector
-from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.guests.sandbox.opening import PLAIN, Needs, Opened
+from cloister.guests.sandbox.processes import SLACK
+from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.noise.laplace import DiscreteLaplace
@@ -36,6 +40,8 @@ from cloister.tables import Domain, PrivateTable
 Statistic: TypeAlias = Literal["mean", "median"]
 _FEWEST, _MOST = 5, 10_000
 _LEAST_SLOT = 0.05
+_ROOM = 4096
+"""For what a native guest returns, beside 64 bytes a number."""
 _LEVELS = 1024
 """Of a median: how many candidates there are."""
 
@@ -56,6 +62,7 @@ class Blocks:
     seconds: float
     memory: int
     statistic: Statistic = "mean"
+    needs: Needs = PLAIN
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -64,17 +71,18 @@ class Blocks:
 
     def describe(self) -> dict[str, Any]:
         """The code by its digest, and what is declared of it."""
-        about = {"guest": self.digest, "entry": self.entry, "output": self.output.describe(), "statistic": self.statistic}
-        return {**about, "blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 1}
+        about: dict[str, Any] = {
+            "guest": self.digest,
+            "entry": self.entry,
+            "output": self.output.describe(),
+            "statistic": self.statistic,
+        }
+        about |= {"blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 1}
+        return about | {"language": self.needs.language, "packages": list(self.needs.packages)} if self.needs.native else about
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, in the currency of its noise."""
-        if declaration.through is not None:
-            raise InvalidParameter(
-                "The table is invalid",
-                why="its rows belong to people by way of another table, so no block holds all of a person",
-                instead="a table whose unit= names people",
-            )
+        check_whole_people(declaration)
         self.allowance(spend)
         return spend
 
@@ -108,7 +116,8 @@ class Blocks:
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
         codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
-        with Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory) as sandbox:
+        about: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory, "room": _ROOM + 64 * len(self.output)}
+        with self.needs.sandbox(self.code, self.entry, **about, paced=True) as sandbox:
             began = time.monotonic()
             for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
                 codes[place] = self.output.codes(ran.value if ran.done else None)
@@ -119,10 +128,10 @@ class Blocks:
         else:
             part = self._part(share)
             found = np.array([_median(column, self.output.steps, part.epsilon, random) for column in codes.T])
-        time.sleep(padding(time.monotonic() - began, slot_of(self.blocks, self.seconds)))
+        time.sleep(padding(time.monotonic() - began, slot_of(self.blocks, self.seconds, native=self.needs.native)))
         return self.output.values(found)
 
-    def runs(self, sandbox: Sandbox, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
+    def runs(self, sandbox: Opened, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
         """One run a block."""
         for block in blocks:
             yield sandbox.run([block])
@@ -133,13 +142,26 @@ class Blocks:
         return len(self.output) * steps, len(self.output) * steps**2
 
 
-def slot_of(blocks: int, seconds: float) -> float:
-    """How long after the beginning an answer comes: the time of all blocks, and at least `_LEAST_SLOT` for each, since to make a
-    new interpreter takes a time of its own, which is counted in no instructions.
+def check_whole_people(declaration: PrivateTable) -> None:
+    """Refuses a table of which a guest could not be given all rows of a person together."""
+    if declaration.through is not None:
+        raise InvalidParameter(
+            "The table is invalid",
+            why="its rows belong to people by way of another table, so no block holds all of a person",
+            instead="a table whose unit= names people",
+        )
 
-    >>> slot_of(100, 0.5), slot_of(100, 0.001)
-    (50.0, 5.0)
+
+def slot_of(blocks: int, seconds: float, *, native: bool = False) -> float:
+    """How long after the beginning an answer comes: the time of all blocks, and at least `_LEAST_SLOT` for each, since to make a
+    new interpreter takes a time of its own, which is counted in no instructions. For native code it is the grid of its runs, and
+    one step in twenty to spare, for those that a busy machine is late for.
+
+    >>> slot_of(100, 0.5), slot_of(100, 0.001), slot_of(100, 0.25, native=True)
+    (50.0, 5.0, 42.0)
     """
+    if native:
+        return (blocks + max(blocks // 20, 2)) * (seconds + SLACK)
     return blocks * max(seconds, _LEAST_SLOT)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 
 _LONGEST = 1 << 20
+_FUNCTION_IN_R = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._]*)\s*(?:<-|=)\s*function\b", re.MULTILINE)
 
 
 def text_of(function: Callable[..., Any]) -> str:
@@ -36,20 +38,25 @@ def text_of(function: Callable[..., Any]) -> str:
     return "\n".join(source.splitlines()[found.lineno - 1 : found.end_lineno]) + "\n"
 
 
-def last_function(code: Any) -> str:
+def last_function(code: Any, language: str = "python") -> str:
     """The function that is called where none is named; nothing where there is none, which `check_code` refuses in its words.
 
     >>> last_function("def first(): ...\\ndef last(rows): ..."), last_function("def f(")
     ('last', '')
+    >>> last_function("f <- function(rows) 1", "r")
+    'f'
     """
+    if language == "r":
+        return next(reversed(_functions_in_r(code)), "")
     try:
         return next((each.name for each in reversed(ast.parse(code).body) if isinstance(each, ast.FunctionDef)), "")
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return ""
 
 
-def check_code(code: Any, entry: str) -> None:
-    """Refuses a text that cannot be a guest: with the line at which it goes wrong, in the author's words.
+def check_code(code: Any, entry: str, language: str = "python") -> None:
+    """Refuses a text that cannot be a guest: with the line at which it goes wrong, in the author's words. Of R only that the
+    function is there: whether R can read it shows on made-up rows.
 
     >>> check_code("def f(rows):\\n    return (1", "f")
     Traceback (most recent call last):
@@ -61,6 +68,8 @@ def check_code(code: Any, entry: str) -> None:
             why=f"it is text of at most {_LONGEST:,} characters, without NUL",
             instead='code="def f(rows): …"',
         )
+    if language == "r":
+        return _check_entry(entry, _functions_in_r(code), "f <- function(rows) …")
     try:
         tree = ast.parse(code)
     except SyntaxError as error:
@@ -72,12 +81,20 @@ def check_code(code: Any, entry: str) -> None:
     if problem:
         raise InvalidParameter("The code is invalid", why=problem, instead="code that Python can read")
     names = [each.name for each in tree.body if isinstance(each, ast.FunctionDef)]
+    return _check_entry(entry, names, f"def {entry if str(entry).isidentifier() else 'f'}(rows): …")
+
+
+def _check_entry(entry: str, names: Sequence[str], instead: str) -> None:
     if entry not in names:
         raise InvalidParameter(
             f"entry={entry!r} is invalid",
             why=f"the code has no function of that name: it has {', '.join(map(repr, names)) or 'none'}",
-            instead=f"entry={names[-1]!r}" if names else f"def {entry if str(entry).isidentifier() else 'f'}(rows): …",
+            instead=f"entry={names[-1]!r}" if names else instead,
         )
+
+
+def _functions_in_r(code: Any) -> list[str]:
+    return _FUNCTION_IN_R.findall(code) if isinstance(code, str) else []
 
 
 def digest_of(code: str, parts: Sequence[str]) -> str:

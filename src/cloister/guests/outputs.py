@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,49 @@ class Vector:
     def describe(self) -> dict[str, Any]:
         """As plain data."""
         return {"kind": "vector", "bounds": [list(each) for each in self.bounds], "names": list(self.names or ())}
+
+
+class Table(Vector):
+    """A table of numbers: its rows have names, its columns names and a range each. What has no such shape counts as the middle.
+
+    >>> output = Table(rows=["12 months", "24 months"], columns={"alive": (0, 1), "left": (0, 100)})
+    >>> output.codes([[0.5, 100], [1, 0]]).tolist() == output.codes({"alive": [0.5, 1], "left": [100, 0]}).tolist()
+    True
+    >>> output.laid_out(output.values(output.codes([[0.5, 100], [1, 0]])))
+    {'': ['12 months', '24 months'], 'alive': [0.5, 1.0], 'left': [100.0, 0.0]}
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def __init__(self, *, rows: Sequence[str], columns: Mapping[str, tuple[float, float]]) -> None:
+        named = isinstance(rows, list | tuple) and all(isinstance(row, str) for row in rows) and len(set(rows)) == len(rows)
+        if not named or not rows or not isinstance(columns, Mapping) or not columns or "" in columns:
+            raise InvalidParameter(
+                "The output is invalid",
+                why="a table has names of rows, none twice, and a name and a range for each column",
+                instead='cl.Table(rows=["12 months"], columns={"alive": (0, 1)})',
+            )
+        object.__setattr__(self, "rows", tuple(rows))
+        object.__setattr__(self, "columns", tuple(columns))
+        names = [f"{row}: {column}" for row in rows for column in columns]
+        super().__init__([columns[column] for _ in rows for column in columns], names)
+
+    def codes(self, found: Any) -> npt.NDArray[np.int64]:
+        """Of a list of rows, or a list for each column."""
+        if isinstance(found, dict) and set(found) == set(self.columns) and all(isinstance(each, list) for each in found.values()):
+            same = {len(each) for each in found.values()} == {len(self.rows)}
+            found = [list(row) for row in zip(*(found[column] for column in self.columns), strict=True)] if same else None
+        whole = isinstance(found, list) and all(isinstance(row, list) and len(row) == len(self.columns) for row in found)
+        return super().codes([value for row in found for value in row] if whole else None)
+
+    def laid_out(self, values: Mapping[str, float]) -> dict[str, list[Any]]:
+        """Values, or margins, by their names, as the columns of the table; the first holds the names of its rows."""
+        return {"": list(self.rows)} | {column: [values[f"{row}: {column}"] for row in self.rows] for column in self.columns}
+
+    def describe(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**super().describe(), "kind": "table", "rows": list(self.rows), "columns": list(self.columns)}
 
 
 def _is_number(value: Any) -> bool:

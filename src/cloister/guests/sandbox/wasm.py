@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cloister.errors import EngineError
+from cloister.errors import CloisterError, EngineError
 from cloister.guests.sandbox.image import image
 from cloister.guests.sandbox.worker import receive, send
 
@@ -46,11 +46,17 @@ class Sandbox:
     def __init__(self, code: str, entry: str, *, seconds: float = 1.0, memory: int = 256 << 20) -> None:
         self._about = {"code": code, "entry": entry, "fuel": int(seconds * FUEL_A_SECOND), "memory": memory}
         self._patience = _PATIENCE + 20 * seconds
+        self._opened = False
         self._worker: subprocess.Popen[bytes] | None = None
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run. A worker that dies or hangs is ended, and counts as a run that failed: the next run has a new one."""
-        worker = self._started()
+        try:
+            worker = self._started()
+        except (CloisterError, OSError):
+            if not self._opened:
+                raise
+            return Ran()  # one that can't be had again: an error here would tell of one run
         assert worker.stdin is not None
         assert worker.stdout is not None
         patience = threading.Timer(self._patience, worker.kill)
@@ -62,7 +68,7 @@ class Sandbox:
                 if answer is None:
                     raise BrokenPipeError
                 if "asked" not in answer:
-                    return _ran(answer["told"])
+                    return ran_of(answer["told"])
                 assert ask is not None
                 patience.cancel()
                 reply = ask(answer["asked"])
@@ -105,10 +111,11 @@ class Sandbox:
             if receive(self._worker.stdout) is None:
                 self.close()
                 raise EngineError("The sandbox was not opened", why="its process ended at once", instead="cloister guest build")
+            self._opened = True
         return self._worker
 
 
-def _ran(told: str) -> Ran:
+def ran_of(told: str) -> Ran:
     """What a run says of itself. The guest holds the whole interpreter, so the text may be anything, and nothing that it says may
     raise an error here or cost a worker: either would be seen outside, and tell of one block."""
     try:

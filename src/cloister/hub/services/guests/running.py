@@ -132,7 +132,7 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
 
     def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
         guest = _guest(hub, found)
-        method = guest.method(found.table)
+        method = guest.by_blocks(found.table)
         outcome = session().run(method, found.order.table, found.order.spend, purpose=found.order.purpose)
         told = {"values": dict(outcome.values), "margins": method.margins(outcome.cost), "cost": str(outcome.cost)}
         return Product(
@@ -159,7 +159,7 @@ def _guest(hub: Hub, found: AuthorisedOrder[Order]) -> Guest:
 def expected(hub: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
     """The margins of the noise of each mean at 95 %, from the declarations alone."""
     guest = _guest(hub, found)
-    margins = guest.method(found.table).margins(found.cost)
+    margins = guest.by_blocks(found.table).margins(found.cost)
     return [{"name": name, "margin": margin} for name, margin in margins.items()]
 
 

@@ -1,0 +1,63 @@
+"""Which of the two sandboxes a guest runs in, and what this machine has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Protocol, Self
+
+from cloister.guests.sandbox.processes import Language, ProcessSandbox, control_groups, why_not
+from cloister.guests.sandbox.wasm import Ran, Sandbox
+
+
+class Opened(Protocol):
+    """What both are: runs of one guest, each from the same beginning."""
+
+    def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
+        """One run."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a guest needs of a machine: nothing more than WebAssembly has, or packages, or another language.
+
+    >>> Needs().native, Needs(packages=("numpy",)).native, Needs(language="r").native
+    (False, True, True)
+    """
+
+    language: Language = "python"
+    packages: tuple[str, ...] = ()
+
+    @property
+    def native(self) -> bool:
+        """Whether it runs in a process of the machine, which is for admitted code."""
+        return bool(self.packages) or self.language != "python"
+
+    def sandbox(self, code: str, entry: str, *, seconds: float, memory: int, paced: bool = False, room: int = 1 << 16) -> Opened:
+        """A sandbox for one guest; `paced` where it is run on rows."""
+        if not self.native:
+            return Sandbox(code, entry, seconds=seconds, memory=memory)
+        about: dict[str, Any] = {"seconds": seconds, "memory": memory, "packages": self.packages, "language": self.language}
+        return ProcessSandbox(code, entry, **about, paced=paced, room=room)
+
+
+PLAIN = Needs()
+
+
+def sandboxes() -> list[tuple[str, str]]:
+    """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened
+    and tried; an image is not built for it."""
+    wanting = [name for name in ("wasmtime", "componentize_py") if find_spec(name) is None]
+    limits = "" if control_groups() else "CLOISTER_GUESTS_CGROUP names no writable folder with memory and pids"
+    return [
+        ("WebAssembly, pure Python", f"{' and '.join(wanting)} is not installed" if wanting else ""),
+        ("processes, Python with packages, admitted code", why_not()),
+        ("processes, R, admitted code", why_not("r")),
+        ("control groups around processes", limits),
+    ]
