@@ -93,6 +93,16 @@ def test_a_query_is_built_priced_and_asked_without_sql(served: tuple[Stage, str]
     page.get_by_role("button", name="Run").click()
     page.wait_for_url("**/releases/*")
     expect(page.get_by_role("table").first).to_contain_text("±")
+    page.goto(page.url.split("/releases/")[0] + "/dashboards")
+    page.get_by_label("Name of a new dashboard").fill("The ward at a glance")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("table")).to_have_count(2)
+    page.get_by_role("button", name="Cost of a refresh").click()
+    expect(page.get_by_text("A refresh costs nothing")).to_be_visible()
+    picture(page, "dashboard")
+    accessible(page)
 
 
 def built() -> str:

@@ -34,6 +34,7 @@ from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_
 from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, unpacked
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.charts import chart_svg, retold
+from cloister.hub.services.asking.pages_boards import board_pages
 from cloister.hub.services.asking.pages_build import START, TERMS, build_page, builder, built_sql, is_built, page_of_sql
 from cloister.hub.services.asking.piloting import PILOT, margins_by_size, pilot_sql
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -74,6 +75,7 @@ def pages() -> APIRouter:
     builder(router)
     _between(router)
     _saved(router)
+    board_pages(router)
     return router
 
 
