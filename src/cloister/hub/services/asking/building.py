@@ -206,7 +206,7 @@ def _of_category(name: str, text: str, domain: Any) -> Any:
     found = [value for value in domain.values() if str(value) == text]
     if not found:
         raise InvalidParameter(
-            f"A value of {name!r} is invalid", why="it is none of the declared ones", instead="choose some of the list"
+            f"A value of {name!r} is invalid", why="the declaration has no such value", instead="choose some of the list"
         )
     return found[0]
 
