@@ -317,8 +317,8 @@ class Connection:
             for notice in result.notices:
                 self._writer.write(protocol.failed(Failure(code="00000", message=notice, severity="NOTICE"), notice=True))
         if result.copy is not None:
-            for piece in copied(result.columns or (), result.rows, result.copy):
-                self._writer.write(piece)
+            for sent in copied(result.columns or (), result.rows, result.copy):
+                self._writer.write(sent)
                 await self._flush()
         elif result.columns is not None:
             codes = _spread(formats, len(result.columns))

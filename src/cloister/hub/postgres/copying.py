@@ -93,7 +93,7 @@ def _options(rest: Rest) -> CopyFormat:
         elif name == "force_quote" and rest.had("*"):
             found = replace(found, force=True)
         elif name in ("delimiter", "null", "quote", "escape"):
-            found = replace(found, **{name: _text(rest)})
+            found = _with(found, name, _text(rest))
         elif name != "encoding" or _text(rest).lower().replace("-", "") not in ("utf8", "unicode"):
             raise Refused(
                 f"The option {name[:63].upper()} of COPY is not supported", why="it is none of those read here", instead=_LINE
@@ -115,8 +115,13 @@ def _old(rest: Rest, found: CopyFormat) -> CopyFormat:
     for name in ("delimiter", "null", "quote", "escape"):
         if rest.had(name):
             rest.had("as")
-            return replace(found, **{name: _text(rest)})
+            return _with(found, name, _text(rest))
     raise rest.refused()
+
+
+def _with(found: CopyFormat, name: str, text: str) -> CopyFormat:
+    told: dict[str, Any] = {name: text}
+    return replace(found, **told)
 
 
 def _text(rest: Rest) -> str:

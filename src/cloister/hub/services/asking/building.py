@@ -33,7 +33,7 @@ from cloister.tables import (
     Not,
     PrivateTable,
 )
-from cloister.tables.expression.scalars import DateTrunc, Ref
+from cloister.tables.expression.scalars import DateTrunc, Ref, Scalar
 
 MEASURES: Mapping[str, tuple[str, Callable[[str], Statistic]]] = {
     "mean": (N_("Mean"), lambda column: Mean(column=column)),
@@ -139,7 +139,8 @@ def question_of(draft: Draft, table: PrivateTable) -> Question:
         raise InvalidParameter(
             "The query is invalid", why="it measures nothing", instead="tick “Count of rows”, or choose a measure and a column"
         )
-    by, scalars = [], []
+    by: list[str] = []
+    scalars: list[tuple[str, Scalar]] = []
     for column, step in draft.keys:
         domain = _domain(table, column)
         if not step:
