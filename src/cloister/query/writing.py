@@ -136,10 +136,10 @@ def write_sql(question: Question, tables: Tables) -> str:
     FROM people
     WHERE age >= 18
     """
-    name, computed = _source(question.table)
-    table = tables.get(name)
+    wanted, computed = _source(question.table)
+    table = tables.get(wanted)
     if not isinstance(table, PrivateTable):
-        raise UnknownTable(f"The table {name!r} is unknown", why=f"known are {', '.join(tables)}", instead="one of these names")
+        raise UnknownTable(f"The table {wanted!r} is unknown", why=f"known are {', '.join(tables)}", instead="one of these names")
     texts = {each: write_scalar(scalar) for each, scalar in computed.items()}
     keys = [_key(each) for each in question.by]
     measured = {each.name: each for each in question.statistics}
@@ -151,7 +151,7 @@ def write_sql(question: Question, tables: Tables) -> str:
             text = _statistic(each, measured, table)
             bare = isinstance(each, Combined) and text.startswith("(")  # an operation that stands alone needs no parentheses
             columns.append(f"{text[1:-1] if bare else text} AS {quoted(each.name)}")
-    lines = [f"SELECT {', '.join(columns)}", f"FROM {quoted(name)}"]
+    lines = [f"SELECT {', '.join(columns)}", f"FROM {quoted(wanted)}"]
     if question.where is not None:
         lines.append(f"WHERE {in_words(question.where, lambda each: texts.get(each) or quoted(each))}")
     if keys:

@@ -12,7 +12,7 @@ from cloister.tables import Category, Domain, PrivateTable, PublicTable
 _FIRST_TABLE = 16_384
 ARRAY_IN = 750
 """The number of the function that reads arrays."""
-NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13_000, "cloister": 13_001}
+NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13_000}
 CLASSES = {
     "pg_type": 1247,
     "pg_attribute": 1249,

@@ -211,7 +211,7 @@ def pg_rows(name: str, facts: Facts) -> list[Row]:
     """The rows of a table of pg_catalog.
 
     >>> [row["nspname"] for row in pg_rows("pg_namespace", Facts(tables={}, user="ada", database="hub"))]
-    ['pg_catalog', 'public', 'information_schema', 'cloister']
+    ['pg_catalog', 'public', 'information_schema']
     """
     return list(_ROWS[name](facts)) if name in _ROWS else []
 

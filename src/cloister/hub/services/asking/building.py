@@ -130,9 +130,7 @@ def question_of(draft: Draft, table: PrivateTable) -> Question:
     statistics: list[Statistic] = [Count()] if draft.count else []
     for what, column in draft.measures:
         if what not in MEASURES:
-            raise InvalidParameter(
-                f"The measure {what!r} is invalid", why="the form has no such measure", instead="choose one of the list"
-            )
+            raise InvalidParameter("The measure is invalid", why="the form has no such measure", instead="choose one of the list")
         _domain(table, column)
         statistics.append(MEASURES[what][1](column))
     if not statistics:
@@ -246,7 +244,7 @@ def draft_of(question: Question, table: PrivateTable) -> Draft:
     for part in () if where is None else where.parts if isinstance(where, And) else (where,):
         column, told = _only(part, table)
         if column in only and any(getattr(only[column], each) for each in told):
-            raise _not_shown(f"two conditions about {column!r}")
+            raise _not_shown(f"it has no field for two conditions about {column!r}")
         only[column] = replace(only.get(column, Only()), **told)
     measured = [(_measure(each), getattr(each, "column", None) or "") for each in question.statistics]
     return Draft(
@@ -265,7 +263,7 @@ def _measure(statistic: Statistic) -> str:
     for what, (_, made) in MEASURES.items() if column is not None else ():
         if replace(made(str(column)), name="it") == replace(statistic, name="it"):
             return what
-    raise _not_shown(f"the measure {statistic.name!r}")
+    raise _not_shown(f"it has no field for the measure {statistic.name!r}")
 
 
 def _key(key: str, scalars: Mapping[str, Any]) -> tuple[str, str]:
@@ -277,7 +275,7 @@ def _key(key: str, scalars: Mapping[str, Any]) -> tuple[str, str]:
         return step[0], text_of(Fraction(step[1]))
     if isinstance(scalar, DateTrunc) and isinstance(scalar.x, Ref) and scalar.unit in UNITS:
         return scalar.x.name, scalar.unit
-    raise _not_shown(f"the key {key!r}")
+    raise _not_shown(f"it has no field for the key {key!r}")
 
 
 def _only(part: Expression, table: PrivateTable) -> tuple[str, dict[str, Any]]:
@@ -297,12 +295,12 @@ def _only(part: Expression, table: PrivateTable) -> tuple[str, dict[str, Any]]:
             return name, dict.fromkeys(ends, _text(value))
         if kind in ("category", "text", "boolean") and part.op == "=" and value is not None:
             return name, {"values": (str(value).lower() if kind == "boolean" else str(value),)}
-    raise _not_shown("one of its conditions")
+    raise _not_shown("it has no field for one of its conditions")
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else value.isoformat() if isinstance(value, date) else text_of(Fraction(value))
 
 
-def _not_shown(what: str) -> UnsupportedQuery:
-    return UnsupportedQuery("The form does not show this query", why=f"it has no field for {what}", instead="edit it as SQL")
+def _not_shown(why: str) -> UnsupportedQuery:
+    return UnsupportedQuery("The form does not show this query", why=why, instead="edit it as SQL")

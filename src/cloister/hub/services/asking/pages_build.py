@@ -99,10 +99,10 @@ def _of(hub: Hub, db: Db, caller: Caller) -> list[Offer]:
     return [each for each in (*opened, *tables_of(hub, db, caller)) if isinstance(each.table, PrivateTable) and each.plain]
 
 
-def _offered(known: list[Offer], name: str) -> Offer:
-    found = next((each for each in known if each.which.name == name), None)
+def _offered(known: list[Offer], wanted: str) -> Offer:
+    found = next((each for each in known if each.which.name == wanted), None)
     if found is None:
-        raise UnknownTable(f"The table {name!r} is unknown", why="it is not open to you", instead="choose one of the list")
+        raise UnknownTable(f"The table {wanted!r} is unknown", why="it is not open to you", instead="choose one of the list")
     return found
 
 
