@@ -60,10 +60,6 @@ def provide() -> None:
         apt_install("bubblewrap")
         if program("bwrap", "/usr/bin") is None:
             warn("bubblewrap (for guests with packages)", "bubblewrap")
-    if program("Rscript", "/usr/bin") is None:
-        apt_install("r-base-core")
-        if program("Rscript", "/usr/bin") is None:
-            warn("R (for guests in R)", "r-base-core")
     clients()
 
 
@@ -77,6 +73,10 @@ def clients() -> None:
         apt_install("libpostgresql-jdbc-java")
         if jdbc_driver() is None:
             warn("pgjdbc", "libpostgresql-jdbc-java")
+    if r_program() is None:
+        apt_install("r-base-core", "r-cran-rpostgresql")
+        if r_program() is None:
+            warn("R (for guests in R), and RPostgreSQL", "r-cran-rpostgresql")
     if node_modules() is None and shutil.which("npm"):
         print("installing from npm: pg", flush=True)
         words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(NODE), f"pg@{NODE_PG}"]
@@ -88,6 +88,16 @@ def odbc_driver() -> Path | None:
     if find_library("odbc") is None:
         return None
     return next(iter(sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))), None)
+
+
+def r_program() -> Path | None:
+    """R where it reaches PostgreSQL, by Debian's RPostgreSQL; or None."""
+    found = shutil.which("Rscript")
+    if found is None:
+        return None
+    words = [found, "-e", "quit(status = !requireNamespace('RPostgreSQL', quietly = TRUE))"]
+    there = subprocess.run(words, capture_output=True, check=False).returncode == 0
+    return Path(found) if there else None
 
 
 def jdbc_driver() -> Path | None:

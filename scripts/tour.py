@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.engines import chromium
 from scripts.tour_anonymising import anonymised_pictures
+from scripts.tour_building import built_pictures
 from scripts.tour_declaring import declared_pictures
 from scripts.tour_surveys import survey_pictures
 
@@ -112,6 +113,7 @@ def tour(folder: Path) -> list[Path]:
         files = [_stop(pages[stop.who], found["address"], stop, folder) for stop in STOPS]
         picture = partial(_picture, folder)
         files += survey_pictures(pages["analyst"], pages["visitor"], found["address"], picture)
+        files += built_pictures(pages["analyst"], found["address"], picture)
         files += declared_pictures(pages["owner"], found["address"], picture)
         files += anonymised_pictures(pages["owner"], found["address"], picture)
         browser.close()

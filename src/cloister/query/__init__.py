@@ -6,5 +6,6 @@ door for trusted insiders, which is not differential privacy. May not live here:
 
 from cloister.query.parse import Parsed, parse
 from cloister.query.session import Session
+from cloister.query.writing import read_sql, write_sql
 
-__all__ = ["Parsed", "Session", "parse"]
+__all__ = ["Parsed", "Session", "parse", "read_sql", "write_sql"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import json
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from cloister.hub.checking import weaknesses
 from cloister.hub.settings import load
@@ -84,3 +87,63 @@ class Back(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def test_the_containers_are_as_the_page_says(tmp_path: Path) -> None:
+    """Nothing runs as root that need not, nothing is of an unnamed version, and only the proxy is reached from outside."""
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    files = services["services"]
+    assert set(files) == {"db", "hub", "proxy"}
+    assert [name for name, spec in files.items() if "ports" in spec] == ["proxy"]
+    assert files["db"]["networks"] == ["inside"]
+    assert services["networks"]["inside"] == {"internal": True}
+    for spec in files.values():
+        assert "privileged" not in spec
+        assert ":" in spec.get("image", ":")
+        assert not spec.get("image", "").endswith(":latest")
+        for volume in spec["volumes"]:
+            source = volume.split(":")[0]
+            assert not source.startswith(".") or source == "./certificates" or (DEPLOY / source).is_file(), source
+            assert source.startswith(".") or source in services["volumes"]
+        assert set(spec.get("secrets", [])) <= set(services["secrets"])
+    lines = (DEPLOY / "Containerfile").read_text(encoding="utf-8").splitlines()
+    words = {line.split()[0]: line for line in lines if line and line[0].isupper()}
+    assert words["USER"] == "USER 10001:10001"
+    assert not {"ADD"} & set(words)
+    assert all(re.fullmatch(r"FROM python:[0-9.]+-slim( AS build)?", line) for line in lines if line.startswith("FROM"))
+    command = json.loads(words["CMD"].removeprefix("CMD ")) if words["CMD"].startswith("CMD [") else []
+    help_text = subprocess.run(
+        [sys.executable, "-m", "cloister", command[0], "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert all(word in help_text for word in command if word.startswith("--"))
+    settings = load(tmp_path, file=DEPLOY / "container.toml")
+    assert settings.secure
+    assert settings.proxies == services["networks"]["outside"]["ipam"]["config"][0]["subnet"]
+    found = {weak.name: weak.why for weak in weaknesses(settings)}
+    assert set(found) == {"database", "ledger"}, found  # no TLS between the two on a network of their own
+    assert set(found.values()) == {"its certificate is not checked"}
+
+
+@pytest.mark.skipif(engines.nginx() is None, reason="nginx is not here")
+def test_nginx_understands_the_containers_proxy(tmp_path: Path) -> None:
+    text = (
+        (DEPLOY / "container-nginx.conf")
+        .read_text(encoding="utf-8")
+        .replace("/tmp/", f"{tmp_path}/")
+        .replace("http://hub:", "http://127.0.0.1:")
+    )
+    subject = [
+        "-subj",
+        "/CN=hub.example.org",
+        "-keyout",
+        str(tmp_path / "hub.example.org.key"),
+        "-out",
+        str(tmp_path / "hub.example.org.pem"),
+    ]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject], check=True, capture_output=True
+    )
+    (tmp_path / "nginx.conf").write_text(text.replace("/etc/ssl/hub", str(tmp_path)))
+    words = [str(engines.nginx()), "-t", "-p", str(tmp_path), "-c", "nginx.conf", "-e", "stderr"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr

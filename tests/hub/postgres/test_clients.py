@@ -150,3 +150,21 @@ def test_node_pg(running: Running) -> None:
     assert found["same"]
     assert found["refused"] == "42703"
     assert running.charges == 1
+
+
+def test_r_as_the_page_writes_it(running: Running) -> None:
+    program = engines.r_program()
+    needs(program, "R with RPostgreSQL")
+    page = (CLIENTS.parents[3] / "docs" / "how-to" / "ask-a-hub.md").read_text(encoding="utf-8")
+    script = page.split("```r\n")[1].split("```")[0] + "\ncat(names(by_sex), class(by_sex$n), by_sex$sex)"
+    said = subprocess.run(
+        [str(program), "-e", script],
+        env={**os.environ, **running.environment()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.splitlines()[-1] == "sex n n_margin numeric F M"
+    assert running.charges == 1

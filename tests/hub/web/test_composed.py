@@ -46,7 +46,7 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
-        at bins calls deadline epoch most_sites overlap prepared protocol sender sites stayed threshold
+        at bins calls deadline epoch most_sites overlap plain prepared protocol sender sites stayed step threshold
         pages zone use two document example rules
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
         to twice word year

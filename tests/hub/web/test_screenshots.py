@@ -11,6 +11,7 @@ from scripts import screenshots
 from scripts.engines import chromium
 from scripts.tour import MOST_BYTES, STOPS
 from scripts.tour_anonymising import ANONYMISED
+from scripts.tour_building import BUILT
 from scripts.tour_declaring import DECLARED
 from scripts.tour_surveys import SURVEYS
 from tests.hub.web.browser import missing, served
@@ -32,18 +33,20 @@ def test_every_place_is_taken_and_every_fault_is_said(tmp_path: Path, pytestconf
 def test_the_pages_show_every_picture_of_the_tour() -> None:
     folder = Path(__file__).parents[3] / "docs"
     files = {file.stem: file for file in (folder / screenshots.IMAGES.relative_to("docs")).iterdir()}
-    toured, surveyed, anonymised, declared = (
+    toured, surveyed, anonymised, declared, built = (
         re.findall(r"images/hub/([\w-]+)\.webp", (folder / page).read_text())
         for page in (
             "tutorials/a-first-hub.md",
             "how-to/run-a-survey.md",
             "how-to/anonymise-a-data-set.md",
             "how-to/share-a-data-set.md",
+            "how-to/ask-a-hub.md",
         )
     )
     assert toured == [stop.name for stop in STOPS if stop.shown]
     assert surveyed == list(SURVEYS)
     assert anonymised == list(ANONYMISED)
     assert declared == list(DECLARED)
-    assert sorted(files) == sorted(toured + surveyed + anonymised + declared)
+    assert built == list(BUILT)
+    assert sorted(files) == sorted(toured + surveyed + anonymised + declared + built)
     assert all(file.stat().st_size <= MOST_BYTES for file in files.values())

@@ -8,6 +8,7 @@
     parameters.py   bound values as literals; values.py: written ones; arrays.py: ANY and ALL of them
     prepared.py     statements by name; portals.py: cursors and portals; steps.py: FETCH and MOVE through their rows
     variables.py    SET, SHOW and transactions; execution.py: what a statement does; results.py: what it gives
+    copying.py      COPY (SELECT …) TO STDOUT
     routing.py      the door or the catalogue; catalogue/: an engine in memory that holds declarations alone
 
 It is read-only. Nothing is spent without `SET cloister.spend` or `SET cloister.within`, since tools preview and refresh by

@@ -18,6 +18,7 @@ from concurrent.futures import Executor as Pool
 from typing import Any, TypeVar
 
 from cloister.hub.postgres import protocol
+from cloister.hub.postgres.copying import copied
 from cloister.hub.postgres.execution import Executor
 from cloister.hub.postgres.failures import Failure, Refused, failure_of
 from cloister.hub.postgres.limits import Limits
@@ -272,9 +273,10 @@ class Connection:
             return
         slow = portal.rows is None and await self._quickly(lambda: self._executor.private(statement))
         notices = await self._timed(lambda: self._executor.open(portal), slow=slow)
-        rows, whole = portal.next(most)
+        rows, whole = portal.next(0 if portal.copy else most)
         tag = f"SELECT {len(rows)}" if portal.tag.startswith("SELECT") else portal.tag
-        result = Result(columns=portal.columns, rows=rows, tag=tag if whole else "", notices=notices)
+        copy = portal.copy
+        result = Result(columns=portal.columns, rows=rows, tag=tag if whole or copy else "", notices=notices, copy=copy)
         await self._send(result, portal.formats)
 
     def _close(self, body: protocol.Body) -> None:
@@ -314,7 +316,11 @@ class Connection:
         if self._executor.variables.get("client_min_messages") not in _QUIET:
             for notice in result.notices:
                 self._writer.write(protocol.failed(Failure(code="00000", message=notice, severity="NOTICE"), notice=True))
-        if result.columns is not None:
+        if result.copy is not None:
+            for sent in copied(result.columns or (), result.rows, result.copy):
+                self._writer.write(sent)
+                await self._flush()
+        elif result.columns is not None:
             codes = _spread(formats, len(result.columns))
             types = [TYPES[column.kind] for column in result.columns]
             if described:

@@ -7,6 +7,7 @@ when it runs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from cloister.hub.postgres.backend import FreeAnswer, PgSession, Tables
 from cloister.hub.postgres.catalogue.declared import Facts
@@ -19,6 +20,7 @@ from cloister.hub.postgres.results import PLAN, Column, Result, Source, columns_
 from cloister.hub.postgres.routing import Route, route, set_configs, typed
 from cloister.hub.postgres.statements import (
     Close,
+    Copy,
     Deallocate,
     Declare,
     Discard,
@@ -69,7 +71,7 @@ class Executor:
         if isinstance(statement, Fetch):
             portal = self.store.portals.cursor(statement.name)
             return portal.rows is None and portal.statement is not None and self.private(portal.statement)
-        question = statement.question if isinstance(statement, Explain) else statement
+        question = statement.question if isinstance(statement, Explain | Copy) else statement
         return isinstance(question, Select) and self._route(question).private
 
     def columns(self, statement: Statement) -> Columns:
@@ -160,6 +162,9 @@ class Executor:
                 return self._transaction(step)
             case Declare() as declared:
                 return self._declare(declared)
+            case Copy(question, how):
+                found = self._select(question)
+                return replace(found, tag=f"COPY {len(found.rows)}", copy=how)
             case Fetch() as fetch:
                 return self._fetch(fetch)
             case Close(name):
@@ -364,7 +369,7 @@ class Executor:
         return route(question, self._session.tables())
 
     def _typed(self, statement: Statement, types: tuple[int, ...]) -> tuple[int, ...]:
-        question = statement.question if isinstance(statement, Explain | Declare) else statement
+        question = statement.question if isinstance(statement, Explain | Declare | Copy) else statement
         if not isinstance(question, Select) or 0 not in types:
             return types
         return typed(question, types, self._session.tables())

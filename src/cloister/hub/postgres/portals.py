@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.results import Column, Result, Source, weight
 from cloister.hub.postgres.statements import Select, Statement
 from cloister.hub.postgres.steps import ALL, Step
+
+if TYPE_CHECKING:
+    from cloister.hub.postgres.copying import CopyFormat
 
 Columns = tuple[Column, ...] | None
 
@@ -35,6 +38,7 @@ class Portal:
     rows: list[tuple[Any, ...]] | None = None
     columns: Columns = None
     tag: str = ""
+    copy: CopyFormat | None = None
     source: Source | None = None
     at: int = 0
     """The row that it stands on; 0 before the first."""
@@ -50,7 +54,7 @@ class Portal:
     def keep(self, result: Result) -> None:
         """What it found."""
         self.rows, self.tag, self.source, self.failed = list(result.rows), result.tag, result.source, False
-        self.size = weight(self.rows)
+        self.size, self.copy = weight(self.rows), result.copy
         self.columns = self.told[0] if self.told is not None and self.told[0] is not None else result.columns
 
     def next(self, most: int) -> tuple[list[tuple[Any, ...]], bool]:

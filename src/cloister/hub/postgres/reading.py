@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cloister.hub.postgres.copying import copy
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.rest import OPENERS, Rest
 from cloister.hub.postgres.statements import (
@@ -145,7 +146,7 @@ def _step(rest: Rest) -> Step:
 
 LONGEST = 100_000
 _WRITING = """
-insert update delete merge truncate create alter drop grant revoke comment copy vacuum analyze reindex cluster refresh lock import
+insert update delete merge truncate create alter drop grant revoke comment vacuum analyze reindex cluster refresh lock import
 load security do call checkpoint reassign
 """
 _WRITES = frozenset(_WRITING.split())
@@ -322,6 +323,7 @@ _READERS: dict[str, Callable[[str, Rest], Statement]] = {
     "fetch": fetch,
     "move": fetch,
     "close": close,
+    "copy": copy,
     "prepare": prepare,
     "execute": execute,
     "deallocate": deallocate,

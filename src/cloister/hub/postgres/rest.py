@@ -11,6 +11,7 @@ OPENERS = ("select", "with", "values", "table", "(")
 """What a question begins with."""
 EXAMPLES = {
     "close": "CLOSE c",
+    "copy": "COPY (SELECT …) TO STDOUT (FORMAT csv, HEADER)",
     "deallocate": "DEALLOCATE p",
     "declare": "DECLARE c CURSOR FOR SELECT …",
     "execute": "EXECUTE p (1, 'F')",

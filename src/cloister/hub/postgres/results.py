@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, FreeAnswer
 from cloister.hub.postgres.types import OF_KIND
 from cloister.printable import json_of
 from cloister.session import Release
+
+if TYPE_CHECKING:
+    from cloister.hub.postgres.copying import CopyFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class Result:
     source: Source | None = None
     binary: bool = False
     """A cursor's own wish, where the protocol states none."""
+    copy: CopyFormat | None = None
+    """The rows go as a copy in this format."""
 
 
 def weight(rows: Sequence[tuple[Any, ...]]) -> int:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cloister.hub.postgres.steps import Step
 from cloister.hub.postgres.values import Value
 from cloister.hub.postgres.words import Word
+
+if TYPE_CHECKING:
+    from cloister.hub.postgres.copying import CopyFormat
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,14 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class Copy:
+    """COPY (question) TO STDOUT, in a format."""
+
+    question: Select
+    how: CopyFormat
+
+
+@dataclass(frozen=True)
 class Declare:
     """DECLARE name CURSOR FOR question. `scroll` is None where nothing was said of it."""
 
@@ -121,5 +132,18 @@ class Close:
 
 
 Statement = (
-    Set | Reset | Show | Transaction | Discard | Deallocate | Select | Prepare | Execute | Explain | Declare | Fetch | Close
+    Set
+    | Reset
+    | Show
+    | Transaction
+    | Discard
+    | Deallocate
+    | Select
+    | Prepare
+    | Execute
+    | Explain
+    | Declare
+    | Fetch
+    | Close
+    | Copy
 )

@@ -1,8 +1,9 @@
-"""Questions that are kept, and the keys under which requests were answered."""
+"""Questions that are kept, dashboards of their answers, and the keys under which requests were answered."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
@@ -27,6 +28,21 @@ class SavedQuestion(Base):
     algorithm: Mapped[str] = mapped_column(String(32), default="")
     """The id of the one under which it is asked."""
     created: Mapped[datetime]
+
+
+class Dashboard(Base):
+    """A page of answers that somebody arranged; in a project, for its members too."""
+
+    __tablename__ = "dashboard"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    project: Mapped[str] = mapped_column(String(32), default="")
+    title: Mapped[str] = mapped_column(String(200))
+    layout: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """`parts`, in their order: each the id of a release under "release", and what is shown of it under "shows"."""
+    created: Mapped[datetime]
+    refreshed: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class Idempotency(Base):

@@ -30,7 +30,8 @@ _LABEL = re.compile(r"<label for=\"f-(?:\{\{ c \}\})?(\w+)\">\s*\{\{ _\(\"([^\"]
 _AS = {"unit": ("unit_column",), "epsilon": ("spend",), "rho": ("spend",), "budget": ("amount",)}
 """The fields that a parameter is typed in, where they have other names."""
 _AT_HOME = {
-    **dict.fromkeys(("spend", "within", "pilot", "purpose", "confidence", "sql"), "asking/ask.html"),
+    **dict.fromkeys(("spend", "within", "purpose", "confidence"), "asking/terms.html"),
+    **dict.fromkeys(("pilot", "sql"), "asking/ask.html"),
     **dict.fromkeys(("delta", "features", "target", "method"), "learning/learn.html"),
     **dict.fromkeys(("max_rows", "unit_column", "size"), "catalogue/_fields.html"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,31 +11,33 @@ from cloister.privacy.rational import exact, text_of
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 
 
-def in_words(condition: Expression) -> str:
-    """The condition as text.
+def in_words(condition: Expression, name: Callable[[str], str] = str) -> str:
+    """The condition as text; `name` says how a column is written.
 
     >>> in_words(And(Compare(">=", Column("age"), Literal(18)), Not(In("sex", ["F", None]))))
     "age >= 18 AND NOT (sex IN ('F', NULL))"
     """
     if isinstance(condition, Column):
-        return condition.name
+        return name(condition.name)
     if isinstance(condition, Literal):
         return _constant(condition.value)
     if isinstance(condition, Compare):
-        return f"{in_words(condition.left)} {condition.op} {in_words(condition.right)}"
+        return f"{in_words(condition.left, name)} {condition.op} {in_words(condition.right, name)}"
     if isinstance(condition, Between):
-        return f"{condition.column.name} BETWEEN {in_words(condition.low)} AND {in_words(condition.high)}"
+        return f"{name(condition.column.name)} BETWEEN {in_words(condition.low, name)} AND {in_words(condition.high, name)}"
     if isinstance(condition, In):
-        return f"{condition.column.name} IN ({', '.join(_constant(value) for value in condition.values)})"
+        return f"{name(condition.column.name)} IN ({', '.join(_constant(value) for value in condition.values)})"
     if isinstance(condition, Like):
-        return f"{condition.column.name} LIKE {_constant(condition.pattern)}"
+        return f"{name(condition.column.name)} LIKE {_constant(condition.pattern)}"
     if isinstance(condition, IsNull):
-        return f"{condition.column.name} IS NULL"
+        return f"{name(condition.column.name)} IS NULL"
     if isinstance(condition, Not):
-        return f"NOT ({in_words(condition.part)})"
+        return f"NOT ({in_words(condition.part, name)})"
     if isinstance(condition, And | Or):
         sign = " AND " if isinstance(condition, And) else " OR "
-        return sign.join(f"({in_words(part)})" if isinstance(part, And | Or) else in_words(part) for part in condition.parts)
+        return sign.join(
+            f"({in_words(part, name)})" if isinstance(part, And | Or) else in_words(part, name) for part in condition.parts
+        )
     return repr(condition)
 
 

@@ -111,6 +111,10 @@ triggers +text trigger_catalog trigger_schema trigger_name event_manipulation ev
 views +text table_catalog table_schema table_name view_definition check_option is_updatable is_insertable_into
 """  # noqa: E501 (a line a table)
 
+_OWN = """
+help +text topic what example
+"""
+
 
 def _read(lines: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
@@ -128,6 +132,9 @@ def _read(lines: str) -> dict[str, dict[str, str]]:
 
 PG = _read(_PG)
 INFORMATION = _read(_INFORMATION)
+OWN = _read(_OWN)
+"""The hub's own, in the schema `cloister`."""
+HOMES = {"pg": PG, "info": INFORMATION, "own": OWN}
 
 
 def create(schema: str, name: str) -> str:
@@ -136,5 +143,5 @@ def create(schema: str, name: str) -> str:
     >>> create("pg", "pg_inherits")
     'CREATE TABLE pg.pg_inherits (inhrelid UINTEGER, inhparent UINTEGER, inhseqno INTEGER, inhdetachpending BOOLEAN)'
     """
-    columns = (PG if schema == "pg" else INFORMATION)[name]
+    columns = HOMES[schema][name]
     return f"CREATE TABLE {schema}.{name} ({', '.join(f'{column} {kind}' for column, kind in columns.items())})"

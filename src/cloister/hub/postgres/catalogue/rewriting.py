@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES
 from cloister.hub.postgres.catalogue.functions import MACROS, PLAIN, PREFIX, TABLES, reads
-from cloister.hub.postgres.catalogue.relations import INFORMATION, PG
+from cloister.hub.postgres.catalogue.relations import INFORMATION, OWN, PG
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.words import Word, words
 from cloister.query.words import check_words, unheard
@@ -67,6 +67,8 @@ def _dropped(own: Sequence[Word], place: int) -> tuple[int, str]:
     if says(0, "operator") and says(1, "("):
         end = next((ahead for ahead in range(2, 6) if says(ahead, ")")), 0)
         return (end + 1, f" {own[place + end - 1].text} ") if end > 2 else (0, "")
+    if says(0, "regtype") and says(1, "[") and says(2, "]"):
+        return 3, "text[]"
     if says(0, "collate"):
         return (4, "") if says(2, ".") else (2, "")
     return 0, ""
@@ -141,6 +143,8 @@ class _Change:
             return
         if schema == "information_schema" and name in INFORMATION:
             home = "info"
+        elif schema == "cloister" and name in OWN:
+            home = "own"
         elif schema in ("", "pg_catalog") and name in PG:
             home = "pg"
         else:
@@ -219,7 +223,7 @@ class _Change:
     def _registered(self, node: exp.Cast, kind: str) -> exp.Expression:
         """A name becomes its number; a number that is shown, or cast to text, becomes its name."""
         this, parent = node.this, node.parent
-        if isinstance(this, exp.Literal) and this.is_string and not this.name.isdigit():
+        if _is_name(this) and f"to_{kind}" in MACROS:
             self._use(f"to_{kind}")
             this = exp.Anonymous(this=f"{PREFIX}to_{kind}", expressions=[this])
         to_text = isinstance(parent, exp.Cast) and parent.to.sql(dialect="postgres").upper() in ("TEXT", "VARCHAR")
@@ -316,6 +320,14 @@ def _list(text: exp.Literal) -> exp.Expression:
     """`'{a,b}'` as a list."""
     parts = [part.strip().strip('"') for part in text.name.strip().strip("{}").split(",")]
     return exp.Array(expressions=[exp.Literal.string(part) for part in parts if part])
+
+
+def _is_name(this: exp.Expression) -> bool:
+    """Whether it is written as a text, or makes one."""
+    if isinstance(this, exp.Literal):
+        return bool(this.is_string) and not this.name.isdigit()
+    to_text = isinstance(this, exp.Cast) and str(this.to.sql(dialect="postgres")).upper() in ("TEXT", "VARCHAR")
+    return to_text or isinstance(this, exp.DPipe) or (isinstance(this, exp.Anonymous) and this.name == f"{PREFIX}format")
 
 
 def _whole(this: exp.Expression) -> bool:

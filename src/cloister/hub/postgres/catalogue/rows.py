@@ -133,8 +133,15 @@ def _pg_tables(facts: Facts) -> Iterator[Row]:
 
 
 def _settings(facts: Facts) -> Iterator[Row]:
+    told = {topic: what for topic, what, _ in _HELP}
     for name, value in facts.settings:
-        yield {"name": name, "context": "user", "vartype": "string", **_all("setting boot_val reset_val", value)}
+        yield {
+            "short_desc": told.get(name),
+            "name": name,
+            "context": "user",
+            "vartype": "string",
+            **_all("setting boot_val reset_val", value),
+        }
 
 
 def _schemata(facts: Facts) -> Iterator[Row]:
@@ -216,3 +223,37 @@ def information_rows(name: str, facts: Facts) -> list[Row]:
     []
     """
     return list(_INFORMATION_ROWS[name](facts)) if name in _INFORMATION_ROWS else []
+
+
+_HELP = (
+    (
+        "ask",
+        "A SELECT of counts, sums, means and quantiles. It is answered once a spend is set.",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex",
+    ),
+    ("explain", "The expected margins of error and the cost. Nothing is spent.", "EXPLAIN SELECT AVG(age) FROM people"),
+    (
+        "copy",
+        "The rows of an answer as a stream: text, csv or binary.",
+        "COPY (SELECT COUNT(*) FROM people) TO STDOUT (FORMAT csv, HEADER)",
+    ),
+    ("tables", "What you may ask about, as declared. Rows are never shown.", "SELECT table_name FROM information_schema.tables"),
+    ("cloister.spend", "What each answer from here on may cost. Without it nothing new is asked.", "SET cloister.spend = '0.1'"),
+    ("cloister.within", "Instead of a spend: the margin of error that you want.", "SET cloister.within = '50'"),
+    ("cloister.confidence", "The confidence of margins.", "SET cloister.confidence = '0.99'"),
+    ("cloister.margins", "A column with the margin of error after each measured one.", "SET cloister.margins = on"),
+    ("cloister.purpose", "What the answers are for. It is recorded in the audit log.", "SET cloister.purpose = 'yearly report'"),
+    ("cloister.project", "The project whose members see the answers.", "SET cloister.project = 'wards'"),
+    ("cloister.algorithm", "The algorithm under which you ask.", "SET cloister.algorithm = 'by-sex'"),
+    ("cloister.fresh", "Ask again, at a new cost, what was answered before.", "SET cloister.fresh = on"),
+)
+
+
+def own_rows(name: str, _: Facts) -> list[Row]:
+    """The rows of a table of the schema `cloister`: what to type, for whoever looks from a PostgreSQL client.
+
+    >>> helped = own_rows("help", Facts(tables={}, user="ada", database="hub"))
+    >>> [row["example"] for row in helped if row["topic"] == "cloister.margins"]
+    ['SET cloister.margins = on']
+    """
+    return [dict(zip(("topic", "what", "example"), row, strict=True)) for row in _HELP]

@@ -15,9 +15,9 @@ import duckdb
 
 from cloister.hub.postgres.catalogue.declared import FORMATS, Facts
 from cloister.hub.postgres.catalogue.functions import constants, made
-from cloister.hub.postgres.catalogue.relations import INFORMATION, PG, create
+from cloister.hub.postgres.catalogue.relations import HOMES, create
 from cloister.hub.postgres.catalogue.rewriting import Rewritten, rewritten
-from cloister.hub.postgres.catalogue.rows import information_rows, pg_rows
+from cloister.hub.postgres.catalogue.rows import information_rows, own_rows, pg_rows
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.results import Column, Result, weight
 from cloister.hub.postgres.types import TYPES
@@ -58,7 +58,7 @@ class Catalogue:
         self._constants = constants(user=facts.user, database=facts.database, version=version)
         self._made: set[str] = set()
         self._lock = threading.Lock()
-        self._connection = locked(memory=_MEMORY, first=("CREATE SCHEMA pg", "CREATE SCHEMA info"))
+        self._connection = locked(memory=_MEMORY, first=("CREATE SCHEMA pg", "CREATE SCHEMA info", "CREATE SCHEMA own"))
 
     def columns(self, text: str) -> tuple[Column, ...]:
         """The columns that a query will have."""
@@ -142,8 +142,8 @@ class Catalogue:
                 (oid, kind, format_ + ("[]" if kind.endswith("[]") and not format_.endswith("[]") else ""))
                 for oid, kind, format_ in kinds
             ]
-        columns = tuple((PG if home == "pg" else INFORMATION)[name])
-        rows = (pg_rows if home == "pg" else information_rows)(name, self._facts)
+        columns = tuple(HOMES[home][name])
+        rows = {"pg": pg_rows, "info": information_rows, "own": own_rows}[home](name, self._facts)
         return columns, [tuple(row.get(column) for column in columns) for row in rows]
 
     def _described(self, sql: str, names: tuple[str, ...] | None) -> tuple[Column, ...]:

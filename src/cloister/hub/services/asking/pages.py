@@ -34,6 +34,9 @@ from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_
 from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, unpacked
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.charts import chart_svg, retold
+from cloister.hub.services.asking.pages_boards import board_pages
+from cloister.hub.services.asking.pages_build import START, TERMS, build_page, builder, built_sql, is_built, page_of_sql
+from cloister.hub.services.asking.piloting import PILOT, margins_by_size, pilot_sql
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
@@ -58,10 +61,9 @@ if TYPE_CHECKING:
     from cloister.hub.web.languages import Language
 
 
-_FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title", "algorithm")
+_FIELDS = ("sql", "algorithm", *TERMS)
 _PAGE = 30
 _LATELY = timedelta(minutes=10)
-_START = {"spend": "0.1", "confidence": "0.95"}
 ChartPage = Annotated[int, Query(ge=1, le=10_000_000)]
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
@@ -70,7 +72,10 @@ def pages() -> APIRouter:
     """The routes."""
     router = APIRouter()
     _asking(router)
+    builder(router)
+    _between(router)
     _saved(router)
+    board_pages(router)
     return router
 
 
@@ -87,7 +92,7 @@ def _asking(router: APIRouter) -> None:
         algorithm: Annotated[str, Query(max_length=63, pattern=r"^[A-Za-z0-9_-]*$")] = "",
     ) -> Response:
         """An empty question, one that was saved, that of a release, or that of an algorithm."""
-        values = dict(_START)
+        values = dict(START)
         with hub.database.reading() as db:
             if saved:
                 kept = seen_question(hub, db, caller, saved)
@@ -110,7 +115,7 @@ def _asking(router: APIRouter) -> None:
         try:
             free = _of_table(hub, caller, form)
             if free is not None:
-                return _page(request, hub, caller, _values(form), **free)
+                return _again(request, hub, caller, form, **free)
             wish = _wish(hub, caller, form)
             where = _asked(
                 hub, caller, wish if wish.within is None else replace(wish, most=_most(form)), form.text("key", most=60)
@@ -123,20 +128,24 @@ def _asking(router: APIRouter) -> None:
     def explained(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost, how sharp it would be, what would be left: a part of the page, or the page with it."""
         try:
-            if is_fragment(request) and not _sql(hub, caller, form):
+            sql = _sql(hub, caller, form)
+            wrote = sql if is_built(form) else ""
+            if is_fragment(request) and not sql:
                 return render(request, "asking/explained.html", told=None, problem=None, place=None)
             with hub.database.reading() as db:
-                table = table_in(hub, db, caller, _sql(hub, caller, form))
+                table = table_in(hub, db, caller, sql)
             if table is not None and is_fragment(request):
-                return render(request, "asking/explained.html", told=None, problem=None, place=None, asked_table=table)
+                return render(
+                    request, "asking/explained.html", told=None, problem=None, place=None, asked_table=table, built=wrote
+                )
             if table is not None:
-                return _page(request, hub, caller, _values(form), asked_table=table)
+                return _again(request, hub, caller, form, asked_table=table)
             told = _told(hub, caller, form, request_language(request))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         if is_fragment(request):
-            return render(request, "asking/explained.html", told=told, problem=None, place=None)
-        return _page(request, hub, caller, _values(form), told=told)
+            return render(request, "asking/explained.html", told=told, problem=None, place=None, built=wrote)
+        return _again(request, hub, caller, form, told=told)
 
     @router.post("/ask/rehearse", dependencies=[needs("question.rehearse")])
     def rehearsed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -144,12 +153,12 @@ def _asking(router: APIRouter) -> None:
         try:
             free = _of_table(hub, caller, form)
             if free is not None:
-                return _page(request, hub, caller, _values(form), **free)
+                return _again(request, hub, caller, form, **free)
             wish = _wish(hub, caller, form)
             release = rehearse(hub, caller, wish)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
-        return _page(request, hub, caller, _values(form), rehearsal=shown(release, wish.confidence), notes=release.notes)
+        return _again(request, hub, caller, form, rehearsal=shown(release, wish.confidence), notes=release.notes)
 
     @router.post("/ask/save", dependencies=[needs("question.manage")])
     def kept(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -162,6 +171,47 @@ def _asking(router: APIRouter) -> None:
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, f"/ask?saved={row.id}", _("The query was saved."))
+
+
+def _between(router: APIRouter) -> None:
+
+    @router.post("/ask/sql", dependencies=[TICKED, needs("question.explain")])
+    def edited(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """The SQL of a form, in the editor."""
+        try:
+            return _page(request, hub, caller, {**_values(form), "sql": _sql(hub, caller, form)})
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+
+    @router.post("/ask/build", dependencies=[TICKED, needs("question.explain")])
+    def formed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """The form of a query in SQL."""
+        try:
+            return page_of_sql(request, hub, caller, _sql(hub, caller, form), form)
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+
+    @router.post("/ask/pilot", dependencies=[TICKED, needs("question.ask")])
+    def piloted(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Count the groups of a query for a small spend, and say what is to be expected with groups of these sizes."""
+        try:
+            wish = _wish(hub, caller, form)
+            pilot = replace(wish, sql=pilot_sql(hub, caller, wish.sql), spend=PILOT, within=None, pilot="", most="")
+            where = _asked(hub, caller, pilot, f"{form.text('key', most=60)} pilot")
+            if where.startswith("/jobs/"):
+                return go(request, where)
+            return _again(request, hub, caller, form, told=_told(hub, caller, form, request_language(request)))
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+
+
+def _again(request: Request, hub: Hub, caller: Caller, form: Form, **more: Any) -> Response:
+    """The page that a form came from, as it was sent."""
+    if not is_built(form):
+        return _page(request, hub, caller, _values(form), **more)
+    if "problem" not in more:
+        more["built"] = built_sql(hub, caller, form)
+    return build_page(request, hub, caller, form, **more)
 
 
 def _of_table(hub: Hub, caller: Caller, form: Form) -> dict[str, Any] | None:
@@ -220,6 +270,7 @@ def _told(hub: Hub, caller: Caller, form: Form, language: Language) -> dict[str,
         "preview": found,
         "plan": found.plan,
         "margins": margins,
+        "by_size": margins_by_size(hub, caller, wish, found.plan),
         "confidence": wish.confidence,
         "guidance": guidance_of(found.plan.cost),
         "denied": problem_of(found.denied) if found.denied is not None else None,
@@ -248,7 +299,9 @@ def _wish(hub: Hub, caller: Caller, form: Form) -> QuestionRequest:
 
 
 def _sql(hub: Hub, caller: Caller, form: Form) -> str:
-    """The question: as it was typed, or as the algorithm that is chosen has it where nothing was."""
+    """The question: as the builder's form says it, as it was typed, or as the algorithm that is chosen has it."""
+    if is_built(form):
+        return built_sql(hub, caller, form)
     typed, algorithm = form.text("sql", most=60_000), form.text("algorithm", most=63)
     if typed or not algorithm:
         return typed
@@ -316,7 +369,7 @@ def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: Cloi
     problem, place = problem_of(error), error_position(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
         return render(request, "asking/explained.html", told=None, problem=problem, place=place)
-    return _page(request, hub, caller, _values(form), status=problem.status, problem=problem, place=place)
+    return _again(request, hub, caller, form, status=problem.status, problem=problem, place=place)
 
 
 def _page(

@@ -1,0 +1,206 @@
+"""Dashboards: answers that somebody arranges on a page, for themselves and for the members of a project.
+
+A dashboard holds no number of its own: it names releases, and each is decided on at each look, for whoever looks. It is refreshed
+only on purpose. What that costs is said before, from the plans of its queries; an answer about data that have not changed since
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import or_, select
+
+from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.policy import Object
+from cloister.hub.problems import Missing
+from cloister.hub.records.asking import Dashboard
+from cloister.hub.records.releases import StoredRelease
+from cloister.hub.releases.kinds import ANSWERS
+from cloister.hub.releases.reading import seen_release
+from cloister.hub.services.asking.answering import ask, ask_once, told_by_id
+from cloister.hub.services.asking.answers import unpacked
+from cloister.hub.services.asking.preview import explain
+from cloister.hub.services.asking.question_request import WISH, QuestionRequest
+from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check
+from cloister.printable import is_text
+from cloister.privacy import Guarantee, text_of
+from cloister.session.questions.spend import amount_of
+from cloister.stored import canonical
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+SHOWS = ("both", "chart", "table")
+MOST_PARTS = 24
+_MOST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A place on a dashboard: the release in it, None where it is closed to the reader, and what is shown of it."""
+
+    number: str
+    row: StoredRelease | None
+    shows: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshPrice:
+    """What new answers to the queries of a dashboard would cost, by population, and which queries have one."""
+
+    costs: Mapping[str, Guarantee]
+    wishes: tuple[tuple[str, QuestionRequest], ...]
+    """With the release that each stands for now."""
+
+    @property
+    def text(self) -> str:
+        """As a form carries it back."""
+        return "; ".join(f"{name}: {cost}" for name, cost in sorted(self.costs.items()))
+
+
+def create_board(db: Db, hub: Hub, caller: Caller, title: str, project: str) -> Dashboard:
+    """An empty dashboard; in a project, its members see it."""
+    name = " ".join(title.split())
+    if not is_text(name):
+        raise InvalidParameter("The name is invalid", why="it must be a line of 1 to 200 characters", instead="Wards at a glance")
+    if project and project not in caller.projects:
+        raise Missing(
+            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
+        )
+    row = Dashboard(id=new_id(), person=caller.id, project=project, title=name, layout={"parts": []}, created=hub.now())
+    check(hub, db, caller, "question.manage", _object(row, caller.id))
+    db.add(row)
+    write(db, hub, caller, "dashboard.create", kind="dashboard", object_id=row.id)
+    return row
+
+
+def boards_of(db: Db, caller: Caller) -> list[Dashboard]:
+    """Those that somebody may see, the newest first."""
+    mine = or_(Dashboard.person == caller.id, Dashboard.project.in_(sorted(caller.projects)))
+    return list(db.scalars(select(Dashboard).where(mine).order_by(Dashboard.created.desc(), Dashboard.id.desc()).limit(_MOST)))
+
+
+def seen_board(hub: Hub, db: Db, caller: Caller, number: str, *, own: bool = False) -> Dashboard:
+    """A dashboard that somebody may see, or may change; any other is missing, whether it exists or not."""
+    row = db.get(Dashboard, number)
+    reads = row is not None and (row.person == caller.id or (row.project != "" and row.project in caller.projects))
+    if row is None or not reads or (own and row.person != caller.id):
+        raise Missing("There is no such dashboard", why="it does not exist, or is not yours", instead="/dashboards")
+    check(hub, db, caller, "question.manage" if own else "question.see", _object(row, caller.id))
+    return row
+
+
+def parts_of(hub: Hub, db: Db, caller: Caller, row: Dashboard) -> list[Part]:
+    """What is on it, each decided on for this reader now."""
+    found = []
+    for part in _parts(row):
+        try:
+            release = seen_release(hub, db, caller, part["release"], kind=ANSWERS)
+        except CloisterError:
+            release = None
+        found.append(Part(number=part["release"], row=release, shows=part["shows"]))
+    return found
+
+
+def add_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, release: str, shows: str) -> None:
+    """Put an answer at the end."""
+    parts, kept = _parts(row), seen_release(hub, db, caller, release, kind=ANSWERS)
+    if len(parts) >= MOST_PARTS or any(part["release"] == kept.id for part in parts):
+        raise InvalidParameter(
+            "The answer was not added",
+            why=f"it is on the dashboard already, or {MOST_PARTS} others are",
+            instead="remove one first",
+        )
+    _keep(hub, db, caller, row, [*parts, {"release": kept.id, "shows": shows if shows in SHOWS else SHOWS[0]}])
+
+
+def change_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, place: int, what: str) -> None:
+    """Move a part up, take it away, or say what is shown of it."""
+    parts = _parts(row)
+    if not 0 <= place < len(parts):
+        raise Missing("There is no such part", why="the dashboard has changed", instead=f"/dashboards/{row.id}")
+    if what == "up":
+        parts.insert(max(place - 1, 0), parts.pop(place))
+    elif what == "remove":
+        del parts[place]
+    elif what in SHOWS:
+        parts[place] = {**parts[place], "shows": what}
+    _keep(hub, db, caller, row, parts)
+
+
+def remove_board(hub: Hub, db: Db, caller: Caller, number: str) -> None:
+    """Keep it no longer; its answers stay."""
+    db.delete(seen_board(hub, db, caller, number, own=True))
+    write(db, hub, caller, "dashboard.remove", kind="dashboard", object_id=number)
+
+
+def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
+    """What a refresh would cost now: spends nothing and reads no row."""
+    with hub.database.reading() as db:
+        row = seen_board(hub, db, caller, number, own=True)
+        rows = [part.row for part in parts_of(hub, db, caller, row) if part.row is not None]
+        asked = [(each.id, _wish(each)) for each in rows if each.sql]
+    costs: dict[str, Guarantee] = {}
+    wishes = []
+    for old, wish in asked:
+        plan = explain(hub, caller, wish)
+        if not plan.repeated:
+            wishes.append((old, wish))
+            for population, cost in plan.costs.items():
+                costs[population] = costs[population] + cost if population in costs else cost
+    return RefreshPrice(costs=costs, wishes=tuple(wishes))
+
+
+def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> int:
+    """Ask again every query whose answer would be another, where that costs what was shown; how many are new."""
+    price = refresh_price(hub, caller, number)
+    if price.text != most:
+        raise BudgetExceeded(
+            "The dashboard was not refreshed",
+            why="what a refresh costs has changed since it was shown",
+            instead="look at the cost again",
+        )
+    for place, (old, wish) in enumerate(price.wishes):
+        found = _asked(hub, caller, wish, f"{key} {place}")
+        with hub.database.begin() as db:  # each at once: what was charged is on the page, whatever happens to the next
+            row = seen_board(hub, db, caller, number, own=True)
+            row.layout = {"parts": [{**part, "release": found} if part["release"] == old else part for part in _parts(row)]}
+            row.refreshed = hub.now()
+            if place == 0:
+                write(db, hub, caller, "dashboard.refresh", kind="dashboard", object_id=number)
+    return len(price.wishes)
+
+
+def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:
+    request = canonical(wish, {QuestionRequest: WISH}).encode()
+    _, body = ask_once(hub, caller, f"form {key}", request, lambda beside: [ask(hub, caller, wish, beside=beside)], told_by_id)
+    return str(json.loads(body)["release"])
+
+
+def _wish(row: StoredRelease) -> QuestionRequest:
+    """The query of an answer, for what that one cost."""
+    spend = text_of(amount_of(unpacked(row).cost))
+    return QuestionRequest(sql=row.sql, spend=spend, purpose=row.purpose, project=row.project, algorithm=row.algorithm)
+
+
+def _parts(row: Dashboard) -> list[dict[str, Any]]:
+    return list(row.layout["parts"])
+
+
+def _keep(hub: Hub, db: Db, caller: Caller, row: Dashboard, parts: Sequence[Mapping[str, Any]]) -> None:
+    row.layout = {"parts": list(parts)}
+    write(db, hub, caller, "dashboard.change", kind="dashboard", object_id=row.id)
+
+
+def _object(row: Dashboard, reader: str) -> Object:
+    """As a decision sees it: a page of queries, of whoever may read it."""
+    return Object(kind="question", id=row.id, name=row.title, owner=reader)

@@ -1,0 +1,164 @@
+"""The pages of dashboards: the list, one of them, and what its owner does with it. Every button is a form without scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.people import names_of
+from cloister.hub.releases.reading import releases_of
+from cloister.hub.services.asking.answers import asked, title_of, unpacked
+from cloister.hub.services.asking.boards import (
+    SHOWS,
+    Part,
+    RefreshPrice,
+    add_part,
+    boards_of,
+    change_part,
+    create_board,
+    parts_of,
+    refresh,
+    refresh_price,
+    remove_board,
+    seen_board,
+)
+from cloister.hub.services.asking.charts import alt_text, chart_pages, has_chart, has_hollow
+from cloister.hub.services.asking.showing import shown
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.work.ordering import open_projects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROWS, _LATELY, _CONFIDENCE = 12, 50, 0.95
+
+
+def board_pages(router: APIRouter) -> None:
+    """The routes."""
+
+    @router.get("/dashboards", dependencies=[needs("question.see")])
+    def boards(request: Request, hub: HubDep, caller: CallerDep) -> Response:
+        """One's own, and those of one's projects."""
+        return _list(request, hub, caller)
+
+    @router.post("/dashboards", dependencies=[needs("question.manage")])
+    def create(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """A new one."""
+        try:
+            with hub.database.begin() as db:
+                row = create_board(db, hub, caller, form.text("title", most=1000), form.text("project", most=40))
+        except CloisterError as error:
+            return _list(request, hub, caller, problem_of(error))
+        return go(request, f"/dashboards/{row.id}")
+
+    @router.get("/dashboards/{number}", dependencies=[TICKED, needs("question.see")])
+    def board(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """Its answers, as this reader may see them now."""
+        return _board(request, hub, caller, number)
+
+    @router.post("/dashboards/{number}/parts", dependencies=[TICKED, needs("question.manage")])
+    def change(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Add an answer, move one, take one away, say what is shown of it."""
+        place = form.text("place", most=4)
+        try:
+            with hub.database.begin() as db:
+                row = seen_board(hub, db, caller, number, own=True)
+                if place.isdecimal():
+                    change_part(hub, db, caller, row, int(place), form.text("what", most=10))
+                else:
+                    add_part(hub, db, caller, row, form.text("release", most=40), form.text("shows", most=10))
+        except CloisterError as error:
+            return _board(request, hub, caller, number, problem_of(error))
+        return go(request, f"/dashboards/{number}")
+
+    @router.post("/dashboards/{number}/price", dependencies=[TICKED, needs("question.manage")])
+    def price(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """What a refresh would cost."""
+        try:
+            return _board(request, hub, caller, number, price=refresh_price(hub, caller, number))
+        except CloisterError as error:
+            return _board(request, hub, caller, number, problem_of(error))
+
+    @router.post("/dashboards/{number}/refresh", dependencies=[TICKED, needs("question.ask")])
+    def refreshed(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Ask every query again, at the cost that was shown."""
+        _ = request_gettext(request)
+        try:
+            new = refresh(hub, caller, number, most=form.text("most", most=2000), key=form.text("key", most=60))
+        except CloisterError as error:
+            return _board(request, hub, caller, number, problem_of(error))
+        said = _("The dashboard was refreshed.") if new else _("Nothing has changed: the answers are those that you had.")
+        return go(request, f"/dashboards/{number}", said)
+
+    @router.post("/dashboards/{number}/remove", dependencies=[needs("question.manage")])
+    def remove(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Keep it no longer."""
+        _ = request_gettext(request)
+        with hub.database.begin() as db:
+            remove_board(hub, db, caller, number)
+        return go(request, "/dashboards", _("The dashboard was removed. Its answers stay."))
+
+
+def _list(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None) -> Response:
+    with hub.database.reading() as db:
+        rows = boards_of(db, caller)
+        people, projects = names_of(db, [row.person for row in rows]), open_projects(db, caller)
+    status = 200 if problem is None else problem.status
+    return render(request, "asking/boards.html", status=status, boards=rows, people=people, projects=projects, problem=problem)
+
+
+def _board(
+    request: Request, hub: Hub, caller: Caller, number: str, problem: Problem | None = None, price: RefreshPrice | None = None
+) -> Response:
+    _ = request_gettext(request)
+    with hub.database.reading() as db:
+        row = seen_board(hub, db, caller, number)
+        mine = row.person == caller.id
+        parts = [_shown(part, _) for part in parts_of(hub, db, caller, row)]
+        own = releases_of(hub, db, caller, which="mine", limit=_LATELY) if mine else []
+        there = {part["number"] for part in parts}
+        choices = [(each.id, each.title or asked(each.sql, _) or each.sql[:80]) for each in own if each.id not in there]
+    return render(
+        request,
+        "asking/board.html",
+        status=200 if problem is None else problem.status,
+        board=row,
+        mine=mine,
+        parts=parts,
+        choices=choices,
+        shows=SHOWS,
+        price=price,
+        problem=problem,
+        confidence=f"{_CONFIDENCE:g}",
+        key=new_secret(),
+    )
+
+
+def _shown(part: Part, _: Callable[[str], str]) -> dict[str, Any]:
+    """What the page shows of a part; nothing of one that is closed to its reader."""
+    if part.row is None:
+        return {"number": part.number, "row": None, "shows": part.shows}
+    release = unpacked(part.row)
+    chart = part.shows != "table" and has_chart(release)
+    return {
+        "number": part.number,
+        "row": part.row,
+        "shows": part.shows,
+        "name": title_of(part.row, release, _),
+        "rows": shown(release, _CONFIDENCE, rows=_ROWS) if part.shows != "chart" or not chart else None,
+        "chart": chart,
+        "pages": chart_pages(release),
+        "alt": alt_text(release, _CONFIDENCE, _) if chart else "",
+        "hollow": chart and has_hollow(release, _CONFIDENCE),
+    }

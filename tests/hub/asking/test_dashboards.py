@@ -1,0 +1,78 @@
+"""A dashboard is arranged by one and seen by a project; it shows what its reader may see, and is refreshed at a stated price."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
+from tests.hub.house import Visitor
+
+
+def post(who: Visitor, page: str, path: str, **fields: str) -> Any:
+    token = re.search(r'name="form_token" value="([^"]+)"', who.client.get(page).text)
+    assert token is not None
+    return who.client.post(path, data={"form_token": token[1], **fields}, follow_redirects=True)
+
+
+def test_a_dashboard_from_its_first_answer_to_its_refresh(stage: Stage):
+    ana, house = stage.ana, stage.house
+    bob = house.person("analyst", name="Bob Colleague")
+    house.grant(stage.people, bob, by=stage.owner, actions=MAY)
+    eve = house.person("analyst", name="Eve Elsewhere")
+    project = house.workspace(stage.people, ana, bob, by=stage.owner, actions=MAY)
+    first = stage.ask(BY_SEX, "0.1", project=project)["id"]
+    second = stage.ask(COUNT, "0.05")["id"]  # in no project: Bob does not see it
+    made = post(ana, "/dashboards", "/dashboards", title="Wards at a glance", project=project)
+    where = str(made.url.path)
+    for release in (first, second):
+        page = post(ana, where, f"{where}/parts", release=release, shows="both").text
+    assert page.count('class="card"') >= 2
+    assert "Count of people by sex" in page
+    assert f"/releases/{first}/chart.svg" in page
+    twice = post(ana, where, f"{where}/parts", release=first, shows="both")
+    assert "The answer was not added" in twice.text
+    seen = bob.client.get(where).text
+    assert "Count of people by sex" in seen
+    assert "Not open to you now" in seen
+    assert "Take off" not in seen
+    assert eve.client.get(where).status_code == 404
+    assert bob.client.get("/dashboards").text.count("Wards at a glance") == 1
+    for path in ("parts", "price", "refresh", "remove"):
+        assert post(bob, "/dashboards", f"{where}/{path}", place="0", what="remove").status_code == 404, path
+    moved = post(ana, where, f"{where}/parts", place="1", what="up").text
+    assert moved.index("/releases/" + second) < moved.index("/releases/" + first)
+    only = post(ana, where, f"{where}/parts", place="1", what="table").text
+    assert "chart.svg" not in only
+    assert len(stage.charges) == 2
+
+
+def test_a_refresh_costs_what_was_said_and_nothing_where_nothing_changed(stage: Stage):
+    ana = stage.ana
+    number = stage.ask(BY_SEX, "0.1")["id"]
+    where = str(post(ana, "/dashboards", "/dashboards", title="One").url.path)
+    post(ana, where, f"{where}/parts", release=number, shows="both")
+    assert "A refresh costs nothing" in post(ana, where, f"{where}/price").text
+    assert "Nothing has changed" in post(ana, where, f"{where}/refresh", most="", key="k1").text
+    assert len(stage.charges) == 1
+    rows = "age,sex,pay\n" + "40,F,20\n" * 200
+    sent = stage.house.client().post(
+        "/api/v1/uploads", content=rows.encode(), headers={**stage.owner.bearer, "Content-Type": "text/csv"}
+    )
+    assert stage.post("/datasets/people/versions", {"upload": sent.json()["id"]}, stage.owner).status_code == 201
+    told = post(ana, where, f"{where}/price").text
+    assert "A refresh costs" in told
+    most = re.search(r'name="most" value="([^"]+)"', told)
+    assert most is not None
+    assert "0.1" in most[1]
+    assert len(stage.charges) == 1
+    dearer = post(ana, where, f"{where}/refresh", most="people: ε = 0.01", key="k2")
+    assert "has changed since it was shown" in dearer.text
+    assert len(stage.charges) == 1
+    assert "The dashboard was refreshed" in post(ana, where, f"{where}/refresh", most=most[1], key="k3").text
+    assert len(stage.charges) == 2
+    page = ana.client.get(where).text
+    assert f"/releases/{number}" not in page
+    gone = post(ana, where, f"{where}/remove")
+    assert "Its answers stay" in gone.text
+    assert ana.client.get(f"/releases/{number}").status_code == 200
