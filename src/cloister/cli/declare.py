@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.query.words import unheard
 from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text
 from cloister.tables.declaring.labels import READERS, read_labels
@@ -97,11 +96,13 @@ def declare(
 
 
 def _codebook(path: Path, table: str) -> Codebook:
-    if path.suffix.lower() in READERS:
+    if path.suffix.lower().removeprefix(".") in READERS:
         return read_labels(path)
     text = tried(lambda: path.read_text(encoding="utf-8-sig"), UnicodeDecodeError)
     if text is None:
         text = path.read_text(encoding="cp1252", errors="replace")
+    from cloister.query.words import unheard  # where it is used: a second of imports
+
     with unheard():
         return read_codebook(text, table=table)
 

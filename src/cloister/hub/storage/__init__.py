@@ -10,13 +10,14 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
-from cloister.hub.storage.foreign import FOREIGN, Reading, SeveralSheets
+from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, read_labels
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
 from cloister.hub.storage.uploads import Received, Upload
 
 __all__ = [
     "FOREIGN",
+    "STATISTICS",
     "Allowed",
     "DamagedTable",
     "Header",
@@ -34,6 +35,7 @@ __all__ = [
     "guarded_address",
     "header_of",
     "keep",
+    "read_labels",
     "reopen",
     "shown_of",
 ]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cloister.hub.storage.foreign_reader import LABELS
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
 from cloister.printable import shown
@@ -30,7 +31,8 @@ from cloister.tables.sourcing.encrypted import MemoryFile
 
 SHEETS = ("xlsx", "ods")
 PACKED = ("gz", "zip")
-FOREIGN = (*SHEETS, *PACKED, "sav", "zsav", "por", "dta", "sas7bdat", "xpt")
+STATISTICS = ("sav", "zsav", "por", "dta", "sas7bdat", "xpt")
+FOREIGN = (*SHEETS, *PACKED, *STATISTICS)
 """Kinds of files that are read so, by the end of their name."""
 
 _MEMORY = 2**31
@@ -76,6 +78,14 @@ def kind_of_name(name: str) -> str | None:
     """
     end = name.lower().rpartition(".")[2]
     return end if end in FOREIGN else None
+
+
+def read_labels(content: bytes, kind: str, limits: Limits) -> str:
+    """What a file of a statistics package says of its variables, as a codebook of lines."""
+    with MemoryFile() as file:
+        file.write(content)
+        with read_foreign(file, LABELS + kind, Reading(), limits) as pieces:
+            return b"".join(pieces).decode()
 
 
 @contextmanager

@@ -7,40 +7,45 @@ variable that has more than two are its categories; two, or two whose codes are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cloister.errors import InvalidDeclaration
 from cloister.tables.declaring.codebooks import rows_of_codebook, wrong
 from cloister.tables.declaring.draft import Codebook, said
 from cloister.tables.engines.guard import tried
 
 READERS = {
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".dta": "read_dta",
-    ".sas7bdat": "read_sas7bdat",
-    ".xpt": "read_xport",
+    "sav": "read_sav",
+    "zsav": "read_sav",
+    "por": "read_por",
+    "dta": "read_dta",
+    "sas7bdat": "read_sas7bdat",
+    "xpt": "read_xport",
 }
+_SPSS = ("sav", "zsav", "por")
 _DATES = re.compile(r"DATE|DDMM|MMDD|YYMM|JULIAN|%T?D|%TC", re.IGNORECASE)
-_SPSS = (".sav", ".zsav", ".por")
 _HEAD = ("name", "kind", "from", "to", "values", "missing", "label")
 
 
 def read_labels(path: Path) -> Codebook:
     """The codebook that such a file brings along."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in READERS:
+        raise wrong("its name ends in none of " + ", ".join(READERS), "survey.sav")
+    lines = tried(lambda: labels_in(str(path), kind), Exception)
+    if lines is None:
+        raise wrong("the file is damaged", "the codebook as CSV")
+    return rows_of_codebook(lines)
+
+
+def labels_in(path: str, kind: str) -> list[Sequence[str]]:
+    """The lines of the codebook in a file of that kind; what its reader raises passes."""
     import pyreadstat
 
-    reader: Callable[..., Any] | None = getattr(pyreadstat, READERS.get(path.suffix.lower(), ""), None)
-    if reader is None:
-        raise wrong("its name ends in none of " + ", ".join(READERS), "survey.sav")
-    said = {"user_missing": True} if path.suffix.lower() in _SPSS else {}  # otherwise its missing values are not told
-    found = tried(lambda: reader(str(path), metadataonly=True, **said), Exception)
-    if found is None:
-        raise InvalidDeclaration("The codebook is invalid", why="the file is damaged", instead="the codebook as CSV")
-    return rows_of_codebook(lines_of(found[1]))
+    said = {"user_missing": True} if kind in _SPSS else {}  # otherwise its missing values are not told
+    _, about = getattr(pyreadstat, READERS[kind])(path, metadataonly=True, **said)
+    return lines_of(about)
 
 
 def lines_of(about: Any) -> list[Sequence[str]]:

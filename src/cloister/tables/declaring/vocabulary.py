@@ -122,7 +122,7 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
 )  # fmt: skip
 _AROUND = frozenset(
-    "in at on of year years yr yrs jahre jahren cm kg mm mmhg g lb m bpm eur euro euros usd dollars gbp chf cny rmb k c celsius "  # noqa: SIM905
+    "in at on of year years yr yrs jahre jahren cm kg mm hg mmhg g lb m bpm eur euro euros usd dollars gbp chf cny rmb k c celsius "  # noqa: SIM905
     "per annum month monthly yearly annual baseline entry visit admission discharge inclusion enrolment enrollment today now "
     "first last value measured self reported".split()
 )
