@@ -23,6 +23,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.policy.methods import offered
+from cloister.tables.declaring.create_table import PARTLY
 from cloister.tables.declaring.vocabulary import reasons
 from scripts.translations_found import said
 
@@ -54,10 +55,7 @@ BELOW = (
         f"tables/**/{each}.py"
         for each in ("casts", "choices", "codebooks", "columns", "create_table", "dates", "ddi", "derived", "draft", "encrypted")
     ),
-    *(
-        f"tables/**/{each}.py"
-        for each in ("expressions", "guard", "labels")
-    ),
+    *(f"tables/**/{each}.py" for each in ("expressions", "guard", "labels")),
     *(
         f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")
@@ -124,8 +122,8 @@ def extracted(folder: Path = HUB) -> Catalog:
             found.add(text, locations=[(file, None)])
     for method in offered().values() if folder == HUB else ():
         found.add(method.title, locations=[("learn/frame/catalogue.py", None)])
-    for text in reasons() if folder == HUB else ():
-        found.add(text, locations=[("tables/declaring/vocabulary.py", None)])
+    for text in (*reasons(), PARTLY) if folder == HUB else ():
+        found.add(text, locations=[("tables/declaring", None)])
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
             found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])

@@ -161,7 +161,7 @@ def test_what_a_statistics_package_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("name,type\nage,geometry\n", "line 2, column B: the kind is none of"),
+        ("name,type\nage,geometry\n", "line 2, column B: the kind is not one of"),
         ("name,type\nage,int\nage,int\n", "line 3, column A: 'age' stands twice"),
         ("label;name;type\nx;;int\n", "line 2, column B: the name is missing"),
         ("this is prose, and no codebook\n", "called name, column or variable"),

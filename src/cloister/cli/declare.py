@@ -39,7 +39,7 @@ _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
 @click.option("--unit", default="", help="The column that says whose row a row is.")
 @click.option("--max-rows", type=click.IntRange(1), help="How many rows of one person count.")
 @click.option("--no-suggestions", is_flag=True, help="Suggest nothing by the names of columns.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, if there is none yet.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file.")
 def declare(
     data: str,
     name: str | None,

@@ -63,11 +63,19 @@ class SeveralSheets(RefusedUpload):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a foreign file is to be read."""
+    """How a file is to be read, as its sender says; nothing of it is guessed from the rows."""
 
     sheet: str = ""
     lines: int = 1
     """How many lines name the columns."""
+    numbers: str = ""
+    """`comma`: 1.234,5 and 1 234,5; `point`: 1,234.5; nothing: as programs write them."""
+    dates: str = ""
+    """The order of day (d), month (m) and year (y): `dmy`, `mdy`, `ymd`; nothing: 2026-03-31."""
+    missing: tuple[str, ...] = ()
+    """Texts that stand for a missing value, in every column."""
+    short: bool = False
+    """Whether lines may end early, or go on with empty fields."""
 
 
 def kind_of_name(name: str) -> str | None:

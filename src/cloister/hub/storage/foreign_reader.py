@@ -171,7 +171,7 @@ def _write(rows: Iterable[Sequence[Any]], lines: int) -> None:
             break
     if len(head) < lines:
         raise Wrong("empty")
-    names = _names(head)
+    names = names_of(head)
     width = max((place for place, name in enumerate(names, 1) if name), default=0)
     if not width:
         raise Wrong("empty")
@@ -191,10 +191,10 @@ def _write(rows: Iterable[Sequence[Any]], lines: int) -> None:
             write((texts + [""] * width)[:width])
 
 
-def _names(head: list[list[str]]) -> list[str]:
+def names_of(head: list[list[str]]) -> list[str]:
     """One name a column; of several lines of names, an upper one holds for what stands to its right, as merged cells do.
 
-    >>> _names([["id", "age", ""], ["", "then", "now"]])
+    >>> names_of([["id", "age", ""], ["", "then", "now"]])
     ['id', 'age then', 'age now']
     """
     width = max(map(len, head))

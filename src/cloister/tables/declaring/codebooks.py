@@ -34,14 +34,14 @@ _HEADS = {
         "var",
         "field",
         "item",
-        "variable name",
-        "column name",
+        "variable_name",
+        "column_name",
         "spalte",
         "变量",
         "列",
         "名称",
     ),
-    "kind": ("kind", "type", "datatype", "data type", "format", "typ", "类型"),
+    "kind": ("kind", "type", "datatype", "data_type", "format", "typ", "类型"),
     "low": ("low", "from", "min", "minimum", "lower", "least", "von", "最小值"),
     "high": ("high", "to", "max", "maximum", "upper", "greatest", "bis", "最大值"),
     "step": ("step", "precision", "resolution", "步长"),
@@ -53,13 +53,13 @@ _HEADS = {
         "choices",
         "range",
         "options",
-        "value labels",
-        "allowed values",
+        "value_labels",
+        "allowed_values",
         "取值",
     ),
     "nullable": ("nullable", "null", "optional"),
     "reason": ("reason", "source", "basis", "依据"),
-    "missing": ("missing", "missing values", "missing value", "na", "缺失值"),
+    "missing": ("missing", "missing_values", "missing_value", "na", "缺失值"),
     "about": ("about", "description", "label", "title", "question", "meaning", "说明"),
 }
 _KINDS = {
@@ -189,7 +189,7 @@ def _heads(row: Sequence[str]) -> dict[str, int]:
     known = {word: part for part, words in _HEADS.items() for word in words}
     found: dict[str, int] = {}
     for place, cell in enumerate(row):
-        part = known.get(re.sub(r"[\s_]+", " ", cell.strip().lower()))
+        part = known.get(re.sub(r"[\s_]+", "_", cell.strip().lower()))
         if part is not None:
             found.setdefault(part, place)
     return found
@@ -200,8 +200,8 @@ def _drafted(cells: Mapping[str, str], line: int, heads: Mapping[str, int]) -> C
     kind = kind_of(word)
     if word and not kind:
         kinds = ", ".join(_KINDS)
-        why = f"line {line}, column {letter(heads['kind'])}: the kind is none of {kinds}"
-        raise wrong(why, "integer")
+        why = f"line {line}, column {letter(heads['kind'])}: the kind is not one of {kinds}"
+        raise wrong(why, _EXAMPLE)
     low, high = cells.get("low", ""), cells.get("high", "")
     listed: tuple[str, ...] = ()
     within = _RANGE.fullmatch(values)

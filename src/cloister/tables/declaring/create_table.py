@@ -16,6 +16,7 @@ from cloister.tables.declaring.draft import Codebook, ColumnDraft
 from cloister.tables.engines.guard import tried
 
 _DIALECTS = ("postgres", "mysql", "duckdb", "tsql", "oracle")
+PARTLY = "a CHECK says more than bounds and lists, and was not taken whole"
 _EXAMPLE = "CREATE TABLE people (age INT CHECK (age BETWEEN 0 AND 120))"
 
 
@@ -42,7 +43,7 @@ def read_create_table(text: str, table: str = "") -> Codebook:
             _say(columns, each.expressions[0].name, kind="identifier", low="", high="", values=())
     checks = [_parts(each.this) for each in create.find_all(exp.CheckColumnConstraint, exp.Check)]
     taken = [_constrained(part, columns) for parts in checks for part in parts]
-    notes = () if all(taken) else ("a CHECK says more than bounds and lists, and was not taken whole",)
+    notes = () if all(taken) else (PARTLY,)
     return Codebook(columns=columns, notes=notes)
 
 

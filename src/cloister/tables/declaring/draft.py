@@ -179,12 +179,10 @@ def of_declaration(declared: Mapping[str, Any]) -> Codebook:
     for name, each in columns.items():
         each = each if isinstance(each, Mapping) else {}
         values = each.get("values")
-        found[str(name)] = ColumnDraft(
-            **{part: str(each[part]) for part in ("kind", "low", "high", "step") if each.get(part) is not None},
-            values=tuple(map(said, values)) if isinstance(values, list) else (),
-            nullable=each.get("nullable") is True,
-            reason=str(reasons.get(name, "")),
-        )
+        parts = {part: str(each[part]) for part in ("kind", "low", "high", "step") if each.get(part) is not None}
+        listed = tuple(map(said, values)) if isinstance(values, list) else ()
+        draft = ColumnDraft(values=listed, nullable=each.get("nullable") is True, reason=str(reasons.get(name, "")))
+        found[str(name)] = replace(draft, **parts)  # type: ignore[arg-type]
     most, size = declared.get("max_rows"), declared.get("size")
     return Codebook(
         columns=found,

@@ -32,7 +32,8 @@ def read_labels(path: Path) -> Codebook:
     """The codebook that such a file brings along."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in READERS:
-        raise wrong("its name ends in none of " + ", ".join(READERS), "survey.sav")
+        kinds = ", ".join(READERS)
+        raise wrong(f"its name ends in none of {kinds}", "the codebook as CSV")
     lines = tried(lambda: labels_in(str(path), kind), Exception)
     if lines is None:
         raise wrong("the file is damaged", "the codebook as CSV")

@@ -159,7 +159,7 @@ def _known(name: str) -> ColumnDraft | None:
 
 @cache
 def _entries() -> Mapping[str, ColumnDraft]:
-    found = {}
+    found: dict[str, ColumnDraft] = {}
     for names, (kind, *said), reason in _KNOWN:
         if kind == "category":
             draft = ColumnDraft(kind=kind, values=tuple(said), reason=reason)

@@ -145,7 +145,7 @@ def from_book(typed: Mapping[str, str], columns: Sequence[HeaderColumn], book: C
     if book.unit in places:
         rest |= {"rows_are": "column", "unit_column": places[book.unit]}
     missing = sorted({code for draft in of.values() for code in draft.missing})
-    said = [found.said, *book.notes]
+    said = [found.said, *map(_, book.notes)]
     if missing:
         named = ", ".join(missing[:12])
         said.append(
