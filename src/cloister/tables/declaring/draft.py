@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration, MissingBound
@@ -18,6 +18,8 @@ from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.plain import domain_of
 
 BOUNDED = ("integer", "real", "date")
+_OF_A_KIND = ("kind", "low", "high", "step", "values", "nullable")
+_OF_ANY = ("reason", "missing", "about")
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -43,9 +45,8 @@ class ColumnDraft:
 
     def over(self, other: ColumnDraft) -> ColumnDraft:
         """This draft, with the other's parts where it says nothing itself; of another kind only the texts are taken."""
-        texts = ("reason", "missing", "about")
         same = not self.kind or not other.kind or self.kind == other.kind
-        names = [each.name for each in fields(self) if same or each.name in texts]
+        names = (*_OF_A_KIND, *_OF_ANY) if same else _OF_ANY
         return replace(self, **{name: getattr(self, name) or getattr(other, name) for name in names})
 
     def domain(self, column: str, source_kind: str = "text") -> Domain:
