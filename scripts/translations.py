@@ -23,6 +23,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.policy.methods import offered
+from cloister.tables.declaring.create_table import PARTLY
+from cloister.tables.declaring.vocabulary import reasons
 from scripts.translations_found import said
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,8 +53,9 @@ BELOW = (
     *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(
         f"tables/**/{each}.py"
-        for each in ("casts", "choices", "columns", "dates", "derived", "encrypted", "expressions", "guard")
+        for each in ("casts", "choices", "codebooks", "columns", "create_table", "dates", "ddi", "derived", "draft", "encrypted")
     ),
+    *(f"tables/**/{each}.py" for each in ("expressions", "guard", "labels")),
     *(
         f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")
@@ -119,6 +122,8 @@ def extracted(folder: Path = HUB) -> Catalog:
             found.add(text, locations=[(file, None)])
     for method in offered().values() if folder == HUB else ():
         found.add(method.title, locations=[("learn/frame/catalogue.py", None)])
+    for text in (*reasons(), PARTLY) if folder == HUB else ():
+        found.add(text, locations=[("tables/declaring", None)])
     for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
         for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
             found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])

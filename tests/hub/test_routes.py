@@ -27,6 +27,7 @@ UNGUARDED = {
 """Routes without an action, each with the reason."""
 UNFORGED = {
     "POST /uploads": "the form comes as a stream, and the handler looks at its first field before it takes the file",
+    "POST /uploads/codebooks/{number}": "as above",
     "POST /uploads/versions/{name}": "as above",
     "POST /uploads/windows/{name}": "as above",
     "POST /models/{number}/predictions": "as above",

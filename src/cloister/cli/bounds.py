@@ -25,7 +25,7 @@ BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YA
 """The help of `--bounds`."""
 _RANGE = re.compile(r"^(-?[0-9.]+(?:[eE][-+]?[0-9]+)?):(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)$")
 _LINE = "--bounds age=17:90,sex=Female|Male"
-_OPTIONS = ("columns", "unit", "max_rows", "population", "size", "version", "source", "public", "row_is_person")
+_OPTIONS = ("columns", "reasons", "unit", "max_rows", "population", "size", "version", "source", "public", "row_is_person")
 _TAKEN = ("unit", "max_rows", "population", "size")
 
 

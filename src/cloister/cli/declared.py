@@ -9,6 +9,9 @@ max_rows = 3
 age = { kind = "integer", low = 17, high = 90 }
 sex = { kind = "category", values = ["Female", "Male"] }
 
+[tables.people.reasons]               # where bounds come from, for readers
+age = "the register takes adults"
+
 [budgets]
 people = { epsilon = "1" }            # or { epsilon = "1", delta = "1e-6" }, or { rho = "0.01" }
 """
@@ -29,6 +32,7 @@ from cloister.tables.declaring.table import check_events
 _OPTIONS: dict[str, tuple[type, str]] = {
     "source": (str, "a text"),
     "columns": (dict, "a table"),
+    "reasons": (dict, "a table"),
     "unit": (str, "a text"),
     "max_rows": (int, "a whole number"),
     "population": (str, "a text"),

@@ -52,6 +52,33 @@ _TABLES = {
     "wards": ("Wards", "Public: building and beds of each ward.", ""),
     "towns": ("Towns", "Public: inhabitants and university of each town.", ""),
 }
+_REASONS = {
+    "visits": {
+        "age": "human ages in years",
+        "sex": "the register's two answers",
+        "ward": "the hospital's public list of wards",
+        "admitted": "the year that the table is about",
+        "stay": "stays beyond it are counted as the longest",
+        "cost": "the published tariff's ceiling",
+    },
+    "patients": {
+        "sex": "the register's two answers",
+        "born": "people alive since the register began",
+        "town": "the towns of the hospital's district",
+    },
+    "census": {
+        "age": "the census asked adults, and counts the oldest as 90",
+        "sex": "the questionnaire's two answers",
+        "race": "the questionnaire's answers",
+        "education": "the questionnaire's answers",
+        "marital_status": "the questionnaire's answers",
+        "work_class": "the questionnaire's answers",
+        "hours": "the questionnaire's range of hours a week",
+        "income": "the two groups that the census published",
+        "pay": "the published scale of pay",
+    },
+}
+"""Why each bound is what it is: public, as an owner would write it."""
 _MAY = (
     "dataset.see",
     "dataset.describe",
@@ -173,7 +200,12 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
         how: dict[str, Any] = {"public": True}
         if isinstance(table, PrivateTable):
             budget = None if population in opened else PureDP(_BUDGET)
-            how = {"declaration": declaration_of(table), "population": population, "budget": budget, "listed": True}
+            how = {
+                "declaration": declaration_of(table) | {"reasons": _REASONS[name]},
+                "population": population,
+                "budget": budget,
+                "listed": True,
+            }
             opened.add(population)
         register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
         if isinstance(table, PrivateTable):
@@ -276,7 +308,7 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
 
 
 _TITLE = "Sleep and screens"
-_PEOPLE = 150
+_PEOPLE = 500
 _QUESTIONS = (
     {"kind": "yes-no", "name": "bed", "text": "Do you look at a screen in bed?"},
     {

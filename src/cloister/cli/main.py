@@ -22,6 +22,7 @@ _HOMES = {
     "audit": "audit",
     "audit-trail": "trail",
     "csp": "csp",
+    "declare": "declare",
     "explain": "questions",
     "hub": "hub",
     "learn": "learn",

@@ -85,10 +85,13 @@ def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[
         page.get_by_role("button", name="Upload", exact=True).click()
         page.get_by_label("Title").fill("People of the town")
         page.get_by_label("Name of the new population").fill("townspeople")
-        age = page.locator("fieldset", has_text="age").first
-        age.get_by_label("Kind", exact=True).select_option("integer")
+        age = page.locator("tr", has_text="age").first
         age.get_by_label("From").fill("17")
-        age.get_by_label("To", exact=False).first.fill("90")
+        age.get_by_label("To", exact=True).fill("90")
+        age.get_by_label("Public reason").fill("")
+        for each in ("sex", "pay"):  # their names are known, too
+            page.locator("tr", has_text=each).first.get_by_label("Kind", exact=True).select_option("")
+        page.get_by_label("the only row of one person").check()
         page.get_by_label("No bound, category or size above").check()
         page.get_by_role("button", name="Review").click()
         assert "their public reason is missing" in page.locator("main").inner_text()

@@ -21,9 +21,9 @@ def registers(olga: Visitor) -> None:
     olga.fill("Title", "Patients of the town")
     _column(olga, "age", "integer", "17", "90", "the register takes adults")
     _column(olga, "pay", "real", "0", "100", "the published scale")
-    sex = olga.main.locator("fieldset", has=olga.page.locator("legend code", has_text="sex"))
-    sex.get_by_label("Kind", exact=True).select_option("category")
-    sex.get_by_label("Categories, one a line").fill("F\nM")
+    sex = olga.main.locator("tr", has=olga.page.locator("th code", has_text="sex"))
+    sex.get_by_label("Public reason").fill("")
+    olga.tick("the only row of one person")
     olga.fill("Public estimate of the number of rows", "300")
     olga.fill("Name of the new population", "townspeople")
     olga.fill("ε", "1", within=olga.main.locator(".field", has=olga.page.locator("#f-epsilon")))
@@ -38,10 +38,10 @@ def registers(olga: Visitor) -> None:
 
 
 def _column(olga: Visitor, name: str, kind: str, low: str, high: str, reason: str) -> None:
-    column = olga.main.locator("fieldset", has=olga.page.locator("legend code", has_text=name))
+    column = olga.main.locator("tr", has=olga.page.locator("th code", has_text=name))
     column.get_by_label("Kind", exact=True).select_option(kind)
     column.get_by_label("From").fill(low)
-    column.get_by_label("To", exact=False).first.fill(high)
+    column.get_by_label("To", exact=True).fill(high)
     column.get_by_label("Public reason").fill(reason)
 
 

@@ -49,7 +49,7 @@ VALUES = frozenset(
         at bins calls deadline epoch most_sites overlap plain prepared protocol sender sites stayed step threshold
         pages zone use two document example rules
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
-        to twice word year
+        to twice word year heads width
         declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below
         best beta broken budget c cap ceiling cells certain chance classes column columns condition confidence cost count
         counts deepest deepest_doubling delta dialect dialects digits dimensions distance domain domains ending epsilon

@@ -2,7 +2,7 @@
 
 table_store.py  uploads become tables, tables become sources of rows; keys pass on and are destroyed
 foreign.py      files of other programs become CSV in a process of their own, which is foreign_reader.py
-encodings.py    the letters of a CSV file become UTF-8
+encodings.py    the letters of a CSV file become UTF-8; spelling.py: its numbers, days and missing values as programs write them
 uploads.py      what is being sent; texts.py says whether it is a table; limits.py how much it may be
 connections.py  tables in other databases: allowed.py says where the hub may connect to, postgres_address.py what an address
                 may say
@@ -10,13 +10,17 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
-from cloister.hub.storage.foreign import FOREIGN, Reading, SeveralSheets
+from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, read_labels
 from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in
 from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
 from cloister.hub.storage.uploads import Received, Upload
 
 __all__ = [
+    "DATES",
     "FOREIGN",
+    "NUMBERS",
+    "STATISTICS",
     "Allowed",
     "DamagedTable",
     "Header",
@@ -34,6 +38,8 @@ __all__ = [
     "guarded_address",
     "header_of",
     "keep",
+    "missing_in",
+    "read_labels",
     "reopen",
     "shown_of",
 ]

@@ -27,13 +27,13 @@ class Recoder:
     ('name,town,column_3\\nZoë,Köln,\\n', 'Windows-1252')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, named: bool = True) -> None:
         self.encoding = ""
         self._decoder: codecs.IncrementalDecoder | None = None
         self._utf8 = codecs.getincrementaldecoder("utf-8")()
         self._plain = self._text = True
         self._start: bytes | None = b""
-        self._first: bytearray | None = bytearray()
+        self._first: bytearray | None = bytearray() if named else None
 
     def feed(self, chunk: bytes) -> bytes:
         """The next piece; bytes that are no text of these stay as they are, and are refused by whoever reads them."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cloister.hub.storage.foreign_reader import LABELS
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
 from cloister.printable import shown
@@ -30,7 +31,8 @@ from cloister.tables.sourcing.encrypted import MemoryFile
 
 SHEETS = ("xlsx", "ods")
 PACKED = ("gz", "zip")
-FOREIGN = (*SHEETS, *PACKED, "sav", "zsav", "por", "dta", "sas7bdat", "xpt")
+STATISTICS = ("sav", "zsav", "por", "dta", "sas7bdat", "xpt")
+FOREIGN = (*SHEETS, *PACKED, *STATISTICS)
 """Kinds of files that are read so, by the end of their name."""
 
 _MEMORY = 2**31
@@ -61,11 +63,19 @@ class SeveralSheets(RefusedUpload):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a foreign file is to be read."""
+    """How a file is to be read, as its sender says; nothing of it is guessed from the rows."""
 
     sheet: str = ""
     lines: int = 1
     """How many lines name the columns."""
+    numbers: str = ""
+    """`comma`: 1.234,5 and 1 234,5; `point`: 1,234.5; nothing: as programs write them."""
+    dates: str = ""
+    """The order of day (d), month (m) and year (y): `dmy`, `mdy`, `ymd`; nothing: 2026-03-31."""
+    missing: tuple[str, ...] = ()
+    """Texts that stand for a missing value, in every column."""
+    short: bool = False
+    """Whether lines may end early, or go on with empty fields."""
 
 
 def kind_of_name(name: str) -> str | None:
@@ -76,6 +86,14 @@ def kind_of_name(name: str) -> str | None:
     """
     end = name.lower().rpartition(".")[2]
     return end if end in FOREIGN else None
+
+
+def read_labels(content: bytes, kind: str, limits: Limits) -> str:
+    """What a file of a statistics package says of its variables, as a codebook of lines."""
+    with MemoryFile() as file:
+        file.write(content)
+        with read_foreign(file, LABELS + kind, Reading(), limits) as pieces:
+            return b"".join(pieces).decode()
 
 
 @contextmanager

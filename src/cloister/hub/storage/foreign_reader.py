@@ -20,7 +20,7 @@ import resource
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, NoReturn
 
 _STATISTICS = {
@@ -31,6 +31,9 @@ _STATISTICS = {
     "sas7bdat": "read_sas7bdat",
     "xpt": "read_xport",
 }
+LABELS = "labels of "
+"""Before the kind of a file of which not the rows are wanted, but what it says of its variables."""
+
 _PIECE = 2**16
 _ROWS = 10_000
 
@@ -58,8 +61,7 @@ def main() -> None:
             _open_no_more(3)
             _unpack(kind, sys.stdin.buffer, sys.stdout.buffer)
         else:
-            rows = _of_sheet(sheet) if kind in ("xlsx", "ods") else _of_statistics(kind)
-            _write(rows, int(lines))
+            _write(_rows(kind, sheet), int(lines))
         sys.stdout.flush()
     except Wrong as error:
         _stop(error.said)
@@ -106,6 +108,12 @@ def _unpack(kind: str, packed: IO[bytes], plain: IO[bytes]) -> None:
                 plain.write(piece)
 
 
+def _rows(kind: str, sheet: str) -> Iterator[Sequence[Any]]:
+    if kind.startswith(LABELS):
+        return _of_labels(kind.removeprefix(LABELS))
+    return _of_sheet(sheet) if kind in ("xlsx", "ods") else _of_statistics(kind)
+
+
 def _of_sheet(sheet: str) -> Iterator[list[Any]]:
     from python_calamine import CalamineWorkbook, PasswordError
 
@@ -143,7 +151,13 @@ def _of_statistics(kind: str) -> Iterator[list[Any]]:
         start += length
 
 
-def _write(rows: Iterable[list[Any]], lines: int) -> None:
+def _of_labels(kind: str) -> Iterator[Sequence[str]]:
+    from cloister.tables.declaring.labels import labels_in
+
+    yield from labels_in("/proc/self/fd/0", kind)
+
+
+def _write(rows: Iterable[Sequence[Any]], lines: int) -> None:
     """The header, then every row that holds anything. Columns without a name and without a value go."""
     found = enumerate(rows, 1)
     head: list[list[str]] = []
@@ -157,7 +171,7 @@ def _write(rows: Iterable[list[Any]], lines: int) -> None:
             break
     if len(head) < lines:
         raise Wrong("empty")
-    names = _names(head)
+    names = names_of(head)
     width = max((place for place, name in enumerate(names, 1) if name), default=0)
     if not width:
         raise Wrong("empty")
@@ -177,10 +191,10 @@ def _write(rows: Iterable[list[Any]], lines: int) -> None:
             write((texts + [""] * width)[:width])
 
 
-def _names(head: list[list[str]]) -> list[str]:
+def names_of(head: list[list[str]]) -> list[str]:
     """One name a column; of several lines of names, an upper one holds for what stands to its right, as merged cells do.
 
-    >>> _names([["id", "age", ""], ["", "then", "now"]])
+    >>> names_of([["id", "age", ""], ["", "then", "now"]])
     ['id', 'age then', 'age now']
     """
     width = max(map(len, head))

@@ -36,7 +36,7 @@ from typing import IO, Any, Literal
 from cloister.crypto import DecryptedReader, Keyring, decrypted, new_key
 from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
-from cloister.hub.storage.foreign import Reading, read_foreign
+from cloister.hub.storage.foreign import PACKED, Reading, read_foreign
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
@@ -88,9 +88,9 @@ class TableStore:
             if found is not None and found.st_mtime < time.time() - keep_hours * 3600:
                 path.unlink(missing_ok=True)
 
-    def receiving(self, kind: str) -> Upload:
-        """An upload of the kind csv or parquet, to be written piece by piece."""
-        return Upload(self.folder, self._keys, kind, self.limits)
+    def receiving(self, kind: str, how: Reading = Reading()) -> Upload:  # noqa: B008 - it is frozen
+        """An upload of the kind csv or parquet, to be written piece by piece; `how` the values of a CSV file are written."""
+        return Upload(self.folder, self._keys, kind, self.limits, how)
 
     def receive(self, chunks: Iterable[bytes], kind: str) -> Received:
         """Everything that comes, encrypted on its way to the disk; all of it or nothing."""
@@ -108,7 +108,7 @@ class TableStore:
         with (
             in_memory(self._upload(received), self._key_of(received)) as file,
             read_foreign(file, received.kind, how, self.limits) as pieces,
-            self.receiving("csv") as upload,
+            self.receiving("csv", how if received.kind in PACKED else replace(how, lines=1)) as upload,
         ):
             for piece in pieces:
                 upload.write(piece)

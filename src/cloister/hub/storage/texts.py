@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Sequence
 from typing import IO, Literal
 
 from cloister.errors import CloisterError
+from cloister.hub.storage.foreign import letters
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
-from cloister.tables.sourcing.lines import LONGEST_LINE, Header, read_header
+from cloister.tables.sourcing.lines import LONGEST_LINE, Header, fields_of, read_header
 from cloister.tables.sourcing.sources import check_names
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -26,6 +28,10 @@ OTHERS = {
     b"BZh": (N_("it is compressed"), "bunzip2 people.csv.bz2, then send people.csv"),
     b"\xd0\xcf\x11\xe0": (N_("it is a spreadsheet"), N_("the sheet saved as CSV UTF-8")),
 }
+_SAMPLE = 2**16
+_LOOKED_AT = 200
+_FEWEST = 3
+_WORDS_OF_A_NAME = 8
 _ENOUGH = 4  # bytes by which letters of two bytes are known
 _FROM_UTF16 = "iconv -f UTF-16 -t UTF-8 people.csv > people-utf8.csv"
 _FROM_LATIN = "iconv -f WINDOWS-1252 -t UTF-8 people.csv > people-utf8.csv"
@@ -55,6 +61,7 @@ class TextCheck:
         self._open = 0  # bytes of the line that is not ended yet
         self._lines = 0
         self._started = self._filled = False
+        self._sample: bytearray | None = bytearray()
 
     def feed(self, chunk: bytes) -> None:
         """The next piece."""
@@ -72,6 +79,7 @@ class TextCheck:
                 return
             chunk = self._begin()
         self._filled = self._filled or bool(chunk.strip(b"\r\n"))
+        self._look(chunk)
 
     def finish(self) -> None:
         """Nothing comes any more."""
@@ -81,6 +89,8 @@ class TextCheck:
             self._begin()
         if not self._filled:
             raise _refused("it has a line of names and no rows", "a file with rows")
+        if self._sample is not None:
+            self._look_over(bytes(self._sample).split(b"\n"))
 
     def _kind_of(self, chunk: bytes) -> None:
         if self._started:
@@ -97,6 +107,36 @@ class TextCheck:
         if self._header is None and every_other:
             raise _refused("it is in UTF-16", _FROM_UTF16)
         raise _refused("it has NUL bytes, so it is not text", "tr -d '\\000' < people.csv > people-clean.csv")
+
+    def _look(self, chunk: bytes) -> None:
+        if self._sample is not None:
+            self._sample += chunk
+            if len(self._sample) > _SAMPLE:
+                lines, self._sample = bytes(self._sample).split(b"\n")[:-1], None
+                self._look_over(lines)
+
+    def _look_over(self, lines: list[bytes]) -> None:
+        """Whether it is a table at all: its first lines have as many fields as there are names, most of them."""
+        assert self._header is not None
+        width = len(self._header.names)
+        if width == 1 and len(self._header.names[0].split()) > _WORDS_OF_A_NAME:
+            raise _refused(
+                "line 1, column A: it is prose, and not the name of a column", "a table whose first line names its columns"
+            )
+        counted, ragged = 0, []
+        for number, line in enumerate(lines[:_LOOKED_AT], 2):
+            text = line.removesuffix(b"\r").decode("utf-8", "replace")
+            if text:
+                fields = fields_of(text, self._header.delimiter)
+                counted += 1
+                if fields is None or len(fields) != width:
+                    ragged.append((number, 0 if fields is None else len(fields)))
+        if counted >= _FEWEST and 2 * len(ragged) > counted:
+            number, found = ragged[0]
+            instead = "one field for each name in every line, or lines that may end early"
+            if not found:
+                raise _refused(f"line {number}: its quotes do not close, as in most lines", instead)
+            raise _refused(f"line {number} has {found} fields and line 1 has {width} names, and most lines are so", instead)
 
     def _measure(self, chunk: bytes) -> None:
         at = 0
@@ -128,11 +168,24 @@ def header_of(start: bytes, limits: Limits) -> Header:
     try:
         header = read_header(Content(start))
         limits.check("columns", len(header.names), limits.columns)
+        _check_places(header.names)
         check_names(header.names)
         return header
     except CloisterError as found:
         error = found
     raise RefusedUpload("The upload is invalid", why=error.why, instead=error.instead)
+
+
+def _check_places(names: Sequence[str]) -> None:
+    """Says of names what sheets would: in which column one is missing, or is there again."""
+    folded = [name.casefold() for name in names]
+    for place, name in enumerate(folded):
+        if not name.strip():
+            raise _refused(f"line 1, column {letters(place + 1)}: the column has no name", "a name of its own for each column")
+        if name in folded[:place]:
+            raise _refused(
+                f"line 1, column {letters(place + 1)}: another column has the same name", "a name of its own for each column"
+            )
 
 
 def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool) -> bool:

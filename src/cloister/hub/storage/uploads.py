@@ -29,8 +29,9 @@ from cloister.crypto import EncryptedWriter, Keyring, decrypted, new_key
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
 from cloister.hub.storage.encodings import Recoder
-from cloister.hub.storage.foreign import FOREIGN
+from cloister.hub.storage.foreign import FOREIGN, Reading
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
+from cloister.hub.storage.spelling import Rewriter
 from cloister.hub.storage.texts import TextCheck
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded, tried
@@ -55,7 +56,7 @@ class Received:
 class Upload:
     """One that is arriving: `with` it, `write` what comes, `finish` at the end. Whatever else ends it leaves nothing."""
 
-    def __init__(self, folder: Path, keys: Keyring, kind: str, limits: Limits) -> None:
+    def __init__(self, folder: Path, keys: Keyring, kind: str, limits: Limits, how: Reading) -> None:
         if kind not in (*KINDS, *FOREIGN):
             raise RefusedUpload("The upload is invalid", why=f"the hub does not read {kind!r}", instead="csv or parquet")
         self._keys, self._kind, self._limits = keys, kind, limits
@@ -63,7 +64,8 @@ class Upload:
         self._place = folder / "uploads" / self._id
         self._key = new_key()
         self._text = TextCheck(limits) if kind == "csv" else None
-        self._recoder = Recoder()
+        self._recoder = Recoder(named=how.lines == 1)
+        self._rewriter = Rewriter(how)
         self._working = PrivateFolder(folder / "working")
         self._part = self._working.path / "part"
         self._file = self._part.open("xb")
@@ -76,14 +78,14 @@ class Upload:
         self._bytes += len(chunk)
         self._limits.check("bytes", self._bytes, self._limits.bytes)
         self._digest.update(chunk)
-        self._keep(chunk if self._text is None else self._recoder.feed(chunk))
+        self._keep(chunk if self._text is None else self._rewriter.feed(self._recoder.feed(chunk)))
 
     def finish(self) -> Received:
         """Everything was written: checks what only the whole can show, and gives it its place, on the disk."""
         if not self._bytes:
             raise RefusedUpload("The upload is invalid", why="it is empty", instead="a file with a line of names and rows")
         if self._text is not None:
-            self._keep(self._recoder.finish())
+            self._keep(self._rewriter.feed(self._recoder.finish()) + self._rewriter.finish())
             self._text.finish()
         _on_disk(self._end)
         if self._kind == "parquet":

@@ -25,8 +25,8 @@ from cloister.hub.web.languages import N_, Language
 from cloister.voices import OPEN, Unspeakable, Voice
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_MACRO = re.compile(r"\b(?:(?:purpose_)?field|area|select|checks?|radios)\((?:c ~ )?\"(\w+)\", _\(\"([^\"]+)\"\)")
-_LABEL = re.compile(r"<label for=\"f-(?:\{\{ c \}\})?(\w+)\">\s*\{\{ _\(\"([^\"]+)\"\) \}\}")
+_MACRO = re.compile(r"\b(?:(?:purpose_)?field|line|area|select|checks?|radios)\((?:(?:c|start) ~ )?\"(\w+)\", _\(\"([^\"]+)\"\)")
+_LABEL = re.compile(r"<label for=\"f-(?:\{\{ (?:c|start) \}\})?(\w+)\">\s*\{\{ _\(\"([^\"]+)\"\) \}\}")
 _AS = {"unit": ("unit_column",), "epsilon": ("spend",), "rho": ("spend",), "budget": ("amount",)}
 """The fields that a parameter is typed in, where they have other names."""
 _AT_HOME = {

@@ -74,11 +74,29 @@ def read_header(path: Path | Openable) -> Header:
             instead=r"lines that end in \n or \r\n",
         )
     delimiter = delimiter_of(text)
-    fields = re.findall(_field(delimiter), delimiter + text) if text else []
-    if "".join(delimiter + field for field in fields) != (delimiter + text if text else ""):
+    fields = fields_of(text, delimiter)
+    if fields is None:
         raise EngineError("The CSV file could not be read", why="its first line has unbalanced quotes", instead='"age","name"')
-    names = [field[1:-1].replace('""', '"') if field.startswith('"') else field for field in fields]
-    return Header(line, tuple(names), delimiter)
+    return Header(line, tuple(map(unquoted, fields)), delimiter)
+
+
+def fields_of(line: str, delimiter: str) -> list[str] | None:
+    """The fields of a line as they are written; None where its quotes do not close.
+
+    >>> fields_of('1,"a, b",', ","), fields_of('1,"a', ",")
+    (['1', '"a, b"', ''], None)
+    """
+    fields: list[str] = re.findall(_field(delimiter), delimiter + line) if line else []
+    return fields if "".join(delimiter + field for field in fields) == (delimiter + line if line else "") else None
+
+
+def unquoted(field: str) -> str:
+    """What a field holds.
+
+    >>> unquoted('"a, b"'), unquoted("a")
+    ('a, b', 'a')
+    """
+    return field[1:-1].replace('""', '"') if field.startswith('"') else field
 
 
 def delimiter_of(line: str) -> str:

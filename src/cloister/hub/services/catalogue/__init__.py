@@ -1,7 +1,7 @@
 """The catalogue: populations, data sets and their versions; how they come in, what is public of them, how they go.
 
 - `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
-- `typed.py`, `names.py`: what an owner says.
+- `typed.py`, `names.py`: what an owner says. `filling.py`: what fills it in, from names, codebooks and other declarations.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
 - `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
@@ -74,10 +74,10 @@ __all__ = [
 def _pages() -> APIRouter:
     from fastapi import APIRouter
 
-    from cloister.hub.services.catalogue import pages, pages_owner, pages_register, pages_upload
+    from cloister.hub.services.catalogue import pages, pages_filling, pages_owner, pages_register, pages_upload
 
     router = APIRouter()
-    for each in (pages, pages_owner, pages_register, pages_upload):
+    for each in (pages, pages_owner, pages_filling, pages_register, pages_upload):
         each.routes(router)
     return router
 

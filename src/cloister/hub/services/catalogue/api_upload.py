@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -14,14 +14,20 @@ from cloister.hub.hub import HubDep
 from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
-from cloister.hub.storage import Reading
+from cloister.hub.storage import Reading, missing_in
 from cloister.hub.web.forms import written_here
 
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _Sheet = Annotated[
     str, Query(max_length=200, pattern=r"^[^\x00]*$", description="Of a workbook: the sheet that holds the table.")
 ]
-_Lines = Annotated[int, Query(ge=1, le=2, description="Of a workbook: how many lines name the columns.")]
+_Lines = Annotated[int, Query(ge=1, le=2, description="How many lines name the columns.")]
+_Numbers = Annotated[
+    Literal["", "comma", "point"], Query(description="How numbers are written: comma, 1.234,5; point, 1,234.5; otherwise 1234.5.")
+]
+_Dates = Annotated[Literal["", "dmy", "mdy", "ymd"], Query(description="The order of day, month and year; otherwise 2026-03-31.")]
+_Missing = Annotated[str, Query(max_length=2000, pattern=r"^[^\x00]*$", description="What stands for a missing value: NA, -99")]
+_Short = Annotated[bool, Query(description="Whether lines may end early, or go on with empty fields.")]
 _WRITTEN = Depends(written_here)
 _VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
@@ -33,10 +39,20 @@ _BODY: dict[str, Any] = {
 def routes(router: APIRouter) -> None:
     """Add them."""
 
-    async def taken(request: Request, hub: HubDep, caller: PersonDep, sheet: _Sheet = "", lines: _Lines = 1) -> UploadOut:
+    async def taken(
+        request: Request,
+        hub: HubDep,
+        caller: PersonDep,
+        sheet: _Sheet = "",
+        lines: _Lines = 1,
+        numbers: _Numbers = "",
+        dates: _Dates = "",
+        missing: _Missing = "",
+        short: _Short = False,
+    ) -> UploadOut:
         """The body is the file; Content-Type says what it is. The whole of it is kept, or nothing."""
-        upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream())
-        how = Reading(sheet=sheet, lines=lines)
+        how = Reading(sheet=sheet, lines=lines, numbers=numbers, dates=dates, missing=missing_in(missing), short=short)
+        upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream(), how)
         return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload, how=how)))
 
     for method in ("POST", "PUT"):

@@ -82,9 +82,9 @@ def kind_of(content_type: str, name: str = "") -> str:
     return kind
 
 
-async def received(hub: Hub, kind: str, stream: AsyncIterator[bytes]) -> Received:
+async def received(hub: Hub, kind: str, stream: AsyncIterator[bytes], how: Reading | None = None) -> Received:
     """Everything that comes, encrypted on its way to the disk: all of it or nothing."""
-    with await run_in_threadpool(lambda: table_store_of(hub).receiving(kind)) as upload:
+    with await run_in_threadpool(lambda: table_store_of(hub).receiving(kind, how or Reading())) as upload:
         held = bytearray()
         try:
             async for chunk in stream:

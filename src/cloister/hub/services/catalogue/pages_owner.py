@@ -20,6 +20,7 @@ from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
 from cloister.hub.services.access import UnreadableView, unreadable_views
 from cloister.hub.services.catalogue import managing, reading
+from cloister.hub.services.catalogue.filling import declared_by, filled
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.preparation import preparation_report
@@ -75,6 +76,9 @@ def routes(router: APIRouter) -> None:
             _, schema = opened_again(hub, caller, name)
             columns = _columns_of(schema)
             typed = keep(form, len(columns))
+            if form.text("fill"):
+                found = filled(hub, caller, typed, columns, form, request_gettext(request))
+                return _declaration_page(request, hub, caller, name, found.typed, said=found.said)
             wanted, wrong = declaration_typed(typed, columns)
             if wanted is None:
                 return _declaration_page(request, hub, caller, name, typed, wrong)
@@ -210,6 +214,7 @@ def _declaration_page(
     name: str,
     typed: Mapping[str, str] | None = None,
     wrong: Mapping[str, CloisterError] | None = None,
+    said: str = "",
 ) -> Response:
     """The declaration, to be opened again."""
     try:
@@ -217,6 +222,8 @@ def _declaration_page(
     except CloisterError as error:
         return manage_page(request, hub, caller, name, problem_of(error))
     columns = _columns_of(schema)
+    with hub.database.reading() as db:
+        others = [each for each in declared_by(db, caller) if each != name]
     refused = [(field, problem_of(error)) for field, error in (wrong or {}).items()]
     values: dict[str, Any] = {
         "row": row,
@@ -224,6 +231,8 @@ def _declaration_page(
         "typed": typed_of(row.declaration, columns) if typed is None else typed,
         "kinds": KINDS,
         "charged": was_charged(hub, row.population),
+        "said": said,
+        "others": others,
         "refused": refused,
         "errors": dict(refused),
     }

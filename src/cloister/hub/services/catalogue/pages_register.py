@@ -17,6 +17,7 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
+from cloister.hub.services.catalogue.filling import declared_by, filled, suggested, with_drafts
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
@@ -51,14 +52,16 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/register/{number}", dependencies=_REGISTER)
     def declare(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
-        return _declare_page(request, hub, caller, _own(hub, caller, number))
+        return declare_page(request, hub, caller, _own(hub, caller, number))
 
     @router.post("/register/{number}", dependencies=_REGISTER)
     def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
+        if form.text("fill"):
+            return _filled(request, hub, caller, arrival, form)
         _, wrong = _read(hub, caller, arrival)
         if wrong:
-            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+            return declare_page(request, hub, caller, arrival, wrong=wrong)
         return go(request, f"/register/{number}/review")
 
     @router.post("/register/{number}/rows", dependencies=_REGISTER)
@@ -67,30 +70,30 @@ def routes(router: APIRouter) -> None:
         try:
             header = look(hub, caller, arrival, _ROWS)
         except CloisterError as error:
-            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
-        return _declare_page(request, hub, caller, arrival, header=header)
+            return declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        return declare_page(request, hub, caller, arrival, header=header)
 
     @router.get("/register/{number}/review", dependencies=_REGISTER)
     def review(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         arrival = _own(hub, caller, number)
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
-            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+            return declare_page(request, hub, caller, arrival, wrong=wrong)
         try:
             return _review_page(request, hub, caller, arrival, wanted)
         except CloisterError as error:  # what the policy of this moment forbids
-            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+            return declare_page(request, hub, caller, arrival, problem=problem_of(error))
 
     @router.post("/register/{number}/trial", dependencies=_REGISTER)
     def read_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
         arrival = _own(hub, caller, number)
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
-            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+            return declare_page(request, hub, caller, arrival, wrong=wrong)
         try:
             read_for_trial(hub, caller, number, wanted)
         except CloisterError as error:
-            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+            return declare_page(request, hub, caller, arrival, problem=problem_of(error))
         return go(request, f"/register/{number}/trial")
 
     @router.get("/register/{number}/trial", dependencies=_REGISTER)
@@ -98,11 +101,11 @@ def routes(router: APIRouter) -> None:
         arrival = _own(hub, caller, number)
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
-            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+            return declare_page(request, hub, caller, arrival, wrong=wrong)
         try:
             found = trial_reading(hub, caller, number, wanted)
         except CloisterError as error:
-            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+            return declare_page(request, hub, caller, arrival, problem=problem_of(error))
         if found is None:
             return go(request, f"/register/{number}/review")
         places = {name: place for place, (name, _, _) in enumerate(arrival.columns)}
@@ -114,11 +117,11 @@ def routes(router: APIRouter) -> None:
         arrival = _own(hub, caller, number)
         wanted, wrong = _read(hub, caller, arrival)
         if wanted is None:
-            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+            return declare_page(request, hub, caller, arrival, wrong=wrong)
         try:
             row = registered(hub, caller, number, wanted)
         except CloisterError as error:
-            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+            return declare_page(request, hub, caller, arrival, problem=problem_of(error))
         return go(request, f"/datasets/{row.name}/manage", request_gettext(request)("%(name)s is open.", name=row.name))
 
     @router.post("/register/{number}/discard", dependencies=_REGISTER)
@@ -148,7 +151,17 @@ def _read(hub: Hub, caller: Caller, arrival: Arrival) -> tuple[Wanted | None, di
         return wanted_of(arrival.typed, columns_of(arrival), lambda names: reading.names_to_ids(hub, db, caller, names))
 
 
-def _declare_page(
+def _filled(request: Request, hub: Hub, caller: Caller, arrival: Arrival, form: Form) -> Response:
+    try:
+        found = filled(hub, caller, arrival.typed, columns_of(arrival), form, request_gettext(request))
+    except CloisterError as error:
+        return declare_page(request, hub, caller, arrival, problem=problem_of(error))
+    with hub.database.begin() as db:
+        arrival_of(db, caller, arrival.id).typed = found.typed
+    return go(request, f"/register/{arrival.id}", found.said)
+
+
+def declare_page(
     request: Request,
     hub: Hub,
     caller: Caller,
@@ -158,15 +171,20 @@ def _declare_page(
     problem: Problem | None = None,
     header: Header | None = None,
 ) -> Response:
+    """The form, with what was typed, what is wrong with it, and what the columns' names suggest."""
     columns = columns_of(arrival) if header is None else list(header.columns)
     with hub.database.reading() as db:
         populations = reading.populations_of(db, caller)
+        others = declared_by(db, caller)
+    found = suggested(columns, request_gettext(request))
     refused = [(field, problem_of(error)) for field, error in (wrong or {}).items()]
     every = arrival.typed.get("every", "")
     values: dict[str, Any] = {
         "arrival": arrival,
         "columns": columns,
-        "typed": arrival.typed or beginning(columns, arrival.shown),
+        "typed": arrival.typed or with_drafts(beginning(columns, arrival.shown), found),
+        "suggested": found,
+        "others": others,
         "kinds": KINDS,
         "units": UNITS,
         "every": EVERY,

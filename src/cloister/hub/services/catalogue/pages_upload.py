@@ -6,7 +6,7 @@ form, and is checked before the first byte of the file is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
@@ -27,7 +27,7 @@ from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
-from cloister.hub.storage import Reading, SeveralSheets
+from cloister.hub.storage import DATES, NUMBERS, Reading, SeveralSheets, missing_in
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
 from cloister.hub.web.multipart import FileForm
@@ -131,9 +131,20 @@ async def _arrived(
         )
     if optional and not form.file_name:
         return fields, None
-    how = Reading(sheet=fields.get("sheet", "").strip()[:200], lines=2 if fields.get("lines") == "2" else 1)
-    upload = await received(hub, kind_of("", form.file_name or "?"), form.file())
+    how = _reading(fields)
+    upload = await received(hub, kind_of("", form.file_name or "?"), form.file(), how)
     return fields, await run_in_threadpool(lambda: kept(hub, caller, upload, form.file_name, how))
+
+
+def _reading(fields: Mapping[str, str]) -> Reading:
+    return Reading(
+        sheet=fields.get("sheet", "").strip()[:200],
+        lines=2 if fields.get("lines") == "2" else 1,
+        numbers=fields.get("numbers", "") if fields.get("numbers") in NUMBERS else "",
+        dates=fields.get("dates", "") if fields.get("dates") in DATES else "",
+        missing=missing_in(fields.get("missing", "")),
+        short=fields.get("short") == "yes",
+    )
 
 
 def new_page(

@@ -6,6 +6,7 @@ field is anybody's choice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.forms import Form, form_of
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
+from cloister.tables.declaring.draft import as_held
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import check_events
 
@@ -34,7 +36,6 @@ COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", 
 KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
 _MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
 _LONGEST, _LONGEST_LIST = 5_000, 200_000
-_NUMBERS = ("integer", "huge")
 
 
 async def wide_form(request: Request) -> Form:
@@ -57,9 +58,9 @@ def beginning(columns: Sequence[HeaderColumn], file: str) -> dict[str, str]:
     """
     _, is_table, table = file.rpartition("::")
     base = table.rpartition(".")[2] if is_table else file.rpartition("/")[2].partition(".")[0]
-    stem = "".join(each if each.isascii() and each.isalnum() else "_" for each in base.lower()).strip("_")
+    stem = re.sub("[^a-z0-9]+", "_", base.lower()).strip("_")
     name = stem[:63] if stem[:1].isalpha() else f"table_{stem}"[:63].rstrip("_")
-    found = {"name": name, "title": "", "rows_are": "units", "measure": "epsilon", "epsilon": "1"}
+    found = {"name": name, "title": "", "measure": "epsilon", "epsilon": "1"}
     kinds = {f"c{place}_kind": each.suggested.lower() for place, each in enumerate(columns)}
     return found | {field: "" if kind == "text" else kind for field, kind in kinds.items()}  # nobody's free text by default
 
@@ -261,6 +262,10 @@ class _Reader:
                 "The declaration is invalid", why="every column is left out", instead="one column at least, with its bounds"
             )
         unit, most = None, None
+        if self._text("rows_are") not in ("units", "column"):
+            self.wrong["rows_are"] = InvalidDeclaration(
+                "The unit is invalid", why="what a row is was not chosen", instead="one of the two pictures"
+            )
         if self._text("rows_are") == "column":
             unit = self._chosen("unit_column") or None
             if unit is not None:
@@ -294,7 +299,7 @@ class _Reader:
         if kind == "real" and self._text(f"c{place}_step"):
             declared["step"] = self._text(f"c{place}_step")
         if kind == "category":
-            declared["values"] = _categories(self._lines(f"c{place}_values"), column.kind)
+            declared["values"] = as_held(self._lines(f"c{place}_values"), column.kind)
         found = domain_of(column.name, declared, table=self._text("name") or "the table").describe()
         if kind in ("integer", "real", "date", "category") and not self._text(f"c{place}_reason"):
             raise no_reason(column.name)
@@ -303,16 +308,3 @@ class _Reader:
 
 def _written(policy: dict[str, Any]) -> dict[str, Any]:
     return write_policy(parse_policy(policy))
-
-
-def _categories(lines: list[str], kind: str) -> list[str] | list[int] | list[bool]:
-    """The categories as the source holds them.
-
-    >>> _categories(["1", "2"], "integer"), _categories(["1", "2"], "text"), _categories(["true"], "boolean")
-    ([1, 2], ['1', '2'], [True])
-    """
-    if kind in _NUMBERS and all(line.lstrip("-").isdecimal() and len(line) < 20 for line in lines):
-        return [int(line) for line in lines]
-    if kind == "boolean" and all(line.lower() in ("true", "false") for line in lines):
-        return [line.lower() == "true" for line in lines]
-    return lines

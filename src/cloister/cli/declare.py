@@ -1,0 +1,151 @@
+"""`cloister declare`: a declarations file from the names of columns, codebooks, and what is said on the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
+from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text
+from cloister.tables.declaring.labels import READERS, read_labels
+from cloister.tables.declaring.vocabulary import suggest
+from cloister.tables.engines.guard import tried
+from cloister.tables.sourcing.source_factory import recognise
+
+_LINE = '--set "age=integer 0..120"'
+_BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
+
+
+@click.command()
+@click.argument("data")
+@click.option("--name", help="The table's name in queries (default: that of the file).")
+@click.option(
+    "--codebook",
+    "codebooks",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV, Table Schema (JSON), DDI (XML), CREATE TABLE (SQL), SPSS, Stata, SAS, or a declaration; the last one wins.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="COLUMNS=KIND …", help=f"{_LINE}; q* names several columns; may be repeated."
+)
+@click.option("--because", default="", help="The public reason of what --set says.")
+@click.option("--unit", default="", help="The column that says whose row a row is.")
+@click.option("--max-rows", type=click.IntRange(1), help="How many rows of one person count.")
+@click.option("--no-suggestions", is_flag=True, help="Suggest nothing by the names of columns.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file.")
+def declare(
+    data: str,
+    name: str | None,
+    codebooks: tuple[Path, ...],
+    settings: tuple[str, ...],
+    because: str,
+    unit: str,
+    max_rows: int | None,
+    no_suggestions: bool,
+    output: Path | None,
+) -> None:
+    """Write a declarations file for DATA (CSV, Parquet, or a database's table), for `cloister query --tables`.
+
+    The names of the columns are read, and no row: kinds and bounds come from codebooks, from what is said on the line, and where
+    neither speaks from what columns of such names usually hold. Read each line before you use the file.
+
+    \b
+    cloister declare people.csv -o people.toml
+    cloister declare people.csv --codebook people.schema.json --set "q*=integer 1..5" --because "the questionnaire" -o people.toml
+    cloister declare visits.csv --unit patient_id --max-rows 10
+    """
+    kinds = recognise(data).schema
+    table = name or re.sub(r"\W", "_", Path(data.rpartition("::")[2]).stem.partition(".")[0]) or "rows"
+    found = {} if no_suggestions else suggest(kinds)
+    book = Codebook()
+    for path in codebooks:
+        book = _codebook(path, table)
+        for note in book.notes:
+            click.echo(f"{path.name}: {note}", err=True)
+        taken = book.of(kinds)
+        for column, draft in taken.items():
+            asked = draft.kind in (*BOUNDED, "category") and not draft.reason
+            given = replace(draft, reason=f"the codebook {path.name}") if asked else draft
+            found[column] = given.over(found.get(column, ColumnDraft()))
+        if not taken:
+            click.echo(f"{path.name}: it describes none of the columns", err=True)
+    for line in settings:
+        for column, draft in _set(line, because, kinds).items():
+            found[column] = draft.over(found.get(column, ColumnDraft())) if draft.kind else draft
+    if unit and unit not in kinds:
+        raise InvalidParameter(
+            f"--unit {unit!r} is invalid", why="there is no such column", instead=f"--unit {next(iter(kinds))}"
+        )
+    unit = unit or (book.unit if book.unit in kinds else "")
+    whole = Codebook(columns=found, unit=unit, max_rows=max_rows or book.max_rows, size=book.size)
+    text = declaration_text(table, _beside(data, output), kinds, whole)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if tried(lambda: output.open("x", encoding="utf-8").write(text), FileExistsError) is None:
+        raise InvalidParameter(f"-o {output} is invalid", why="there is such a file", instead="another name")
+    left = [column for column, kind in kinds.items() if not _is_whole(found.get(column, ColumnDraft()), column, kind)]
+    click.echo(f"{output}: {len(kinds) - len(left)} of {len(kinds)} columns are declared" + _and_left(left))
+
+
+def _codebook(path: Path, table: str) -> Codebook:
+    if path.suffix.lower().removeprefix(".") in READERS:
+        return read_labels(path)
+    text = tried(lambda: path.read_text(encoding="utf-8-sig"), UnicodeDecodeError)
+    if text is None:
+        text = path.read_text(encoding="cp1252", errors="replace")
+    from cloister.query.words import unheard  # where it is used: a second of imports
+
+    with unheard():
+        return read_codebook(text, table=table)
+
+
+def _set(line: str, because: str, kinds: Mapping[str, str]) -> dict[str, ColumnDraft]:
+    """What `--set` says: columns by name or pattern, and a kind with bounds (a step behind /) or categories.
+
+    >>> _set("q*=integer 1..5", "the questionnaire", {"q1": "text", "age": "text"})["q1"].high
+    '5'
+    >>> _set("sex=category F|M", "", {"sex": "text"})["sex"].values
+    ('F', 'M')
+    """
+    names, equals, said = line.partition("=")
+    patterns = [each.strip() for each in names.split(",") if each.strip()]
+    columns = [column for column in kinds if any(column == each or fnmatchcase(column, each) for each in patterns)]
+    word, _, rest = said.strip().partition(" ")
+    kind = "" if word == "drop" else kind_of(word)
+    if not equals or not columns or not (kind or word == "drop"):
+        why = "no column has such a name" if equals and patterns and not columns else "it is not columns, =, and a kind"
+        raise InvalidParameter(f"--set {line!r} is invalid", why=why, instead=_LINE)
+    draft = ColumnDraft(kind=kind, reason=because)
+    bounds = _BOUNDS.fullmatch(rest.strip())
+    if kind == "category":
+        draft = replace(draft, values=categories(rest))
+    elif bounds is not None:
+        draft = replace(draft, low=bounds[1], high=bounds[2], step=bounds[3] or "")
+    elif rest.strip():
+        raise InvalidParameter(f"--set {line!r} is invalid", why=f"{rest.strip()!r} is not a range", instead=_LINE)
+    return dict.fromkeys(columns, draft)
+
+
+def _beside(data: str, output: Path | None) -> str:
+    """The source as a declarations file names it: relative to where the file is."""
+    if "://" in data or output is None or Path(data).is_absolute():
+        return data
+    own = output.resolve().parent
+    path = Path(data).resolve()
+    return str(path.relative_to(own) if path.is_relative_to(own) else path)
+
+
+def _is_whole(draft: ColumnDraft, column: str, kind: str) -> bool:
+    return bool(draft.kind) and tried(lambda: draft.domain(column, kind), CloisterError) is not None
+
+
+def _and_left(left: list[str]) -> str:
+    return f"; left to you: {', '.join(left)}" if left else ""

@@ -1,0 +1,147 @@
+"""SQL's CREATE TABLE as a codebook: types, CHECK constraints, enumerations, what may be NULL, and the primary key.
+
+A constraint holds for every row that the database lets in, so it is public with the schema. Only plain conjunctions are read:
+`CHECK (age BETWEEN 0 AND 120 AND sex IN ('F', 'M'))`. What a constraint says in another way is a note.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cloister.tables.declaring.codebooks import wrong
+from cloister.tables.declaring.draft import Codebook, ColumnDraft
+from cloister.tables.engines.guard import tried
+
+_DIALECTS = ("postgres", "mysql", "duckdb", "tsql", "oracle")
+PARTLY = "a CHECK says more than bounds and lists, and was not taken whole"
+_EXAMPLE = "CREATE TABLE people (age INT CHECK (age BETWEEN 0 AND 120))"
+
+
+def read_create_table(text: str, table: str = "") -> Codebook:
+    """What the statement declares; `table` says which, where there are several.
+
+    >>> book = read_create_table("CREATE TABLE p (id UUID PRIMARY KEY, sex TEXT CHECK (sex IN ('F', 'M')), born DATE)")
+    >>> [(name, draft.kind, draft.values) for name, draft in book.columns.items()]
+    [('id', 'identifier', ()), ('sex', 'category', ('F', 'M')), ('born', 'date', ())]
+    """
+    from sqlglot import exp
+
+    created = _created(text)
+    named = [each for each in created if each.this.this.name.lower() == table.lower()]
+    if len(named or created) != 1:
+        raise wrong("it creates several tables, and none of this name", _EXAMPLE)
+    create = (named or created)[0]
+    columns: dict[str, ColumnDraft] = {}
+    for each in create.this.expressions:
+        if isinstance(each, exp.ColumnDef):
+            columns[each.name] = _column(each)
+    for each in create.this.find_all(exp.PrimaryKey):
+        if len(each.expressions) == 1:
+            _say(columns, each.expressions[0].name, kind="identifier", low="", high="", values=())
+    checks = [_parts(each.this) for each in create.find_all(exp.CheckColumnConstraint, exp.Check)]
+    taken = [_constrained(part, columns) for parts in checks for part in parts]
+    notes = () if all(taken) else (PARTLY,)
+    return Codebook(columns=columns, notes=notes)
+
+
+def _created(text: str) -> list[Any]:
+    """The statements that create a table, in the first dialect in which there are any."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    for dialect in _DIALECTS:
+        read = partial(sqlglot.parse, text, read=dialect)
+        found = [each for each in tried(read, SqlglotError, RecursionError) or () if isinstance(each, exp.Create)]
+        if created := [each for each in found if isinstance(each.this, exp.Schema)]:
+            return created
+    raise wrong("it has no CREATE TABLE that can be read", _EXAMPLE)
+
+
+def _column(column: Any) -> ColumnDraft:
+    from sqlglot import exp
+
+    kinds = [each.kind for each in column.constraints]
+    declared = column.args.get("kind")
+    kind, values = _kind(declared)
+    if any(isinstance(each, exp.PrimaryKeyColumnConstraint) for each in kinds):
+        kind, values = "identifier", ()
+    said = next((each.this.name for each in kinds if isinstance(each, exp.CommentColumnConstraint)), "")
+    step = ""
+    if (
+        kind == "real"
+        and declared is not None
+        and declared.this.name in ("DECIMAL", "NUMERIC")
+        and len(declared.expressions) == 2
+    ):
+        places = declared.expressions[1].name
+        step = f"0.{'0' * (int(places) - 1)}1" if places in "123456" else "1" if places == "0" else ""
+    return ColumnDraft(kind=kind, values=values, step=step, about=said)
+
+
+def _kind(declared: Any) -> tuple[str, tuple[str, ...]]:
+    from sqlglot import exp
+
+    if declared is None:
+        return "", ()
+    if declared.this == exp.DataType.Type.ENUM:
+        return "category", tuple(each.name for each in declared.expressions)
+    name = declared.this.name if hasattr(declared.this, "name") else ""
+    if re.search("INT|SERIAL|YEAR", name):
+        return "integer", ()
+    if re.search("DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|MONEY", name):
+        return "real", ()
+    if name.startswith(("DATE", "TIMESTAMP")):
+        return "date", ()
+    if name in ("BOOLEAN", "BIT"):
+        return "boolean", ()
+    return ("identifier" if name in ("UUID", "UNIQUEIDENTIFIER") else "text" if re.search("CHAR|TEXT", name) else ""), ()
+
+
+def _parts(condition: Any) -> list[Any]:
+    from sqlglot import exp
+
+    condition = condition.unnest()
+    return [*_parts(condition.left), *_parts(condition.right)] if isinstance(condition, exp.And) else [condition]
+
+
+def _constrained(part: Any, columns: dict[str, ColumnDraft]) -> bool:
+    """Whether a part of a condition was taken: BETWEEN, IN, = ANY of a list, or one of the four comparisons."""
+    from sqlglot import exp
+
+    if not isinstance(part.this, exp.Column):
+        return False
+    name = part.this.name
+    if isinstance(part, exp.Between):
+        low, high = _literal(part.args["low"]), _literal(part.args["high"])
+        return bool(low and high) and _say(columns, name, low=low, high=high)
+    if isinstance(part, exp.In):
+        values = tuple(_literal(each) for each in part.expressions)
+        return bool(values) and all(values) and _say(columns, name, kind="category", values=values, low="", high="", step="")
+    bound = _literal(part.expression) if isinstance(part, exp.Binary) else ""
+    if isinstance(part, exp.GTE | exp.GT):
+        return bool(bound) and _say(columns, name, low=bound)
+    return isinstance(part, exp.LTE | exp.LT) and bool(bound) and _say(columns, name, high=bound)
+
+
+def _literal(value: Any) -> str:
+    from sqlglot import exp
+
+    if isinstance(value, exp.Cast):
+        value = value.this
+    if isinstance(value, exp.Neg) and isinstance(value.this, exp.Literal):
+        return f"-{value.this.name}"
+    return value.name if isinstance(value, exp.Literal) else ""
+
+
+def _say(columns: dict[str, ColumnDraft], name: str, **parts: Any) -> bool:
+    found = next((each for each in columns if each.lower() == name.lower()), None)
+    if found is None:
+        return False
+    if "kind" not in parts and columns[found].kind not in ("integer", "real", "date"):
+        return False
+    columns[found] = replace(columns[found], **parts)
+    return True
