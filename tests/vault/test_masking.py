@@ -16,6 +16,7 @@ from cloister.together import Journal, KeyHolder, Marginal, MaskedFormat, Sealer
 from cloister.together.plan import Plan
 from cloister.together.sealed.batches import Batch, pad_sums
 from cloister.together.sealed.holder import SealedPlan
+from cloister.vault.masking import Masked
 from cloister.vault.state import State
 from tests.session.test_parts import NONE
 from tests.vault.conftest import Place
@@ -36,7 +37,7 @@ class Uploads:
         self.holder = KeyHolder(budgets={"patients": MUCH})
         self.sealer = Sealer(form, self.holder.public)
 
-    def mask(self) -> cl.vault.Masked:
+    def mask(self) -> Masked:
         return self.people.mask(self.sealer, self.folder)
 
     def asked(self, holder: KeyHolder | None = None, folder: Path | None = None) -> dict[str, list[Any]]:

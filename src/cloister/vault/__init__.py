@@ -17,6 +17,8 @@
     state.py         what the client keeps
     store.py         what the server keeps; in an SQLite file
     postgres.py      and in PostgreSQL
+    proxy.py         a vault over HTTPS, and the operator's own page
+    remote.py        the client of a proxy
     values.py        values as bytes, padded
     database.py      SQLite files
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from cloister.vault.fields import Range as Range
     from cloister.vault.fields import Sum as Sum
     from cloister.vault.keys import Keys as Keys
-    from cloister.vault.masking import Masked as Masked
+    from cloister.vault.remote import connect as connect
     from cloister.vault.vault import Vault as Vault
     from cloister.vault.vault import Verification as Verification
 
@@ -61,8 +63,8 @@ _lazily = Lazily(
         ".explanation": "Explanation",
         ".fields": "Equal Field Random Range Sum",
         ".keys": "Keys",
-        ".masking": "Masked",
         ".attacks": "Attack Leakage leakage",
+        ".remote": "connect",
         ".vault": "Vault Verification",
     },
 )

@@ -59,7 +59,21 @@ def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
 
 
 def apply_difference(batch: str | Path, difference: str | Path, out: str | Path) -> Head:
-    """The batch under its new key, as another file: the hub's side."""
+    """The batch under its new key, as another file: the hub's side.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from cloister.tables import Integer
+    >>> from cloister.together import Marginal, Sealer
+    >>> form = MaskedFormat(columns={"age": Integer(17, 90)}, marginals=[Marginal(sums=["age"])], population="patients")
+    >>> from cloister.privacy import PureDP
+    >>> old, new = (KeyHolder(name, budgets={"patients": PureDP(1)}) for name in ("old", "new"))
+    >>> with TemporaryDirectory() as folder:
+    ...     batch = Sealer(form, old.public).seal({"age": [39, 51]}, f"{folder}/first.masked")
+    ...     name = old.accept(Head.read(batch).data)
+    ...     [difference] = renewed(old, new.public, f"{folder}/differences")
+    ...     new.accept(apply_difference(batch, difference, f"{folder}/renewed.masked").data) == name
+    False
+    """
     old, start = Head.read(Path(batch)), len(_MARK) + 36
     with Path(difference).open("rb") as file:
         about = file.read(start)
