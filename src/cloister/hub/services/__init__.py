@@ -24,6 +24,7 @@ _NAMES = (
     "synthesising",
     "guests",
     "sites",
+    "vault",
     "surveys",
     "streams",
     "admin",

@@ -25,7 +25,7 @@ from cloister.together.sealed.batches import KEY_BYTES, PAGE, Head, headed, pads
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import KeyHolder
 
-_MARK = b"cloister pad differences 1\n"
+MARK = b"cloister pad differences 1\n"
 SUFFIX = ".difference"
 
 
@@ -50,7 +50,7 @@ def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
         path = Path(folder) / f"{len(written):06d}{SUFFIX}"
         draft = path.with_suffix(".draft")
         with draft.open("wb") as file:
-            file.write(_MARK + bytes.fromhex(old.id) + len(new.data).to_bytes(4, "big") + new.data)
+            file.write(MARK + bytes.fromhex(old.id) + len(new.data).to_bytes(4, "big") + new.data)
             for before, fresh in zip(_pages(holder.key_of(old), old, declared), _pages(key, old, declared), strict=True):
                 file.write((fresh - before).astype("<u8").tobytes())
         draft.replace(path)
@@ -74,11 +74,11 @@ def apply_difference(batch: str | Path, difference: str | Path, out: str | Path)
     ...     new.accept(apply_difference(batch, difference, f"{folder}/renewed.masked").data) == name
     False
     """
-    old, start = Head.read(Path(batch)), len(_MARK) + 36
+    old, start = Head.read(Path(batch)), len(MARK) + 36
     with Path(difference).open("rb") as file:
         about = file.read(start)
         new = Head(data=file.read(int.from_bytes(about[-4:], "big") if len(about) == start else 0))
-    whole = about.startswith(_MARK) and about[len(_MARK) : -4] == bytes.fromhex(old.id)
+    whole = about.startswith(MARK) and about[len(MARK) : -4] == bytes.fromhex(old.id)
     if not whole or (new.format.text, new.rows) != (old.format.text, old.rows):
         raise _invalid("it is not that of this batch")
     cells = old.rows * old.format.bytes_a_row // 8

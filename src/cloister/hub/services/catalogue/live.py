@@ -25,6 +25,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.joint import SITES, source_at_sites
+from cloister.hub.services.catalogue.masked import MASKED, masked_source
 from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.hub.work.held import Exchanged, Held
@@ -258,6 +259,8 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
     if version.kind == SITES:
         return source_at_sites(hub, row, version)
+    if version.kind == MASKED:
+        return masked_source(hub, row, version)
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)
