@@ -68,7 +68,7 @@ BELOW = (
     "synth/pooling.py",
     "synth/states.py",
     *(f"together/{each}.py" for each in ("coordinator", "joint", "roster")),
-    *(f"together/sealed/{each}.py" for each in ("batches", "format", "holder", "renewing", "sums", "table")),
+    *(f"together/sealed/{each}.py" for each in ("batches", "renewing", "sums", "table")),
     "traces/moments.py",
     "traces/watch.py",
     "session/execution/stepping.py",

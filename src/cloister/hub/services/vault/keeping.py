@@ -103,16 +103,16 @@ class Standing:
 
 async def received(hub: Hub, caller: Caller, stream: AsyncIterator[bytes]) -> Waiting:
     """An upload, whole."""
-    most, number = hub.settings.upload_megabytes * 2**20, new_id()
+    most, number = hub.settings.upload_megabytes, new_id()
     part, size = folder_of(hub) / f"{number}.{caller.id}.part", 0
     try:
         with part.open("xb") as file:
             async for chunk in stream:
                 size += len(chunk)
-                if size > most:
+                if size > most * 2**20:
                     raise InvalidParameter(
                         "The upload is invalid",
-                        why=f"it has more than {hub.settings.upload_megabytes:,} MB",
+                        why=f"it has more than {most:,} MB",
                         instead="fewer rows in each batch, or upload_megabytes in hub.toml",
                     )
                 await run_in_threadpool(file.write, chunk)
@@ -203,8 +203,9 @@ def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads:
     with hub.database.reading() as db:
         check(hub, db, caller, "dataset.manage", data_set_object(row))
     if len(uploads) != len(masked.batches):
+        count = len(masked.batches)
         raise InvalidParameter(
-            "The differences are invalid", why=f"there are {len(masked.batches)} batches", instead="one for each, in their order"
+            "The differences are invalid", why=f"there are {count} batches", instead="one for each, in their order"
         )
     made: list[str] = []
     for batch, number in zip(masked.batches, uploads, strict=True):
