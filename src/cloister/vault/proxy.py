@@ -182,6 +182,10 @@ def _arguments(text: bytes) -> dict[str, Any]:
 
 def _plain(result: Any) -> Any:
     """A result as JSON."""
-    if isinstance(result, Inserted | Updated | Deleted):
-        return dict(vars(result))
+    if isinstance(result, Inserted):
+        return {"inserted_ids": result.inserted_ids}
+    if isinstance(result, Updated):
+        return {"matched_count": result.matched_count, "modified_count": result.modified_count}
+    if isinstance(result, Deleted):
+        return {"deleted_count": result.deleted_count}
     return str(result) if isinstance(result, Explanation) else result

@@ -162,7 +162,7 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
     (tmp_path / "wrong.masked").write_bytes(text)
     with pytest.raises(cl.InvalidDeclaration, match="twice"):
         cl.SealedTable(tmp_path, holder)
-    with pytest.raises(cl.InvalidDeclaration, match="there is none"):
+    with pytest.raises(cl.InvalidDeclaration, match="none was given"):
         cl.SealedTable(tmp_path / "nowhere", holder)
     sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}
     for marginal, why in (

@@ -113,7 +113,7 @@ class Head:
                 if not all(type(each) is int for each in ends) or sorted(ends) != ends:
                     raise ValueError
         except (ValueError, TypeError):
-            raise _damaged("its header withdraws what are no rows") from None
+            raise _damaged("its header withdraws rows that do not exist") from None
         return found
 
     def following(self, names: Mapping[str, str]) -> tuple[str, dict[str, Ranges]]:
@@ -128,7 +128,7 @@ class Head:
             data = file.read(start)
             length = int.from_bytes(data[len(MAGIC) :], "big")
             if not data.startswith(MAGIC) or length > LONGEST_HEADER:
-                raise _damaged(f"{path.name} is no batch of masked cells")
+                raise _damaged(f"{path.name} is not a batch of masked cells")
             found = cls(data=data + file.read(length + _SEALED))
         if path.stat().st_size != len(found.data) + found.rows * found.format.bytes_a_row:
             raise _damaged(f"{path.name} is not whole")

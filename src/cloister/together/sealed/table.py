@@ -103,7 +103,7 @@ class SealedSource(Source):
         self.batches = [Batch(path) for path in paths]
         self.key_holder, self.purpose, self.who = key_holder, purpose, who
         if not self.batches or len({batch.head.format.text for batch in self.batches}) != 1:
-            why = "their formats are different" if self.batches else "there is none"
+            why = "their formats are different" if self.batches else "none was given"
             raise InvalidDeclaration("The batches are invalid", why=why, instead="batches of one format, in *.masked files")
         if len({batch.head.id for batch in self.batches}) < len(self.batches):
             raise InvalidDeclaration("The batches are invalid", why="one is there twice", instead="each batch once")

@@ -240,7 +240,7 @@ def keep_scores(hub: Hub, caller: Caller, name: str, scores: Mapping[str, str]) 
     row, _ = _one(hub, caller, name)
     texts = [*scores, *scores.values()]
     if not 0 < len(scores) <= _MOST_FIELDS or not all(is_text(each, _LONGEST_TEXT, lines=True) for each in texts):
-        raise InvalidParameter("The scores are invalid", why="they are no texts", instead="what cloister vault score printed")
+        raise InvalidParameter("The scores are invalid", why="they are not texts", instead="what cloister vault score printed")
     view = view_of(hub, caller.id, row.id, SCORES, {"fields": len(scores)}, {"scores": dict(scores)})
     with hub.database.begin() as db:
         check(hub, db, caller, "dataset.manage", data_set_object(row))
@@ -345,6 +345,6 @@ def _layers(given: Mapping[str, Any]) -> dict[str, list[str]]:
     words = [each for name, found in given.items() for each in (name, *found)]
     if len(given) > _MOST_FIELDS or not all(is_text(each, 200) for each in words):
         raise InvalidParameter(
-            "The fields are invalid", why="they are no names with their layers", instead="what cloister vault show --json prints"
+            "The fields are invalid", why="they are not names with their layers", instead="what cloister vault show --json prints"
         )
     return {name: list(found) for name, found in given.items()}
