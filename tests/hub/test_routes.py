@@ -29,6 +29,7 @@ UNFORGED = {
     "POST /uploads": "the form comes as a stream, and the handler looks at its first field before it takes the file",
     "POST /uploads/versions/{name}": "as above",
     "POST /uploads/windows/{name}": "as above",
+    "POST /uploads/masked": "as above",
     "POST /models/{number}/predictions": "as above",
     "POST /datasets/{name}/declaration": "a form of more fields than others, checked by the same rule",
     "POST /register/{number}": "a form of more fields than others, checked by the same rule",

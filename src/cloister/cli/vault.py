@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,13 +274,13 @@ def proxy(data: Path, listen: str, certificate: Path | None, certificate_key: Pa
     with alone_at(data), _opened(data) as here:
         token = (data / "proxy.token").read_text(encoding="ascii").strip()
         key = new_key().hex()
-        tls = {"ssl_certfile": str(certificate), "ssl_keyfile": str(certificate_key)} if certificate else {}
+        tls: dict[str, Any] = {"ssl_certfile": str(certificate), "ssl_keyfile": str(certificate_key)} if certificate else {}
         programs = applications.documents(here.store, token, here.log.add)
         own = applications.page(here.store, key, here.log.add)
         _serve([(programs, host.strip("[]"), int(port), tls), (own, "127.0.0.1", page, {})], key)
 
 
-def _serve(wanted: list[tuple[Any, str, int, Mapping[str, str]]], key: str) -> None:
+def _serve(wanted: list[tuple[Any, str, int, dict[str, Any]]], key: str) -> None:
     import asyncio
     import socket
 

@@ -128,7 +128,7 @@ def api() -> APIRouter:
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> MaskedUpload:
         """The body is a batch, or a difference of pads. A batch that follows the newest of one's data set is its next version."""
         found = await received(hub, caller, request.stream())
-        name, version = await run_in_threadpool(lambda: followed(hub, caller, found)) or ("", 0)
+        name, version = await run_in_threadpool(lambda: followed(hub, caller, found) or ("", 0))
         head = found.head
         return MaskedUpload(
             upload=found.id,

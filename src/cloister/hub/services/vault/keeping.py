@@ -137,10 +137,10 @@ def waiting(hub: Hub, caller: Caller, number: str) -> Waiting:
         raise Missing("There is no such upload", why="it does not exist, or was used", instead="/masked")
     try:
         head = Head.read(path)
-    except CloisterError:
+    except CloisterError as error:
         if not _is_difference(path):
             path.unlink()
-            raise
+            raise InvalidParameter("The upload is invalid", why=error.why, instead=error.instead) from None
         head = None
     return Waiting(id=number, head=head, bytes=path.stat().st_size)
 
@@ -219,20 +219,20 @@ def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads:
             )
         out.rename(batch_file(hub, head.id))
         made.append(head.id)
-    number = add_masked(hub, caller, row.id, replace(masked, name=_name(holder), key=_key(key), batches=tuple(made)))
+    version = add_masked(hub, caller, row.id, replace(masked, name=_name(holder), key=_key(key), batches=tuple(made)))
     for each in uploads:
         _waiting_file(hub, caller, each).unlink()
     with hub.database.reading() as db:
         olds = list(
             db.scalars(
                 select(DataSetVersion.number).where(
-                    DataSetVersion.data_set == row.id, DataSetVersion.number < number, DataSetVersion.destroyed.is_(None)
+                    DataSetVersion.data_set == row.id, DataSetVersion.number < version, DataSetVersion.destroyed.is_(None)
                 )
             )
         )
     for old in olds:
         destroy_old(hub, caller, row.id, old)
-    return number
+    return version
 
 
 def keep_scores(hub: Hub, caller: Caller, name: str, scores: Mapping[str, str]) -> None:
