@@ -84,7 +84,7 @@ def show(data: Path, as_json: bool) -> None:
     """
     with _opened(data) as here:
         found = {name: here.store.collection(name) for name in here.store.collections()}
-        told = {
+        told: dict[str, Any] = {
             "collections": {
                 name: {"records": each.count_documents({}), "counter": here.store.root(name)[0], "fields": each.layers()}
                 for name, each in found.items()

@@ -82,7 +82,7 @@ class RemoteVault:
         self._broken = httpx.HTTPError
         self._client = httpx.Client(
             base_url=url,
-            headers={"authorization": f"Bearer {token}".encode()},
+            headers={b"authorization": f"Bearer {token}".encode()},
             timeout=_SECONDS,
             verify=client_context(authority) if parts.scheme == "https" else True,
         )
