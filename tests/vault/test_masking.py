@@ -156,7 +156,7 @@ def test_a_crash_loses_and_doubles_nothing(uploads: Uploads, after: bool, monkey
     uploads.people.reader.state.drop_cells(uploads.people.reader.table, uploads.sealer.name)
     with pytest.raises(cl.InvalidParameter, match="state does not know"):
         uploads.mask()
-    assert uploads.people.mask(uploads.sealer, uploads.place.folder / "other", anew=True).added == 10
+    assert uploads.people.mask(uploads.sealer, uploads.place.folder / "other", restart=True).added == 10
 
 
 def test_of_a_person_no_more_rows_count_than_declared_and_forgetting_takes_the_cells(place: Place) -> None:

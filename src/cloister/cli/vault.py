@@ -214,8 +214,8 @@ def score(data: Path, collection: str, field: str, equal: bool, bounds: str | No
 @click.argument("collection")
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder of batches.")
 @click.option("--dry-run", is_flag=True, help="Say what can be asked, and how many bytes a row takes; read no record.")
-@click.option("--anew", is_flag=True, help="Begin with all records, for another data set of the hub.")
-def mask(data: Path, collection: str, out: Path, dry_run: bool, anew: bool) -> None:
+@click.option("--restart", is_flag=True, help="Begin with all records, for another data set of the hub.")
+def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -> None:
     """Write a batch of masked cells, with what is new or has changed since the last one, to upload to a hub.
 
     \b
@@ -235,7 +235,7 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, anew: bool) -> N
     except ValueError:
         raise _wrong("key_holder has other characters than digits and a–f", "cloister csp show") from None
     with _opened(data) as here:
-        found = here.store.collection(collection).mask(Sealer(declared, to), out, anew=anew)
+        found = here.store.collection(collection).mask(Sealer(declared, to), out, restart=restart)
         here.log.add("masked", {"added": str(found.added), "withdrawn": str(found.withdrawn)})
     if found.path is None:
         click.echo("nothing has changed since the last batch")

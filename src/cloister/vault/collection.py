@@ -186,9 +186,9 @@ class Collection:
             raise InvalidParameter(f"The field {name!r} is invalid", why="there is no field of that name", instead=known)
         return leakage([document.get(name) for document in self.find({})], field or self.fields[name], **how)
 
-    def mask(self, sealer: CellSealer, folder: str | Path, *, anew: bool = False) -> Masked:
+    def mask(self, sealer: CellSealer, folder: str | Path, *, restart: bool = False) -> Masked:
         """Writes a batch of masked cells with what is new or has changed since the last one, for a hub and a key holder that
-        answer questions from it, with noise (`cloister.together.SealedTable`). Where nothing changed, none. `anew` begins with
+        answer questions from it, with noise (`cloister.together.SealedTable`). Where nothing changed, none. `restart` begins with
         all records, for another data set of the hub; upload all batches of one beginning, and no other.
 
         >>> from tempfile import TemporaryDirectory
@@ -206,7 +206,7 @@ class Collection:
         (2, 1)
         """
         masker = Masker(self.reader, self.fields, self.person, sealer, Path(folder))
-        if anew:
+        if restart:
             self.reader.state.drop_cells(self._table, sealer.name)
         return masker.write()
 

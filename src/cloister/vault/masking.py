@@ -153,7 +153,7 @@ class Masker:
             raise InvalidParameter(
                 "The batch was not written",
                 why="its folder has a batch of this number, which this client's state does not know",
-                instead="mask(sealer, another_folder, anew=True), and another data set of the hub",
+                instead="mask(sealer, another_folder, restart=True), and another data set of the hub",
             )
         draft = self._path(len(before), ".new")
         head, found = self.sealer.add(source, draft, after=before[-1].id if before else "", withdrawn=withdrawn)

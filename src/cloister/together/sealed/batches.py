@@ -269,7 +269,7 @@ def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mappi
     header = canonical_json({"format": declared.plain(), "rows": rows, **told}).encode()
     if len(header) > LONGEST_HEADER:
         raise InvalidDeclaration(
-            "The format is invalid", why="it is longer than a header", instead="fewer categories; or all rows sealed anew"
+            "The format is invalid", why="it is longer than a header", instead="fewer categories; or all rows sealed again"
         )
     about = MAGIC + len(header).to_bytes(4, "big") + header
     return Head(data=about + seal(to, key, about))
