@@ -71,6 +71,7 @@ BELOW = (
     "synth/pooling.py",
     "synth/states.py",
     *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "roster")),
+    *(f"together/sealed/{each}.py" for each in ("batches", "renewing", "sums", "table")),
     "traces/moments.py",
     "traces/watch.py",
     "session/execution/stepping.py",

@@ -30,6 +30,7 @@ UNFORGED = {
     "POST /uploads/codebooks/{number}": "as above",
     "POST /uploads/versions/{name}": "as above",
     "POST /uploads/windows/{name}": "as above",
+    "POST /uploads/masked": "as above",
     "POST /models/{number}/predictions": "as above",
     "POST /datasets/{name}/declaration": "a form of more fields than others, checked by the same rule",
     "POST /register/{number}": "a form of more fields than others, checked by the same rule",

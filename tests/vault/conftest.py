@@ -28,15 +28,15 @@ PEOPLE = [
 class Place:
     """Where a vault lies: the server's file, and the client's."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.folder, self.url = folder, url or f"sqlite:///{folder}/sealed.db"
         self.file, self.keys_file = folder / "sealed.db", folder / "client" / "owner.keys"
         self.keys_file.parent.mkdir()
         self.keys = cl.vault.Keys.generate(self.keys_file)
         self.store = self.vault()
 
     def vault(self, **more: Any) -> cl.vault.Vault:
-        return cl.vault.Vault(f"sqlite:///{self.file}", self.keys, **more)
+        return cl.vault.Vault(self.url, self.keys, **more)
 
     def people(self) -> cl.vault.Collection:
         return self.store.collection("canary-people", FIELDS)

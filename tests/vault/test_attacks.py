@@ -12,7 +12,7 @@ from cloister.crypto import WrongKey
 from cloister.vault import Equal, Random, Range, Sum, Tampered
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.state import State
-from cloister.vault.store import Changes, Mark, SQLiteStore
+from cloister.vault.store import Changes, Mark, store_at
 from tests.vault.conftest import FIELDS, Place
 from tests.vault.test_lifecycle import Killed, killed
 
@@ -24,7 +24,7 @@ def test_an_old_copy_and_the_owners_key_do_not_open_the_index(place: Place) -> N
     older = place.snapshot("older.db")
     assert place.store.forget("p1") == 1
     stolen = DataSetKeys(cl.vault.Keys(bytes.fromhex(place.keys_file.read_text()), state=State()), "default")
-    store = SQLiteStore(f"sqlite:///{older}")
+    store = store_at(f"sqlite:///{older}")
     for number, wrapped in store.epochs(stolen.id).items():
         stolen.state.add_epoch(stolen.id, number, wrapped)
     (table,) = store.collections(stolen.id)

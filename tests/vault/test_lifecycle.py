@@ -18,7 +18,7 @@ from cloister.crypto import WrongKey
 from cloister.vault import Conflict, Equal, Random, Range, Tampered
 from cloister.vault.collection import Collection
 from cloister.vault.state import State
-from cloister.vault.store import SQLiteStore
+from cloister.vault.store import Store
 from tests.vault.conftest import FIELDS, PEOPLE, Place
 
 
@@ -40,8 +40,8 @@ def killed_after(act: Callable[..., Any]) -> Callable[..., Any]:
 
 CRASHES = {
     "before the change is proposed": (State, "propose", False, False),
-    "between proposal and store": (SQLiteStore, "write", False, False),
-    "before the store commits": (SQLiteStore, "write", True, False),
+    "between proposal and store": (Store, "write", False, False),
+    "before the store commits": (Store, "write", True, False),
     "between store and state": (State, "apply", False, True),
     "after the state": (State, "apply", True, True),
 }
@@ -73,16 +73,16 @@ def test_a_killed_change_is_whole_or_not_there(filled: Place, where: str, act: s
 def test_a_position_that_a_killed_change_used_is_never_used_again(filled: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store may have seen what it says was never written: two entries under one mask would show equal words."""
     seen: list[bytes] = []
-    write = SQLiteStore.write
+    write = Store.write
 
-    def watched(self: SQLiteStore, name: str, mark: Any, changes: Any) -> None:
+    def watched(self: Store, name: str, mark: Any, changes: Any) -> None:
         seen.extend(address for address, _, _ in changes.entries)
         raise Killed
 
-    monkeypatch.setattr(SQLiteStore, "write", watched)
+    monkeypatch.setattr(Store, "write", watched)
     with pytest.raises(Killed):
         filled.people().insert_one({"_id": 4, "town": "canary-Basel", "age": 9})
-    monkeypatch.setattr(SQLiteStore, "write", write)
+    monkeypatch.setattr(Store, "write", write)
     filled.restart()
     filled.people().insert_one({"_id": 4, "town": "canary-Basel", "age": 9})
     now = {address for (address,) in filled.sql("SELECT address FROM {I}")}
@@ -249,9 +249,9 @@ def test_backups_of_both_sides_open_together(filled: Place, tmp_path: Path) -> N
         cl.vault.Keys.load(tmp_path / "none.keys")
 
 
-@pytest.mark.parametrize("url", ["postgresql://x", "sealed.db", "sqlite://sealed.db", "sqlite:///"])
+@pytest.mark.parametrize("url", ["mysql://x", "sealed.db", "sqlite://sealed.db", "sqlite:///"])
 def test_only_files_of_sqlite_are_stores(url: str) -> None:
-    with pytest.raises(cl.InvalidParameter, match="only SQLite"):
+    with pytest.raises(cl.InvalidParameter, match="only SQLite files and PostgreSQL"):
         cl.vault.Vault(url, cl.vault.Keys.generate())
 
 

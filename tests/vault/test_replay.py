@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 import cloister as cl
 from cloister.vault.state import State
-from cloister.vault.store import SQLiteStore
+from cloister.vault.store import Store
 from cloister.vault.values import comparable
 from tests.tiers import by_day_and_night
 from tests.vault.conftest import Place
@@ -23,16 +23,19 @@ FIELDS = {"age": cl.vault.Range(0, 15) | cl.vault.Sum(), "town": cl.vault.Equal(
 IDS, AGES = st.integers(0, 12), st.one_of(st.none(), st.integers(0, 15))
 TOWNS = st.sampled_from(["a", "b", "", None, 1, 1.0, True])
 DOCUMENTS = st.fixed_dictionaries({}, optional={"age": AGES, "town": TOWNS, "note": st.text(max_size=3)})
-CRASHES = [(SQLiteStore, "write", False), (SQLiteStore, "write", True), (State, "apply", False), (State, "apply", True)]
+CRASHES = [(Store, "write", False), (Store, "write", True), (State, "apply", False), (State, "apply", True)]
 
 
 class Replay(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.place = Place(Path(self.folder.name))
+        self.place = self.made(Path(self.folder.name))
         self.plain: dict[int, dict[str, Any]] = {}
         self.people = self.place.store.collection("people", FIELDS)
+
+    def made(self, folder: Path) -> Place:
+        return Place(folder)
 
     def teardown(self) -> None:
         self.check()

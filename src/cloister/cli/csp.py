@@ -95,16 +95,28 @@ def seal(declarations: Path, public: str, out: Path, counts: Path | None, dry_ru
 
     source, declared = _format(declarations)
     if not dry_run:
-        try:
-            to = bytes.fromhex(public)
-        except ValueError:
-            raise InvalidParameter(
-                "--to is invalid", why="it has other characters than digits and a–f", instead="cloister csp show"
-            ) from None
         own_files()
-        Sealer(declared, to, counts=None if counts is None else Journal(counts)).seal(source, out)
+        Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts)).seal(source, out)
     told = {"bytes a row": declared.bytes_a_row, "format": declared.plain(), "bytes": 0 if dry_run else out.stat().st_size}
     click.echo(json.dumps(told) if as_json else f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all")
+
+
+@csp.command()
+@_DATA
+@click.option("--to", "public", required=True, help="The public key of the key holder that takes over (128 digits).")
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder for the differences.")
+def renew(data: Path, public: str, out: Path) -> None:
+    """After this key holder's key was copied: write, for each batch, the difference to another key holder's pads, for the hub.
+
+    \b
+    cloister csp renew --data keys --to 5f3a… --out differences
+    """
+    from cloister.together import renewed
+
+    with _opened(data) as here:
+        written = renewed(here.holder, _digits(public), out)
+        here.log.add("renewed", {"batches": str(len(written)), "to": public[:16]})
+    click.echo(f"{len(written)} differences in {out}: upload them in this order, and delete them")
 
 
 @csp.command()
@@ -205,6 +217,15 @@ def _settings(data: Path) -> dict[str, Any]:
     if type(a_day) is not int or a_day < 1:
         raise _invalid("a_day is no number of charges", "a_day = 1000")
     return {**texts, "a_day": a_day, "budgets": budgets}
+
+
+def _digits(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InvalidParameter(
+            "--to is invalid", why="it has other characters than digits and a–f", instead="cloister csp show"
+        ) from None
 
 
 def _format(path: Path) -> tuple[Any, MaskedFormat]:

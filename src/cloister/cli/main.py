@@ -34,6 +34,7 @@ _HOMES = {
     "survey": "survey",
     "guest": "guest",
     "synth": "synth",
+    "vault": "vault",
     "worker": "worker",
 }
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""

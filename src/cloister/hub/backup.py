@@ -35,7 +35,7 @@ _FORMAT = 1
 _MANIFEST = "manifest.json"
 _DATABASES = ("ledger.db", "hub.db")
 """In the order in which they are put back: where hub.db is, everything is."""
-_TABLES = Path("vault") / "tables"
+_TABLES, _MASKED = Path("vault") / "tables", Path("masked")
 
 
 class BackupRefused(CloisterError):
@@ -65,10 +65,12 @@ def back_up(settings: Settings, folder: Path) -> int:
         _copy_database(settings.path("hub.db"), folder / "hub.db")
         _copy_database(settings.path("ledger.db"), folder / "ledger.db")  # after it: no answer is kept that the ledger lacks
         (folder / _TABLES).mkdir(mode=0o700, parents=True)
-        tables = settings.path(str(_TABLES))
-        for path in sorted(tables.iterdir()) if tables.is_dir() else []:
-            with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile, on purpose
-                shutil.copyfile(path, folder / _TABLES / path.name)
+        (folder / _MASKED).mkdir(mode=0o700)
+        for part in (_TABLES, _MASKED):
+            tables = settings.path(str(part))
+            for path in sorted(tables.iterdir()) if tables.is_dir() else []:
+                with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile, on purpose
+                    shutil.copyfile(path, folder / part / path.name)
         files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
         told = {
             "format": _FORMAT,
@@ -100,7 +102,8 @@ def put_back(folder: Path, settings: Settings) -> int:
             )
     files = _checked(folder)
     with _disk("The backup was not put back"):
-        (data / _TABLES).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in (_TABLES, _MASKED):
+            (data / part).mkdir(mode=0o700, parents=True, exist_ok=True)
         data.chmod(0o700)
         rest = [name for name in files if name not in _DATABASES and not (name == "trail.head" and (data / name).exists())]
         for name in (*rest, *_DATABASES):
@@ -126,7 +129,7 @@ def _checked(folder: Path) -> list[str]:
         raise _no_backup("a database is missing in it")
     for name, digest in files.items():
         inside = Path(name).parts in {(each,) for each in (*_DATABASES, "trail.head")} or (
-            Path(name).parent == _TABLES and Path(name).name not in ("", "..")
+            Path(name).parent in (_TABLES, _MASKED) and Path(name).name not in ("", "..")
         )
         if not inside:
             raise _no_backup("it names a file that no backup has")

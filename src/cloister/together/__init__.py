@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from cloister.together.sealed.format import Marginal as Marginal
     from cloister.together.sealed.format import MaskedFormat as MaskedFormat
     from cloister.together.sealed.holder import KeyHolder as KeyHolder
+    from cloister.together.sealed.renewing import apply_difference as apply_difference
+    from cloister.together.sealed.renewing import renewed as renewed
     from cloister.together.sealed.table import SealedTable as SealedTable
     from cloister.together.sealed.wire import KeyHolderAgent as KeyHolderAgent
     from cloister.together.sealed.wire import KeyHolderLine as KeyHolderLine
@@ -80,6 +82,7 @@ _lazily = Lazily(
         ".sealed.batches": "Sealer",
         ".sealed.format": "Marginal MaskedFormat",
         ".sealed.holder": "KeyHolder",
+        ".sealed.renewing": "apply_difference renewed",
         ".sealed.table": "SealedTable",
         ".sealed.wire": "KeyHolderAgent KeyHolderLine",
         ".site": "Asked Site",

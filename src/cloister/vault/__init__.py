@@ -5,6 +5,7 @@
     fields.py        what a field is declared for, and the words under which a value is filed
     filters.py       filters, and how records are found while showing the least
     aggregates.py    pipelines, computed by the client
+    masking.py       which records go into batches of masked cells
     attacks.py       the published attacks on a column, before it is declared
     explanation.py   what a query leaks, said before it runs
     changes.py       one change, whole or not at all; reading that notices what the server altered
@@ -14,13 +15,17 @@
     merkle.py        one root for all records
     keys.py          owner, data set, epoch, field, person
     state.py         what the client keeps
-    store.py         what the server keeps
+    store.py         what the server keeps; in an SQLite file
+    postgres.py      and in PostgreSQL
+    proxy.py         a vault over HTTPS, and the operator's own page
+    remote.py        the client of a proxy
     values.py        values as bytes, padded
     database.py      SQLite files
 
 The client is trusted, with its keys and its state. The server is not: it may read and change everything that it has. Not hidden
 from it: how many records there are, the padded length of values, when and how often a record is written, and what `explain()`
-says of each query. Sums are added up by the client on what it decrypted; nothing is added up on ciphertexts.
+says of each query. Sums of documents are added up by the client on what it decrypted; private questions of a hub
+are answered from masked cells, which the client uploads in batches.
 
 May not live here: ciphers (`crypto` has them) and privacy of answers (whoever has the keys reads everything).
 """
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from cloister.vault.fields import Range as Range
     from cloister.vault.fields import Sum as Sum
     from cloister.vault.keys import Keys as Keys
+    from cloister.vault.remote import connect as connect
     from cloister.vault.vault import Vault as Vault
     from cloister.vault.vault import Verification as Verification
 
@@ -58,6 +64,7 @@ _lazily = Lazily(
         ".fields": "Equal Field Random Range Sum",
         ".keys": "Keys",
         ".attacks": "Attack Leakage leakage",
+        ".remote": "connect",
         ".vault": "Vault Verification",
     },
 )

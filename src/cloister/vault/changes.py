@@ -23,7 +23,7 @@ from cloister.vault.index import Word, WordKey
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.records import Sealer
 from cloister.vault.state import Head, Leaf, Pending
-from cloister.vault.store import Changes, Mark, Row, SQLiteStore
+from cloister.vault.store import Changes, Mark, Row, Store
 
 BACKUP = "the store's last good backup, or Vault.restore(store, keys) if it is known to be right"
 _TRIES = 200
@@ -32,7 +32,7 @@ _TRIES = 200
 class Reader:
     """The records and the index of one collection, checked against the client's state."""
 
-    def __init__(self, keys: DataSetKeys, store: SQLiteStore, table: str, sealer: Sealer) -> None:
+    def __init__(self, keys: DataSetKeys, store: Store, table: str, sealer: Sealer) -> None:
         self.keys, self.state, self.store, self.table, self.sealer = keys, keys.state, store, table, sealer
 
     @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
@@ -19,8 +20,9 @@ from cloister.vault.explanation import Explanation, explanation
 from cloister.vault.fields import MISSING, Field
 from cloister.vault.filters import Access, Filter, access, read
 from cloister.vault.keys import DataSetKeys
+from cloister.vault.masking import CellSealer, Masked, Masker
 from cloister.vault.records import Sealer
-from cloister.vault.store import Row, SQLiteStore
+from cloister.vault.store import Row, Store
 from cloister.vault.values import check_document, comparable, encode, is_number
 
 __all__ = ["Collection"]
@@ -72,7 +74,7 @@ class Collection:
     """
 
     def __init__(
-        self, keys: DataSetKeys, store: SQLiteStore, table: str, *, name: str, fields: Mapping[str, Field], person: str | None
+        self, keys: DataSetKeys, store: Store, table: str, *, name: str, fields: Mapping[str, Field], person: str | None
     ) -> None:
         self.name, self.fields, self.person = name, dict(fields), person
         self._keys, self._store, self._table = keys, store, table
@@ -183,6 +185,30 @@ class Collection:
             known = " or ".join(map(repr, self.fields))
             raise InvalidParameter(f"The field {name!r} is invalid", why="there is no field of that name", instead=known)
         return leakage([document.get(name) for document in self.find({})], field or self.fields[name], **how)
+
+    def mask(self, sealer: CellSealer, folder: str | Path, *, restart: bool = False) -> Masked:
+        """Writes a batch of masked cells with what is new or has changed since the last one, for a hub and a key holder that
+        answer questions from it, with noise (`cloister.together.SealedTable`). Where nothing changed, none. `restart` begins with
+        all records, for another data set of the hub; upload all batches of one beginning, and no other.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> import cloister as cl
+        >>> from cloister.together import KeyHolder, Marginal, MaskedFormat, Sealer
+        >>> people = cl.vault.Vault("sqlite://", cl.vault.Keys.generate()).collection("people", {"age": cl.vault.Sum()})
+        >>> people.insert_many([{"_id": 1, "age": 39}, {"_id": 2, "age": 52}]).inserted_ids
+        [1, 2]
+        >>> columns = {"age": cl.Integer(17, 90)}
+        >>> format = MaskedFormat(columns=columns, marginals=[Marginal(sums=["age"])], population="patients")
+        >>> sealer = Sealer(format, KeyHolder().public)
+        >>> with TemporaryDirectory() as folder:
+        ...     first, gone = people.mask(sealer, folder), people.delete_one({"_id": 1})
+        ...     first.added, people.mask(sealer, folder).withdrawn
+        (2, 1)
+        """
+        masker = Masker(self.reader, self.fields, self.person, sealer, Path(folder))
+        if restart:
+            self.reader.state.drop_cells(self._table, sealer.name)
+        return masker.write()
 
     def layers(self) -> dict[str, list[str]]:
         """How each field is stored."""

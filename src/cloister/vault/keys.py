@@ -100,6 +100,11 @@ class Keys:
         copy.call_copied()  # what is written after the backup used positions that the copy does not know
         copy.database.close()
 
+    @property
+    def log_key(self) -> bytes:
+        """The key of the audit log of whoever runs these keys."""
+        return self._ring.derive(canonical_json(["audit log"]))
+
     def close(self) -> None:
         """Close the state's file."""
         self._state.database.close()

@@ -11,7 +11,7 @@ positions of its index entries are skipped for ever, since the store may have se
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,12 @@ CREATE TABLE IF NOT EXISTS nodes (
 CREATE TABLE IF NOT EXISTS words (
     collection TEXT, word BLOB, epoch INTEGER, count INTEGER, skipped TEXT, PRIMARY KEY (collection, word)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS people (data_set TEXT, person BLOB, pseudonym BLOB, wrapped BLOB, PRIMARY KEY (data_set, person));
+CREATE TABLE IF NOT EXISTS cell_batches (
+    collection TEXT, format TEXT, number INTEGER, id TEXT, rows INTEGER, sealed INTEGER,
+    PRIMARY KEY (collection, format, number));
+CREATE TABLE IF NOT EXISTS cells (
+    collection TEXT, format TEXT, handle BLOB, batch INTEGER, place INTEGER, person BLOB, digest BLOB, mac BLOB,
+    PRIMARY KEY (collection, format, handle)) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS people_by_pseudonym ON people (pseudonym);
 """
 
@@ -79,6 +85,28 @@ class Pending(NamedTuple):
             {bytes.fromhex(name): _word(*word) for name, word in words.items()},
             ended,
         )
+
+
+class CellBatch(NamedTuple):
+    """A batch of masked cells that was written."""
+
+    id: str
+    rows: int
+    """With padding."""
+    sealed: int
+    """Without."""
+
+
+class Cell(NamedTuple):
+    """Where the masked cells of a record are."""
+
+    batch: int
+    place: int
+    person: bytes
+    digest: bytes
+    """Of what was sealed."""
+    mac: bytes
+    """Of the record from which it was."""
 
 
 class State:
@@ -200,6 +228,8 @@ class State:
                     ("leaves", "collection"),
                     ("nodes", "collection"),
                     ("words", "collection"),
+                    ("cell_batches", "collection"),
+                    ("cells", "collection"),
                 ):
                     self.database.run(f"DELETE FROM {table} WHERE {column} = ?", [name])  # noqa: S608 - names from the line above
             for name, (head, leaves) in collections.items():
@@ -264,6 +294,41 @@ class State:
     def forget_person(self, data_set: str, person: bytes) -> None:
         """Forget the key of a person."""
         self.database.run("DELETE FROM people WHERE data_set = ? AND person = ?", [data_set, person])
+
+    def cell_batches(self, collection: str, form: str) -> list[CellBatch]:
+        """The batches of masked cells that were written in a format, in their order."""
+        rows = self.database.rows(
+            "SELECT id, rows, sealed FROM cell_batches WHERE collection = ? AND format = ? ORDER BY number", [collection, form]
+        )
+        return [CellBatch(*row) for row in rows]
+
+    def cells(self, collection: str, form: str) -> dict[bytes, Cell]:
+        """Where the masked cells of each record are."""
+        rows = self.database.rows(
+            "SELECT handle, batch, place, person, digest, mac FROM cells WHERE collection = ? AND format = ?", [collection, form]
+        )
+        return {handle: Cell(*row) for handle, *row in rows}
+
+    def keep_cells(
+        self, collection: str, form: str, batch: CellBatch | None, cells: Mapping[bytes, Cell], gone: Iterable[bytes]
+    ) -> None:
+        """One more batch, and where cells are from now on."""
+        about = (collection, form)
+        with self.database.transaction("IMMEDIATE"):
+            if batch is not None:
+                number = len(self.cell_batches(collection, form))
+                self.database.run("INSERT INTO cell_batches VALUES (?, ?, ?, ?, ?, ?)", [*about, number, *batch])
+            self.database.run_many(
+                "DELETE FROM cells WHERE collection = ? AND format = ? AND handle = ?", [(*about, handle) for handle in gone]
+            )
+            rows = [(*about, handle, *cell) for handle, cell in cells.items()]
+            self.database.run_many("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def drop_cells(self, collection: str, form: str) -> None:
+        """As if no batch had been written in this format."""
+        with self.database.transaction("IMMEDIATE"):
+            for table in ("cells", "cell_batches"):
+                self.database.run(f"DELETE FROM {table} WHERE collection = ? AND format = ?", [collection, form])  # noqa: S608
 
     def _bucket(self, collection: str, prefix: str) -> dict[bytes, bytes]:
         low = bytes.fromhex(prefix + "0")

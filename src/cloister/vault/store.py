@@ -1,24 +1,25 @@
-"""The server's side: an SQLite file with records, an index and, of each collection, a counter and a root. It sees no value.
+"""The server's side: records, an index and, of each collection, a counter and a root, in a database that sees no value.
 
     collections   renamed name, counter, root, their HMAC, and the declaration of the fields, encrypted
     epochs        keys of epochs, wrapped under the owner's key
     r_<name>      one row a record: handle, epoch, version, and a JSON document of renamed fields and ciphertexts
     i_<name>      one row an entry of the index: address, epoch, content
 
-Names of tables are hexadecimal digits that a keyed hash made, so no name of a collection or a field reaches SQL.
+Names of tables are hexadecimal digits that a keyed hash made, so no name of a collection or a field reaches SQL. Here is the
+embedded store, an SQLite file; `postgres.py` has a server's. They differ in types and in how a writer waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cloister.errors import InvalidParameter
 from cloister.vault.database import Database
 from cloister.vault.errors import Tampered
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, mac BLOB, sealed BLOB);
 CREATE TABLE IF NOT EXISTS epochs (data_set TEXT, epoch INTEGER, wrapped BLOB, PRIMARY KEY (data_set, epoch));
 """
@@ -52,14 +53,43 @@ class Changes(NamedTuple):
     ended: int | None
 
 
-class SQLiteStore:
-    """A store in one SQLite file: `sqlite:///sealed.db`, `sqlite:////absolute/path.db`, or `sqlite://` in memory."""
+class Connected(Protocol):
+    """A database that statements with `?` are run in."""
 
-    def __init__(self, url: str) -> None:
-        scheme, found, path = str(url).partition("://")
-        if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/" or "\0" in path:
-            raise InvalidParameter("The store is invalid", why="only SQLite files are stores", instead='"sqlite:///sealed.db"')
-        self.database = Database(path[1:] or None, _SCHEMA)
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement."""
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """The first row of a statement, or None."""
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """How many rows a statement changed."""
+
+    def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
+        """A statement for each of many rows."""
+
+    def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
+        """The rows of a statement that ends in `IN`, for any number of keys."""
+
+    def transaction(self, kind: str = "DEFERRED") -> AbstractContextManager[None]:
+        """All of it or nothing; IMMEDIATE waits until no other process writes."""
+
+    def forget_log(self) -> None:
+        """Empty the write-ahead log, as far as a client can."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Store:
+    """What every store does, in SQL that both databases know."""
+
+    records_are: ClassVar[str] = "handle BLOB PRIMARY KEY, epoch INTEGER, version INTEGER, body TEXT) WITHOUT ROWID"
+    entries_are: ClassVar[str] = "address BLOB PRIMARY KEY, epoch INTEGER, content BLOB) WITHOUT ROWID"
+    body: ClassVar[str] = "body"
+
+    def __init__(self, database: Connected) -> None:
+        self.database = database
 
     def reading(self) -> AbstractContextManager[None]:
         """Everything as of one moment."""
@@ -71,10 +101,8 @@ class SQLiteStore:
 
     def create(self, name: str, data_set: str, mark: Mark, sealed: bytes) -> None:
         """A collection without a record."""
-        self.database.run(
-            f'CREATE TABLE "r_{name}" (handle BLOB PRIMARY KEY, epoch INTEGER, version INTEGER, body TEXT) WITHOUT ROWID'
-        )
-        self.database.run(f'CREATE TABLE "i_{name}" (address BLOB PRIMARY KEY, epoch INTEGER, content BLOB) WITHOUT ROWID')
+        self.database.run(f'CREATE TABLE "r_{name}" ({self.records_are}')
+        self.database.run(f'CREATE TABLE "i_{name}" ({self.entries_are}')
         self.database.run("INSERT INTO collections VALUES (?, ?, ?, ?, ?, ?)", [name, data_set, *mark, sealed])
 
     def collections(self, data_set: str) -> list[str]:
@@ -98,16 +126,18 @@ class SQLiteStore:
         """One change, inside `writing`."""
         run = self.database.run_many
         run(f'DELETE FROM "r_{name}" WHERE handle = ?', [[handle] for handle in changes.removed])  # noqa: S608 - hexadecimal digits
-        run(f'INSERT OR REPLACE INTO "r_{name}" VALUES (?, ?, ?, ?)', changes.rows)  # noqa: S608
+        put = "(handle) DO UPDATE SET epoch = excluded.epoch, version = excluded.version, body = excluded.body"
+        run(f'INSERT INTO "r_{name}" VALUES (?, ?, ?, ?) ON CONFLICT {put}', changes.rows)  # noqa: S608
         run(f'DELETE FROM "i_{name}" WHERE address = ?', [[address] for address in changes.dropped])  # noqa: S608
-        run(f'INSERT OR REPLACE INTO "i_{name}" VALUES (?, ?, ?)', changes.entries)  # noqa: S608
+        put = "(address) DO UPDATE SET epoch = excluded.epoch, content = excluded.content"
+        run(f'INSERT INTO "i_{name}" VALUES (?, ?, ?) ON CONFLICT {put}', changes.entries)  # noqa: S608
         if changes.ended is not None:
             self.database.run(f'DELETE FROM "i_{name}" WHERE epoch <= ?', [changes.ended])  # noqa: S608
         self.database.run("UPDATE collections SET counter = ?, root = ?, mac = ? WHERE name = ?", [*mark, name])
 
     def records(self, name: str, handles: list[bytes] | None = None) -> Iterator[Row]:
         """The records with these handles, or all."""
-        select = f'SELECT handle, epoch, version, body FROM "r_{name}"'  # noqa: S608
+        select = f'SELECT handle, epoch, version, {self.body} FROM "r_{name}"'  # noqa: S608
         rows = self.database.rows(select) if handles is None else self.database.rows_in(f"{select} WHERE handle IN", handles)
         yield from (Row(*row) for row in rows)
 
@@ -130,7 +160,8 @@ class SQLiteStore:
 
     def add_epoch(self, data_set: str, epoch: int, wrapped: bytes) -> None:
         """The wrapped key of one more epoch."""
-        self.database.run("INSERT OR REPLACE INTO epochs VALUES (?, ?, ?)", [data_set, epoch, wrapped])
+        put = "INSERT INTO epochs VALUES (?, ?, ?) ON CONFLICT (data_set, epoch) DO UPDATE SET wrapped = excluded.wrapped"
+        self.database.run(put, [data_set, epoch, wrapped])
 
     def end_epochs(self, data_set: str, before: int) -> None:
         """Delete the wrapped keys of the epochs before one."""
@@ -139,3 +170,26 @@ class SQLiteStore:
     def close(self) -> None:
         """Close the file."""
         self.database.close()
+
+
+class SQLiteStore(Store):
+    """A store in one SQLite file: `sqlite:///sealed.db`, `sqlite:////absolute/path.db`, or `sqlite://` in memory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(Database(path or None, SCHEMA))
+
+
+def store_at(url: str) -> Store:
+    """The store of an address."""
+    scheme, found, path = str(url).partition("://")
+    if scheme == "postgresql" and path and "\0" not in path:
+        from cloister.vault.postgres import PostgresStore
+
+        return PostgresStore(str(url))
+    if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/" or "\0" in path:
+        raise InvalidParameter(
+            "The store is invalid",
+            why="only SQLite files and PostgreSQL are stores",
+            instead='"sqlite:///sealed.db", or "postgresql://keeper@db.example.org/sealed"',
+        )
+    return SQLiteStore(path[1:])

@@ -14,7 +14,7 @@ from cloister.vault.fields import Field, declared
 from cloister.vault.keys import DataSetKeys, Keys
 from cloister.vault.merkle import EMPTY, root_of
 from cloister.vault.state import Head, Leaf
-from cloister.vault.store import Mark, SQLiteStore
+from cloister.vault.store import Mark, store_at
 from cloister.vault.values import decode, encode, padded, unpadded
 
 __all__ = ["Vault", "Verification"]
@@ -51,7 +51,7 @@ class Vault:
     def __init__(self, store: str, keys: Keys, *, data_set: str = "default", join: bool = False) -> None:
         if not isinstance(keys, Keys):
             raise InvalidParameter("The keys are invalid", why="they are not Keys", instead="Keys.generate() or Keys.load(path)")
-        self._store = SQLiteStore(store)
+        self._store = store_at(store)
         self._keys = DataSetKeys(keys, data_set)
         self._open: dict[str, Collection] = {}
         try:
@@ -79,7 +79,7 @@ class Vault:
         [{'_id': 1, 'name': 'Ada'}]
         """
         made = cls.__new__(cls)
-        made._store, made._keys, made._open = SQLiteStore(store), DataSetKeys(keys, data_set), {}
+        made._store, made._keys, made._open = store_at(store), DataSetKeys(keys, data_set), {}
         try:
             made._restore()
         except BaseException:

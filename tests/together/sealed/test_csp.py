@@ -161,3 +161,21 @@ def test_units_are_counted_in_the_owners_folder(tmp_path: Path) -> None:
     kept = (folder / "rows").read_text(encoding="utf-8")
     assert list(json.loads(kept).values()) == [1]
     assert "ada" not in kept
+
+
+def test_a_key_holder_whose_key_was_copied_writes_differences(tmp_path: Path) -> None:
+    runner = CliRunner()
+    for name in ("old", "new"):
+        runner.invoke(cli, ["csp", "init", str(tmp_path / name), "--name", name], catch_exceptions=False)
+    public = {
+        n: json.loads(runner.invoke(cli, ["csp", "show", "--data", str(tmp_path / n), "--json"]).output)["key"]
+        for n in ("old", "new")
+    }
+    found = runner.invoke(
+        cli, ["csp", "renew", "--data", str(tmp_path / "old"), "--to", public["new"], "--out", str(tmp_path / "out")]
+    )
+    assert "0 differences" in found.output
+    log = json.loads(runner.invoke(cli, ["csp", "show", "--data", str(tmp_path / "old"), "--json"]).output)["log"]
+    assert [each["event"] for each in log] == ["renewed"]
+    wrong = runner.invoke(cli, ["csp", "renew", "--data", str(tmp_path / "old"), "--to", "x", "--out", str(tmp_path / "out")])
+    assert "other characters" in str(wrong.exception)

@@ -108,7 +108,7 @@ def test_people_with_several_rows_are_counted_over_all_batches(tmp_path: Path) -
     )
     holder = holder_of(cl.PureDP(10 * NONE))
     with pytest.raises(cl.InvalidDeclaration, match="counts="):
-        Sealer(form, holder.public)
+        Sealer(form, holder.public).seal({"who": ["a"], "cost": [1]}, tmp_path / "none")
     other = Sealer(form, holder_of().public, counts=Journal(tmp_path / "owner"))  # another key holder's, or format's, don't count
     other.seal({"who": ["a", "a"], "cost": [1, 1]}, tmp_path / "other")
     for place, people in enumerate((["a", "a", "a", "b"], ["a", "b", "b", "c"])):
@@ -162,7 +162,7 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
     (tmp_path / "wrong.masked").write_bytes(text)
     with pytest.raises(cl.InvalidDeclaration, match="twice"):
         cl.SealedTable(tmp_path, holder)
-    with pytest.raises(cl.InvalidDeclaration, match="there is none"):
+    with pytest.raises(cl.InvalidDeclaration, match="none was given"):
         cl.SealedTable(tmp_path / "nowhere", holder)
     sums = {"columns": {"pay": cl.Integer(0, 2**40)}, "population": "p"}
     for marginal, why in (

@@ -25,6 +25,7 @@ _NAMES = (
     "guests",
     "sites",
     "pooling",
+    "vault",
     "surveys",
     "streams",
     "admin",

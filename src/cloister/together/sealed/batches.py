@@ -10,6 +10,11 @@ person, as far as `max_rows` has room for it: nothing but the hub's word leaves 
 Rows stand in random places among the padding. So a person who is added or removed takes the place of a row of zeros and moves
 nobody else, and a hub that asks about some places of a batch learns no more of one person than by asking about all.
 
+A batch may follow another of its owner's and *withdraw* rows of those before it, by their places: who keeps count of places (a
+sealed collection) puts a changed row into the next batch and withdraws the old one. The key holder accepts a batch after the one
+that it follows, one follower of each, and no sum over withdrawn rows any more: so the old row and the new one are never in one
+sum, whichever batches a hub shows, and what the hub learns of places is which were withdrawn when.
+
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
 open. A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
 """
@@ -19,11 +24,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +39,7 @@ from cloister.crypto.masking import add_mask
 from cloister.crypto.sealing import OVERHEAD
 from cloister.errors import EngineError, InvalidDeclaration
 from cloister.noise import default_random
-from cloister.tables import PrivateTable, Text, Workspace, prepare
+from cloister.tables import Integer, PrivateTable, Text, Workspace, prepare
 from cloister.together.journal import Journal
 from cloister.together.sealed.format import MaskedFormat
 
@@ -41,6 +47,7 @@ MAGIC = b"cloister masked cells 1\n"
 PAGE = 1024
 KEY_BYTES = 32
 LONGEST_HEADER = 1 << 20
+_NUMBER = "number of the row"
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Rows of a batch: from, up to and not including; in their order, and apart."""
 
@@ -74,6 +81,8 @@ class Head:
             told = json.loads(text)
             if canonical_json(told).encode() != text or not self.about.startswith(MAGIC) or type(told["rows"]) is not int:
                 raise ValueError
+            if told.get("withdrawn") and not told.get("after"):
+                raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _damaged("its header can't be read") from None
         return dict(told)
@@ -88,6 +97,29 @@ class Head:
         """How many rows it has, padding included."""
         return int(self._told["rows"])
 
+    @property
+    def after(self) -> str:
+        """The batch that it follows; "" for a first one."""
+        return str(self._told.get("after", ""))
+
+    @cached_property
+    def withdrawn(self) -> dict[str, Ranges]:
+        """Rows of batches before it that no longer count."""
+        found = {}
+        try:
+            for batch, pairs in dict(self._told.get("withdrawn", {})).items():
+                found[batch] = tuple((first, after) for first, after in pairs)
+                ends = [0, *(each for pair in found[batch] for each in pair)]
+                if not all(type(each) is int for each in ends) or sorted(ends) != ends:
+                    raise ValueError
+        except (ValueError, TypeError):
+            raise _damaged("its header withdraws rows that do not exist") from None
+        return found
+
+    def following(self, names: Mapping[str, str]) -> tuple[str, dict[str, Ranges]]:
+        """What it follows and withdraws, where those batches have other names now."""
+        return names.get(self.after, ""), {names[batch]: ranges for batch, ranges in self.withdrawn.items()}
+
     @classmethod
     def read(cls, path: Path) -> Head:
         """Of a file."""
@@ -96,7 +128,7 @@ class Head:
             data = file.read(start)
             length = int.from_bytes(data[len(MAGIC) :], "big")
             if not data.startswith(MAGIC) or length > LONGEST_HEADER:
-                raise _damaged(f"{path.name} is no batch of masked cells")
+                raise _damaged(f"{path.name} is not a batch of masked cells")
             found = cls(data=data + file.read(length + _SEALED))
         if path.stat().st_size != len(found.data) + found.rows * found.format.bytes_a_row:
             raise _damaged(f"{path.name} is not whole")
@@ -129,14 +161,76 @@ class Batch:
 
     def sums(self, place: int, ranges: Ranges) -> npt.NDArray[np.uint64]:
         """The sums of a marginal's masked cells over some rows."""
-        head = self.head
-        sizes = [head.format.numbers(each) for each in head.format.marginals]
-        start, numbers = len(head.data) + 8 * head.rows * sum(sizes[:place]), sizes[place]
-        cells = np.memmap(self.path, dtype="<u8", mode="r", offset=start, shape=(head.rows, numbers))
-        total = np.zeros(numbers, dtype=np.uint64)
+        cells = self._cells(place, "r")
+        total = np.zeros(cells.shape[1], dtype=np.uint64)
         for first, after in ranges:
             total += cells[first:after].sum(axis=0, dtype=np.uint64)
         return total
+
+    def erase(self, ranges: Ranges) -> None:
+        """Overwrites the cells of rows that were withdrawn: not even the key holder's help opens them again."""
+        for place in range(len(self.head.format.marginals)):
+            cells = self._cells(place, "r+")
+            for first, after in ranges:
+                cells[first:after] = 0
+            cells.flush()
+
+    def _cells(self, place: int, mode: Literal["r", "r+"]) -> np.memmap[Any, np.dtype[np.uint64]]:
+        head = self.head
+        sizes = [head.format.numbers(each) for each in head.format.marginals]
+        start = len(head.data) + 8 * head.rows * sum(sizes[:place])
+        return np.memmap(self.path, dtype="<u8", mode=mode, offset=start, shape=(head.rows, sizes[place]))
+
+
+def in_order(heads: Sequence[Head]) -> list[Head]:
+    """Each after the one that it follows; refused where one is missing, or two follow one."""
+    known, found, waiting = set[str](), list[Head](), sorted(heads, key=lambda each: each.id)
+    followed = [each.after for each in waiting if each.after]
+    while ready := [each for each in waiting if not each.after or each.after in known]:
+        found += ready
+        known |= {each.id for each in ready}
+        waiting = [each for each in waiting if each.id not in known]
+    if waiting or len({*followed}) < len(followed):
+        raise InvalidDeclaration(
+            "The batches are invalid",
+            why="one follows a batch that is missing" if waiting else "two follow the same batch, so rows may be in both",
+            instead="all batches of an owner, as they were written",
+        )
+    return found
+
+
+def withdrawn_by(heads: Sequence[Head]) -> dict[str, Ranges]:
+    """Of each batch the rows that later ones withdrew."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for head in heads:
+        for batch, ranges in head.withdrawn.items():
+            found.setdefault(batch, []).extend(ranges)
+    return {batch: joined(ranges) for batch, ranges in found.items()}
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Ranges in order, those that touch as one.
+
+    >>> joined([(5, 7), (0, 2), (2, 3)])
+    ((0, 3), (5, 7))
+    """
+    found: list[tuple[int, int]] = []
+    for first, after in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(after, found[-1][1])
+        elif first < after:
+            found.append((first, after))
+    return tuple(found)
+
+
+def without(rows: int, gone: Ranges) -> Ranges:
+    """The rows of a batch that are left.
+
+    >>> without(10, ((0, 3), (5, 7)))
+    ((3, 5), (7, 10))
+    """
+    ends = [0, *(each for pair in gone for each in pair), rows]
+    return tuple((first, after) for first, after in zip(ends[::2], ends[1::2], strict=True) if first < after)
 
 
 def pad_sums(key: bytes, declared: MaskedFormat, place: int, ranges: Ranges) -> npt.NDArray[np.uint64]:
@@ -144,7 +238,7 @@ def pad_sums(key: bytes, declared: MaskedFormat, place: int, ranges: Ranges) -> 
     numbers = declared.numbers(declared.marginals[place])
     total = np.zeros(numbers, dtype=np.uint64)
     for page, parts in pages_of(ranges).items():
-        pads = _pads(key, place, page, parts[-1][1], numbers)
+        pads = pads_of(key, place, page, parts[-1][1], numbers)
         for first, after in parts:
             total += pads[first:after].sum(axis=0, dtype=np.uint64)
     return total
@@ -163,11 +257,22 @@ def pages_of(ranges: Ranges) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _pads(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.NDArray[np.uint64]:
+def pads_of(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.NDArray[np.uint64]:
     """The pads of the first rows of a page."""
     vector = np.zeros((rows * numbers, 1), dtype=np.uint64)
     add_mask(vector, hmac.digest(key, f"pads {place} {page}".encode(), "sha256"))
     return vector.reshape(rows, numbers)
+
+
+def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mapping[str, Any]) -> Head:
+    """The header of a batch, with its key sealed about it."""
+    header = canonical_json({"format": declared.plain(), "rows": rows, **told}).encode()
+    if len(header) > LONGEST_HEADER:
+        raise InvalidDeclaration(
+            "The format is invalid", why="it is longer than a header", instead="fewer categories; or all rows sealed again"
+        )
+    about = MAGIC + len(header).to_bytes(4, "big") + header
+    return Head(data=about + seal(to, key, about))
 
 
 class Sealer:
@@ -181,33 +286,59 @@ class Sealer:
     def __init__(self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None) -> None:
         if len(key_holder) != 2 * KEY_BYTES:
             raise InvalidDeclaration("The key holder's key is invalid", why="it has 64 bytes", instead="cloister csp show")
-        if declared.unit is not None and counts is None:
-            raise InvalidDeclaration(
-                "counts= is missing",
-                why=f"{declared.unit!r} says whose row it is, and a person's rows count over all batches",
-                instead="counts=Journal(folder)",
-            )
         self.format, self._to = declared, key_holder[KEY_BYTES:]
-        name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
-        self._counts = None if counts is None else counts.of(name)
+        self.name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
+        self._counts = None if counts is None else counts.of(self.name)
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
+        if self.format.unit is not None and self._counts is None:
+            raise InvalidDeclaration(
+                "counts= is missing",
+                why=f"{self.format.unit!r} says whose row it is, and a person's rows count over all batches",
+                instead="counts=Journal(folder)",
+            )
         codes = self._codes(source)
+        if self.format.unit is not None:
+            kept = self._within(codes[self.format.unit].tolist())
+            codes = {name: codes[name][kept] for name in self.format.columns}
+        self._written(codes, Path(path))
+        return Path(path)
+
+    def add(
+        self,
+        source: Mapping[str, Sequence[Any]],
+        path: str | Path,
+        *,
+        after: str = "",
+        withdrawn: Mapping[str, Ranges] | None = None,
+    ) -> tuple[Head, list[int]]:
+        """Writes a batch that follows another and withdraws rows, for someone who keeps the places of rows and counts those of
+        each person (`max_rows`): its header, and the place of each row."""
+        rows = len(next(iter(source.values())))
+        codes = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
+        order = np.argsort(codes.pop(_NUMBER), kind="stable")
+        told: dict[str, Any] = {"after": after} if after else {}
+        told |= {"withdrawn": dict(withdrawn)} if withdrawn else {}
+        head, places = self._written({name: values[order] for name, values in codes.items()}, Path(path), told)
+        return head, places.tolist()
+
+    def _written(
+        self, codes: Mapping[str, npt.NDArray[Any]], path: Path, told: Mapping[str, Any] | None = None
+    ) -> tuple[Head, npt.NDArray[np.int64]]:
         real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
-        header = canonical_json({"format": self.format.plain(), "rows": rows}).encode()
-        about, key = MAGIC + len(header).to_bytes(4, "big") + header, default_random().bytes(KEY_BYTES)
-        if len(header) > LONGEST_HEADER:
-            raise InvalidDeclaration("The format is invalid", why="it is longer than a header", instead="fewer categories")
-        path = Path(path)
-        draft = path.with_name(f"{path.name}.draft")
+        key = default_random().bytes(KEY_BYTES)
+        head = headed(self.format, rows, self._to, key, told or {})
+        draft, order = path.with_name(f"{path.name}.draft"), default_random().permutation(rows)
         with draft.open("wb") as file:
-            file.write(about + seal(self._to, key, about))
-            for each in self._masked(codes, key, default_random().permutation(rows), real):
+            file.write(head.data)
+            for each in self._masked(codes, key, order, real):
                 file.write(each.astype("<u8").tobytes())
+            file.flush()
+            os.fsync(file.fileno())
         draft.replace(path)
-        return path
+        return head, np.argsort(order)[:real]
 
     def _masked(
         self, codes: Mapping[str, npt.NDArray[Any]], key: bytes, order: npt.NDArray[np.int64], real: int
@@ -216,26 +347,22 @@ class Sealer:
         for place, marginal in enumerate(self.format.marginals):
             for page in range(-(-len(order) // PAGE)):
                 here = order[page * PAGE : (page + 1) * PAGE]
-                masked, kept = _pads(key, place, page, len(here), self.format.numbers(marginal)), here < real
+                masked, kept = pads_of(key, place, page, len(here), self.format.numbers(marginal)), here < real
                 cells = self.format.encoded({name: values[here[kept]] for name, values in codes.items()}, marginal)
                 masked[kept] += cells.view(np.uint64)
                 yield masked
 
-    def _codes(self, source: Any) -> dict[str, npt.NDArray[Any]]:
-        """The rows in codes, as they count: values within bounds, and of each person no more rows than declared."""
-        columns = dict(self.format.columns)
+    def _codes(self, source: Any, more: Mapping[str, Any] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """The rows in codes, with values within bounds."""
+        columns = {**self.format.columns, **(more or {})}
         if self.format.unit is not None:
             columns.setdefault(self.format.unit, Text())
         table = PrivateTable(source, columns, self.format.unit, self.format.max_rows, row_is_person=True)
         prepared = prepare(table, workspace=Workspace.of())
         try:
-            codes = prepared.rows(list(columns))
+            return prepared.rows(list(columns))
         finally:
             prepared.close()
-        if self.format.unit is None:
-            return codes
-        kept = self._within(codes[self.format.unit].tolist())
-        return {name: codes[name][kept] for name in self.format.columns}
 
     def _within(self, units: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Which rows still count; what they take is on disk before the batch is."""

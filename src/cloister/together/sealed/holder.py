@@ -16,7 +16,8 @@ to (`cost_of`), refuses a row that is twice in S, and charges that. A scaled map
 charges, each with noise of its own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and
 η are its own, and the release less η is A·Σ_S x + η′. ∎ Rows stand in random places among rows of zeros (`Sealer`), so to add
 or remove a person is to fill or empty their places, and the lemma holds for such neighbours too, but for the padded number of
-rows: that is public.
+rows and the places that were withdrawn: those are public. A row that takes another's place in a later batch is in no sum with it:
+a batch is accepted after the one that it follows, so the key holder knows every withdrawal that comes before what it sums.
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
 together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
@@ -45,7 +46,7 @@ from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, request_from
-from cloister.together.sealed.batches import LONGEST_HEADER, Head, Ranges, pad_sums, pages_of
+from cloister.together.sealed.batches import LONGEST_HEADER, Head, Ranges, in_order, joined, pad_sums, pages_of
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.sums import SumReader, sizes_of
 
@@ -53,7 +54,7 @@ MOST_ROWS = 1 << 27
 """In one request."""
 MOST_PADS = 1 << 32
 """Of one request: less than a minute of work, which the hub waits for."""
-_BATCHES, _PLAN, _ANSWER = "batches", "plan", "answer"
+_BATCHES, _FOLLOWERS, _WITHDRAWN, _PLAN, _ANSWER = "batches", "followers", "withdrawn", "plan", "answer"
 Note = Callable[[str, dict[str, str]], None]
 
 
@@ -131,6 +132,8 @@ class KeyHolder:
         self.ledger, self.journal, self.note = ledger or Ledger(), journal or MemoryJournal(), note or _unnoted
         self._readers: dict[str, SumReader] = {}
         self._heads: dict[str, Head] = {}
+        self._withdrawn: dict[str, Ranges] = {}
+        self._followers: dict[str, str] = {}
         self._budgets = dict(budgets or {})
         for population, budget in self._budgets.items():
             known = population in self.ledger.populations()
@@ -146,14 +149,51 @@ class KeyHolder:
         head = Head(data=data)
         if len(data) > 2 * LONGEST_HEADER or not 0 < head.rows <= MOST_ROWS:
             raise _refused("a batch has no rows, or too many, or a long header", f"from 1 to {MOST_ROWS:,} rows a batch")
-        unseal(self._opening, head.sealed, head.about)
+        self.key_of(head)
         population = self._known(head.format.population)
         kept = self.journal.of(_BATCHES)
         if head.id not in self._heads and kept.get(head.id) is None:
+            self._follow(head)
             kept.put(head.id, data)
             self.note("accepted", {"batch": head.id, "population": population, "rows": str(head.rows)})
         self._heads[head.id] = head
         return head.id
+
+    def _follow(self, head: Head) -> None:
+        """What a batch withdraws is written down before it is accepted."""
+        if not head.after:
+            return
+        others = [self._head(batch) for batch in (head.after, *head.withdrawn)]
+        over = any(ranges and ranges[-1][1] > self._head(batch).rows for batch, ranges in head.withdrawn.items())
+        if over or any(each.format.text != head.format.text for each in others):
+            raise _refused("a batch follows others of another format, or withdraws rows that they don't have", "one format")
+        followers, gone = self.journal.of(_FOLLOWERS), self.journal.of(_WITHDRAWN)
+        with followers.locked():
+            known = self._followers.get(head.after) or (followers.get(head.after) or b"").decode()
+            if known not in ("", head.id):
+                raise _refused(
+                    "another batch follows the same one, so that a row may be in both", "the batches of the owner's newest state"
+                )
+            for batch, ranges in head.withdrawn.items():
+                self._withdrawn[batch] = joined([*self._gone(batch), *ranges])
+                gone.put(batch, canonical_json(self._withdrawn[batch]).encode())
+            self._followers[head.after] = head.id
+            followers.put(head.after, head.id.encode())
+
+    def _gone(self, batch: str) -> Ranges:
+        if batch not in self._withdrawn:
+            kept = json.loads(self.journal.of(_WITHDRAWN).get(batch) or b"[]")
+            self._withdrawn[batch] = tuple((first, after) for first, after in kept)
+        return self._withdrawn[batch]
+
+    def batches(self) -> list[Head]:
+        """All that it accepted, each after the one that it follows."""
+        kept = {name for name in self.journal.of(_BATCHES).names() if len(name) == 64}
+        return in_order([self._head(name) for name in kept | self._heads.keys()])
+
+    def key_of(self, head: Head) -> bytes:
+        """The key of a batch, opened."""
+        return unseal(self._opening, head.sealed, head.about)
 
     def agreed(self, text: bytes) -> None:
         """Refuses in advance what it would refuse; nothing is charged."""
@@ -208,6 +248,8 @@ class KeyHolder:
         over = any(ranges and ranges[-1][1] > head.rows for head, (_, ranges) in zip(heads, sealed.rows, strict=True))
         if over or rows > MOST_ROWS:
             raise _refused("it asks for rows that its batches don't have, or too many", f"at most {MOST_ROWS:,} rows")
+        if any(_overlap(ranges, self._gone(batch)) for batch, ranges in sealed.rows):
+            raise _refused("it counts a row that its owner withdrew", "the rows that are left")
         self._known(heads[0].format.population)
         request = request_from(sealed.plan.request, heads[0].format.columns)
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
@@ -260,7 +302,7 @@ class KeyHolder:
             )
 
     def _drawn(self, asked: _Asked) -> bytes:
-        keys = [unseal(self._opening, head.sealed, head.about) for head in asked.heads]
+        keys = [self.key_of(head) for head in asked.heads]
 
         def sums(place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
             parts = zip(keys, asked.ranges, strict=True)
@@ -307,6 +349,11 @@ def noise_of(request: NoisedRequest, random: Random) -> np.ndarray[tuple[int], n
 def shares_of_two(law: object, coordinates: int) -> NoiseShares:
     """The noise of hub and key holder: either one's is enough by itself."""
     return NoiseShares(law=law, parties=2, honest=1, coordinates=coordinates)  # type: ignore[arg-type]
+
+
+def _overlap(ranges: Ranges, gone: Ranges) -> bool:
+    count = sum(after - first for first, after in (*ranges, *gone))
+    return sum(after - first for first, after in joined([*ranges, *gone])) < count
 
 
 def _refused(why: str, instead: str) -> UnsupportedQuery:

@@ -82,18 +82,20 @@ class SumReader:
         found = [self._home(groups, self._terms(each)) for each in asked.aggregates]
         lacking = [each for each, home in zip(asked.aggregates, found, strict=True) if home is None]
         if lacking:
+            line = _line(groups, [self._terms(each) for each in lacking])
             raise UnsupportedQuery(
-                f"A {_asked(lacking[0])}{f' by {_listed(groups)}' if groups else ''} is not supported",
-                why="the format that the rows were sealed in has no such cells",
-                instead=f"another upload with {_line(groups, [self._terms(each) for each in lacking])}",
+                "The query is not supported by the format of the rows",
+                why="the rows were sealed without such cells",
+                instead=f"another upload with {line}",
             )
         return [home for home in found if home is not None]
 
     def _terms(self, aggregate: Aggregate) -> dict[Statistic, int]:
         terms = self.format.expressed(aggregate)
         if terms is None:
+            people = "A number of people is not supported"
             raise UnsupportedQuery(
-                f"A number of {'people' if aggregate.kind == 'units' else 'different values'} is not supported",
+                people if aggregate.kind == "units" else "A number of different values is not supported",
                 why="sealed cells hold what rows add up to",
                 instead="COUNT(*)",
             )
@@ -176,15 +178,6 @@ def _modulo(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     if numbers.dtype == object:
         return np.array([int(each) % 2**64 for each in numbers], dtype=np.uint64)
     return numbers.astype(np.int64).view(np.uint64)
-
-
-def _asked(aggregate: Aggregate) -> str:
-    names = " × ".join(name for name, _ in aggregate.factors)
-    return f"sum of {names}" if aggregate.kind == "sum" else f"count of {names}" if names else "count of rows"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 def _line(by: list[str], lacking: Iterable[Iterable[Statistic]]) -> str:

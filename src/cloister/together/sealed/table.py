@@ -17,13 +17,14 @@ import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
 from cloister.noise import Random, default_random
+from cloister.printable import shown
 from cloister.tables import Abilities, Answering, Prepared, PrivateTable, PublicTable, Relation, Workspace
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.engine import Site as Place
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
-from cloister.together.plan import Plan, shapes_of
-from cloister.together.sealed.batches import Batch
+from cloister.together.plan import LONGEST_WORDS, Plan, shapes_of
+from cloister.together.sealed.batches import Batch, Ranges, in_order, withdrawn_by, without
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.holder import SealedPlan, noise_of, shares_of_two
 from cloister.together.sealed.sums import SumReader, check_room, sizes_of
@@ -50,7 +51,7 @@ class SealedTable(PrivateTable):
     batches: a folder of `.masked` files, or their paths; all of one format.
     key_holder: who has their keys.
     size: a public hint of the number of rows.
-    purpose, who: for what and for whom is asked; the key holder keeps it with its charge.
+    purpose, who: for what and for whom is asked, where the session does not say it; the key holder keeps it with its charge.
 
     >>> import cloister as cl
     >>> from tempfile import TemporaryDirectory
@@ -102,18 +103,27 @@ class SealedSource(Source):
         self.batches = [Batch(path) for path in paths]
         self.key_holder, self.purpose, self.who = key_holder, purpose, who
         if not self.batches or len({batch.head.format.text for batch in self.batches}) != 1:
-            why = "their formats are different" if self.batches else "there is none"
+            why = "their formats are different" if self.batches else "none was given"
             raise InvalidDeclaration("The batches are invalid", why=why, instead="batches of one format, in *.masked files")
         if len({batch.head.id for batch in self.batches}) < len(self.batches):
             raise InvalidDeclaration("The batches are invalid", why="one is there twice", instead="each batch once")
         self.format: MaskedFormat = self.batches[0].head.format
+        heads = in_order([batch.head for batch in self.batches])
+        self.batches.sort(key=lambda batch: heads.index(batch.head))
+        gone = withdrawn_by(heads)
+        self._left = {each.id: without(each.rows, gone.get(each.id, ())) for each in heads}
         table = self.format.table
         self.schema = dict(table.source.schema)
 
     @cached_property
     def rows(self) -> int:
         """How many count, padding included."""
-        return sum(batch.head.rows for batch in self.batches)
+        return sum(after - first for ranges in self._left.values() for first, after in ranges)
+
+    @property
+    def _counted(self) -> dict[str, Ranges]:
+        """The rows that count. Of a format whose every row was withdrawn all batches stand there, without a row."""
+        return {batch: ranges for batch, ranges in self._left.items() if ranges} or self._left
 
     def describe(self) -> str:
         """What it is."""
@@ -121,12 +131,12 @@ class SealedSource(Source):
 
     def plan(self, plan: Plan) -> bytes:
         """What the key holder is asked."""
-        rows = tuple((batch.head.id, ((0, batch.head.rows),)) for batch in self.batches)
-        return SealedPlan(plan=plan, rows=rows).text
+        return SealedPlan(plan=plan, rows=tuple(self._counted.items())).text
 
     def sums(self, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The sums of a marginal's masked cells."""
-        return np.asarray(sum(batch.sums(place, ((0, batch.head.rows),)) for batch in self.batches)).view(np.int64)
+        parts = [batch.sums(place, self._left[batch.head.id]) for batch in self.batches]
+        return np.asarray(sum(parts)).view(np.int64)
 
     def make_engine(self) -> SealedEngine:
         """The engine of these batches."""
@@ -215,7 +225,8 @@ class SealedPrepared(Prepared):
 
     def _asked(self, request: NoisedRequest) -> bytes:
         source = self.source
-        return source.plan(Plan(request=request.canonical(), token=self._token, purpose=source.purpose, who=source.who))
+        purpose, who = (shown(each)[:LONGEST_WORDS] for each in (source.purpose or request.purpose, source.who or request.who))
+        return source.plan(Plan(request=request.canonical(), token=self._token, purpose=purpose, who=who))
 
     def related(
         self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None

@@ -5,6 +5,7 @@
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
 - `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
+  `masked.py`: those of masked cells, whose keys a key holder has.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
@@ -26,6 +27,19 @@ from cloister.hub.services.catalogue.live import (
     sweep_scratch,
     table_store_of,
 )
+from cloister.hub.services.catalogue.managing import destroy_old
+from cloister.hub.services.catalogue.masked import (
+    Masked,
+    MaskedRows,
+    add_masked,
+    batch_file,
+    folder_of,
+    line_of,
+    lines_of,
+    masked_in,
+    masked_versions,
+    sweep_masked,
+)
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
@@ -44,16 +58,26 @@ __all__ = [
     "SITES",
     "Joined",
     "Live",
+    "Masked",
+    "MaskedRows",
     "PooledRows",
     "SiteRows",
     "Wanted",
+    "add_masked",
     "add_rows",
+    "batch_file",
     "coordinators_of",
+    "destroy_old",
     "expire",
+    "folder_of",
     "joined_in",
     "key_of",
+    "line_of",
+    "lines_of",
     "live_of",
     "made_of",
+    "masked_in",
+    "masked_versions",
     "money_of",
     "own_population",
     "owned",
@@ -64,6 +88,7 @@ __all__ = [
     "search",
     "seen",
     "source_of",
+    "sweep_masked",
     "table_store_of",
     "tables_on",
     "versions_at_sites",

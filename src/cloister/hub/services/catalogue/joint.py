@@ -38,7 +38,7 @@ SITES = "sites"
 """The kind of such a version, as it is stored."""
 DEADLINE = 30.0
 """Seconds that a site may take for one step of a question."""
-_WAIT = 4.0
+WAIT = 4.0
 """Seconds after which a site's call ends that nothing came for: a hub that stops waits for calls to end."""
 
 
@@ -151,7 +151,7 @@ class Coordinators:
         with self._lock:
             found = self._known.get(signed.roster.digest)
             if found is None:
-                found = self._known[signed.roster.digest] = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=_WAIT)
+                found = self._known[signed.roster.digest] = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=WAIT)
             return found
 
     def called_by(self, name: str, authorization: str) -> Coordinator | None:

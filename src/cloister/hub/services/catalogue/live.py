@@ -25,6 +25,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.joint import SITES, source_at_sites
+from cloister.hub.services.catalogue.masked import MASKED, masked_source
 from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.services.catalogue.pooled import POOLED, label_of, parts_by_data_set, pooled_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
@@ -262,6 +263,8 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
         return source_at_sites(hub, row, version)
     if version.kind == POOLED:
         return pooled_of(hub, row, version)
+    if version.kind == MASKED:
+        return masked_source(hub, row, version)
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)

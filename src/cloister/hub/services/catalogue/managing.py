@@ -21,6 +21,7 @@ from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.catalogue.live import source_of, table_store_of
+from cloister.hub.services.catalogue.masked import sweep_masked
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text
 from cloister.hub.services.catalogue.registering import LISTED, listing
@@ -248,6 +249,7 @@ def remove(hub: Hub, tables: list[StoredTable]) -> None:
     """Remove files whose keys are destroyed."""
     for table in tables:
         table_store_of(hub).destroy(table, lambda: None)
+    sweep_masked(hub)
 
 
 def _keyed(file: str) -> Select[str]:

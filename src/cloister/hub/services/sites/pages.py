@@ -16,7 +16,7 @@ from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing, problem_of
-from cloister.hub.services.catalogue import coordinators_of, key_of, money_of, populations_of
+from cloister.hub.services.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
@@ -76,10 +76,12 @@ def pages() -> APIRouter:
             return other
         known = coordinators_of(hub)
         signed = request.headers.get("authorization", "")
-        found = await run_in_threadpool(lambda: known.called_by(name, signed))
+        found = await run_in_threadpool(lambda: known.called_by(name, signed) or lines_of(hub).called_by(name, signed))
         if found is None:
             raise (Missing if not signed else AccessDenied)(
-                "The call was refused", why="no open data set has a site of this name and key", instead="cloister site show"
+                "The call was refused",
+                why="no open data set has a site or key holder of this name and key",
+                instead="cloister site show",
             )
         return await found.polled(request)
 

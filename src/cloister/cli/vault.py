@@ -1,0 +1,381 @@
+"""`cloister vault`: a sealed store, from the owner's side, where its keys are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.cli.party import alone, end_if_broken, own_files, show_log
+from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.printable import shown
+
+if TYPE_CHECKING:
+    from cloister.together.owner import AuditLog
+    from cloister.vault import Collection, Field, Keys, Vault
+
+_DATA = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("vault"),
+    help="The owner's folder with keys and declarations (default: ./vault).",
+)
+_TEMPLATE = """[vault]
+store = {store}                          # sqlite:///… or postgresql://…: who keeps it sees no value
+
+# [collections.people.fields]
+# name = {{}}                              # read back
+# town = {{ equal = true }}                # and found by equality
+# age = {{ range = [0, 120], sum = true }} # and found by ranges, sorted, added up
+
+# [collections.people.masked]              # what a hub and a key holder may answer questions from, with noise
+# key_holder = "5f3a…"                     # cloister csp show
+# population = "patients"
+# columns = {{ age = {{ kind = "integer", low = 0, high = 120 }} }}
+# marginals = [{{ sums = ["age"] }}]
+"""
+
+
+@click.group()
+def vault() -> None:
+    """A sealed store: documents on a server that sees no value, and the keys here.
+
+    \b
+    cloister vault init vault --store sqlite:///sealed.db
+    cloister vault proxy --data vault --listen 127.0.0.1:8766
+    cloister vault verify --data vault
+    """
+
+
+@vault.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--store", required=True, help="The address of the store: sqlite:///… or postgresql://…")
+def init(folder: Path, store: str) -> None:
+    """Make an owner's folder: keys, a token for programs, and a vault.toml to fill in.
+
+    \b
+    cloister vault init vault --store sqlite:///sealed.db
+    """
+    from cloister.crypto import make_key_file, new_key
+    from cloister.vault import Keys
+
+    own_files()
+    folder.mkdir(parents=True, exist_ok=True)
+    Keys.generate(folder / "owner.keys").close()
+    make_key_file(folder / "proxy.token", new_key().hex() + "\n")
+    (folder / "vault.toml").write_text(_TEMPLATE.format(store=json.dumps(store)), encoding="utf-8")
+    click.echo(f"now declare collections in {folder / 'vault.toml'}, and keep a copy of {folder / 'owner.keys'} elsewhere")
+
+
+@vault.command()
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(data: Path, as_json: bool) -> None:
+    """Show collections, how each field is stored, the token for programs, and the log; exit code 1 where an entry was changed.
+
+    \b
+    cloister vault show --data vault
+    """
+    with _opened(data) as here:
+        found = {name: here.store.collection(name) for name in here.store.collections()}
+        told: dict[str, Any] = {
+            "collections": {
+                name: {"records": each.count_documents({}), "counter": here.store.root(name)[0], "fields": each.layers()}
+                for name, each in found.items()
+            },
+            "token": (data / "proxy.token").read_text(encoding="ascii").strip(),
+            "log": list(here.log.entries()),
+        }
+        broken = here.log.broken()
+        if as_json:
+            click.echo(json.dumps(told))
+        else:
+            for name, each in told["collections"].items():
+                click.echo(shown(f"{name}: {each['records']:,} records after {each['counter']:,} changes"))
+                for field, layers in each["fields"].items():
+                    click.echo(shown(f"  {field}: {', '.join(layers)}"))
+            click.echo(f"token {told['token']}")
+            show_log(here.log)
+    end_if_broken(broken)
+
+
+@vault.command()
+@_DATA
+def verify(data: Path) -> None:
+    """Compare everything that the store has with what was written; exit code 1, and an entry of the log, where something differs.
+
+    \b
+    cloister vault verify --data vault
+    """
+    with _opened(data) as here:
+        found = here.store.verify()
+        for problem in found.problems:
+            here.log.add("alert", {"what": problem})
+    click.echo(str(found), err=not found)
+    if not found:
+        raise SystemExit(1)
+
+
+@vault.command()
+@_DATA
+def rotate(data: Path) -> None:
+    """Encrypt and file everything again under new keys, and delete the old ones.
+
+    \b
+    cloister vault rotate --data vault
+    """
+    with _opened(data) as here:
+        here.store.rotate()
+        here.log.add("rotated", {})
+    click.echo("everything is under new keys")
+
+
+@vault.command()
+@_DATA
+@click.argument("person")
+@click.option("--number", is_flag=True, help="PERSON is a whole number in the documents, and no text.")
+def forget(data: Path, person: str, number: bool) -> None:
+    """Delete a person's records, and the key without which no old copy of one can be read.
+
+    \b
+    cloister vault forget p17 --data vault
+    """
+    if number and not (person.isascii() and person.isdigit()):
+        raise InvalidParameter("The person is invalid", why="it is not a whole number", instead="a number, or no --number")
+    with _opened(data) as here:
+        gone = here.store.forget(int(person) if number else person)
+        here.log.add("forgot", {"records": str(gone)})
+    click.echo(f"{gone} records are gone; so are their cells at a hub once the next batch is uploaded (cloister vault mask)")
+
+
+@vault.command()
+@_DATA
+@click.argument("copy", type=click.Path(dir_okay=False, path_type=Path))
+def backup(data: Path, copy: Path) -> None:
+    """Copy keys and state. Let copies expire: someone who is forgotten is forgotten once those from before are deleted.
+
+    \b
+    cloister vault backup monday.keys --data vault
+    """
+    with _opened(data) as here:
+        here.keys.backup(copy)
+    click.echo(f"the keys are in {copy}, the state is beside it")
+
+
+@vault.command()
+@_DATA
+def restore(data: Path) -> None:
+    """Make a lost state again from the store, or go on with a store that comes from a backup.
+
+    \b
+    cloister vault restore --data vault
+    """
+    with _opened(data, restore=True) as here:
+        here.log.add("restored", {})
+        click.echo(
+            f"{len(here.store.collections())} collections are there, under new keys; that they are the newest is not known"
+        )
+
+
+@vault.command()
+@_DATA
+@click.argument("collection")
+@click.argument("field")
+@click.option("--equal", is_flag=True, help="Score it as if it were found by equality.")
+@click.option("--range", "bounds", help="Score it as if it were found by ranges, such as 0:120.")
+def score(data: Path, collection: str, field: str, equal: bool, bounds: str | None) -> None:
+    """Attack a column as the store could, and say how many cells that recovers: as it is declared, or as it might be.
+
+    \b
+    cloister vault score people town --equal --data vault
+    """
+    from cloister.vault import Equal, Range
+
+    declared: Field | None = Equal() if equal else None
+    if bounds is not None:
+        low, _, high = bounds.partition(":")
+        try:
+            found = Range(int(low), int(high))
+        except ValueError:
+            raise InvalidParameter("--range is invalid", why="it is not two whole numbers", instead="--range 0:120") from None
+        declared = found if declared is None else declared | found
+    with _opened(data) as here:
+        click.echo(str(here.store.collection(collection).leakage(field, declared)))
+
+
+@vault.command()
+@_DATA
+@click.argument("collection")
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder of batches.")
+@click.option("--dry-run", is_flag=True, help="Say what can be asked, and how many bytes a row takes; read no record.")
+@click.option("--restart", is_flag=True, help="Begin with all records, for another data set of the hub.")
+def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -> None:
+    """Write a batch of masked cells, with what is new or has changed since the last one, to upload to a hub.
+
+    \b
+    cloister vault mask people --out batches --data vault
+    """
+    from cloister.together import MaskedFormat, Sealer
+
+    told = dict(_settings(data)["collections"].get(collection, {}).get("masked", {}))
+    public = str(told.pop("key_holder", ""))
+    parts = [{"by": [], "sums": [], "squares": [], "products": [], **each} for each in told.get("marginals", [])]
+    declared = MaskedFormat.from_plain({**told, "marginals": parts})
+    click.echo(f"{declared}\n{declared.bytes_a_row:,} bytes a row")
+    if dry_run:
+        return
+    try:
+        to = bytes.fromhex(public)
+    except ValueError:
+        raise _wrong("key_holder has other characters than digits and a–f", "cloister csp show") from None
+    with _opened(data) as here:
+        found = here.store.collection(collection).mask(Sealer(declared, to), out, restart=restart)
+        here.log.add("masked", {"added": str(found.added), "withdrawn": str(found.withdrawn)})
+    if found.path is None:
+        click.echo("nothing has changed since the last batch")
+    else:
+        click.echo(f"{found.path}: {found.added:,} records added, {found.withdrawn:,} withdrawn")
+
+
+@vault.command()
+@_DATA
+@click.option("--listen", default="127.0.0.1:8766", show_default=True, help="Where programs call, as HOST:PORT.")
+@click.option("--certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Of the proxy (PEM).")
+@click.option(
+    "--certificate-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The key of the certificate."
+)
+@click.option("--page", type=int, default=0, help="The port of the page on this machine (default: a free one).")
+def proxy(data: Path, listen: str, certificate: Path | None, certificate_key: Path | None, page: int) -> None:
+    """Serve the collections to programs, and to this machine's browser a page of documents beside what the store has.
+
+    \b
+    cloister vault proxy --data vault --listen 127.0.0.1:8766
+    """
+    from cloister.crypto import new_key
+    from cloister.together.agent import no_core_dumps
+    from cloister.vault import proxy as applications
+
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit() or (certificate is None) != (certificate_key is None):
+        raise InvalidParameter(
+            "--listen is invalid", why="it is not HOST:PORT, or a certificate comes without its key", instead="127.0.0.1:8766"
+        )
+    if certificate is None and host not in ("127.0.0.1", "[::1]", "localhost"):
+        raise InvalidParameter(
+            "--listen is invalid", why="without TLS only this machine is served", instead="--certificate, --certificate-key"
+        )
+    no_core_dumps()
+    with alone_at(data), _opened(data) as here:
+        token = (data / "proxy.token").read_text(encoding="ascii").strip()
+        key = new_key().hex()
+        tls: dict[str, Any] = {"ssl_certfile": str(certificate), "ssl_keyfile": str(certificate_key)} if certificate else {}
+        programs = applications.documents(here.store, token, here.log.add)
+        own = applications.page(here.store, key, here.log.add)
+        _serve([(programs, host.strip("[]"), int(port), tls), (own, "127.0.0.1", page, {})], key)
+
+
+def _serve(wanted: list[tuple[Any, str, int, dict[str, Any]]], key: str) -> None:
+    import asyncio
+    import socket
+
+    import uvicorn
+
+    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "off"}
+    places = [socket.create_server((host, port), backlog=256) for _, host, port, _ in wanted]
+    servers = [uvicorn.Server(uvicorn.Config(app, **quiet, **tls)) for app, _, _, tls in wanted]
+    for (_, host, _, tls), place in zip(wanted, places, strict=True):
+        address = f"{'https' if tls else 'http'}://{host}:{place.getsockname()[1]}"
+        click.echo(f"documents at {address}" if place is places[0] else f"the page of this machine at {address}/{key}")
+
+    async def all_of_them() -> None:
+        running = [asyncio.create_task(each.serve([place])) for each, place in zip(servers, places, strict=True)]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for each in servers:
+            each.should_exit = True
+        await asyncio.gather(*running)
+
+    try:
+        asyncio.run(all_of_them())
+    finally:
+        for place in places:
+            place.close()
+
+
+def alone_at(data: Path) -> contextlib.AbstractContextManager[None]:
+    """Of two proxies of one folder the second is refused."""
+    _settings(data)
+    return alone(data / "proxy.lock", "proxy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Here:
+    keys: Keys
+    store: Vault
+    log: AuditLog
+
+
+@contextlib.contextmanager
+def _opened(data: Path, *, restore: bool = False) -> Iterator[_Here]:
+    """The vault of a folder, with the collections that are declared there."""
+    from cloister.together.owner import AuditLog
+    from cloister.vault import Keys, Vault
+
+    own_files()
+    settings = _settings(data)
+    keys = Keys.load(data / "owner.keys")
+    try:
+        address, name = settings["store"], settings["data_set"]
+        with Vault.restore(address, keys, data_set=name) if restore else Vault(address, keys, data_set=name) as store:
+            for each, told in settings["collections"].items():
+                _collection(store, each, told)
+            yield _Here(keys=keys, store=store, log=AuditLog(data / "audit-log.jsonl", keys.log_key))
+    finally:
+        keys.close()
+
+
+def _collection(store: Vault, name: str, told: Any) -> Collection:
+    fields = told.get("fields", {}) if isinstance(told, dict) else None
+    if not isinstance(fields, dict) or not fields:
+        raise _wrong(f"the collection {name!r} has no fields", f"[collections.{name}.fields]")
+    return store.collection(name, {field: _field(field, how) for field, how in fields.items()}, person=told.get("person"))
+
+
+def _field(name: str, told: Any) -> Field:
+    from cloister.vault import Equal, Random, Range, Sum
+
+    if not isinstance(told, dict) or told.keys() - {"equal", "sum", "range"}:
+        raise _wrong(f"the field {name!r} is declared by other words", "age = { range = [0, 120], sum = true }")
+    found: Field = Random()
+    if told.get("equal"):
+        found |= Equal()
+    if told.get("sum"):
+        found |= Sum()
+    bounds = told.get("range")
+    if bounds is not None:
+        if not isinstance(bounds, list) or len(bounds) not in (2, 3):
+            raise _wrong(f"the range of {name!r} is not two bounds, or two and a step", "range = [0, 120]")
+        found |= Range(*bounds)
+    return found
+
+
+def _settings(data: Path) -> dict[str, Any]:
+    try:
+        told = tomllib.loads((data / "vault.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidDeclaration(
+            "The file vault.toml is invalid", why="it is missing, or is not TOML", instead="cloister vault init vault --store …"
+        ) from None
+    own, collections = told.get("vault", {}), told.get("collections", {})
+    if not isinstance(own, dict) or not isinstance(own.get("store"), str) or not isinstance(collections, dict):
+        raise _wrong("it names no store", '[vault]\nstore = "sqlite:///sealed.db"')
+    return {"store": own["store"], "data_set": str(own.get("data_set", "default")), "collections": collections}
+
+
+def _wrong(why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration("The file vault.toml is invalid", why=why, instead=instead)

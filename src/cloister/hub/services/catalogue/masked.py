@@ -1,0 +1,258 @@
+"""Data sets of masked cells: the hub holds what it can't read, and a key holder that never sees a cell helps to ask it.
+
+What a version keeps is whose key it is and which batches there are; the batches are files of their own in the folder `masked`,
+by their ids. Each version has the batches of the one before and one more (`together/sealed/batches.py`), or the same ones under
+another key holder's pads. A key holder calls the hub's own process, as sites do (`joint.py`).
+
+Cells that a batch withdraws are overwritten once no question can be reading them any more: an hour after.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from cloister.crypto import canonical_json
+from cloister.errors import EngineError, InvalidDeclaration
+from cloister.hub.generation import bump, generation
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.declarations import table_of
+from cloister.hub.services.catalogue.joint import DEADLINE, WAIT, key_of
+from cloister.together.sealed.batches import Batch, Head, withdrawn_by
+from cloister.together.sealed.table import SealedSource
+from cloister.together.sealed.wire import KeyHolderLine
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.tables.sourcing.sources import Source
+
+MASKED = "masked"
+"""The kind of such a version, as it is stored; the folder, and the key of the lines of a process."""
+_SETTLED = timedelta(hours=1)
+_FRESH, _WAITING = 60, 86_400
+"""Seconds: a batch may lie there before the version that names it is committed; an upload waits to be registered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masked:
+    """Who has the keys, and which batches there are, in their order."""
+
+    name: str
+    """What the key holder is called here and there."""
+    key: bytes
+    batches: tuple[str, ...]
+    layers: Mapping[str, list[str]] = field(default_factory=dict)
+    """How the owner's own store keeps each field, as the owner says."""
+
+    def text(self) -> str:
+        """As it is stored."""
+        told = {"name": self.name, "key": self.key.hex(), "batches": list(self.batches), "layers": dict(self.layers)}
+        return canonical_json(told)
+
+    @classmethod
+    def read(cls, text: str) -> Masked:
+        """Again from the text."""
+        told = json.loads(text)
+        return cls(name=told["name"], key=bytes.fromhex(told["key"]), batches=tuple(told["batches"]), layers=told["layers"])
+
+    def source(self, hub: Hub, line: KeyHolderLine) -> SealedSource:
+        """The cells, as a session asks for them."""
+        return SealedSource([batch_file(hub, each) for each in self.batches], line, purpose="", who="")
+
+
+def batch_file(hub: Hub, batch: str) -> Path:
+    """Where a batch lies."""
+    return folder_of(hub) / f"{batch}.masked"
+
+
+def folder_of(hub: Hub) -> Path:
+    """Where batches lie."""
+    folder = hub.settings.path(MASKED)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def line_of(hub: Hub, masked: Masked) -> KeyHolderLine:
+    """The mailbox of its key holder, in this process."""
+    return lines_of(hub).of(masked)
+
+
+@dataclass
+class MaskedRows:
+    """Batches that were uploaded, as a `RowSource`."""
+
+    hub: Hub
+    masked: Masked
+    told: Mapping[str, str] = field(default_factory=dict)
+    schema: Mapping[str, str] = field(init=False)
+    origin: str = field(init=False)
+    _made_for: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.schema = self.masked.source(self.hub, line_of(self.hub, self.masked)).schema
+        first = f"masked {self.masked.batches[0]}"
+        self.origin = hmac.digest(self.hub.secret("origin of rows"), first.encode(), "sha256").hex()
+
+    def settle(self) -> None:
+        """The batches lie in their folder."""
+
+    def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
+        """A version that holds their names."""
+        self._made_for = data_set.id
+        made = DataSetVersion(
+            id=new_id(),
+            data_set=data_set.id,
+            number=number,
+            kind=MASKED,
+            format=MASKED,
+            origin=self.origin,
+            length=sum(batch_file(self.hub, each).stat().st_size for each in self.masked.batches),
+            created=self.hub.now(),
+            created_by=caller.id,
+        )
+        made.address = self.hub.keys.wrap(self.masked.text().encode(), f"connection {made.place}")
+        return made
+
+    def take(self, db: Db) -> None:
+        """Refuses batches that another data set of this hub has: its population would be charged beside."""
+        for data_set, version in masked_versions(db, open_only=False):
+            if data_set.id != self._made_for and {*masked_in(self.hub, version).batches} & {*self.masked.batches}:
+                raise Conflict(
+                    "The batch was not taken",
+                    why=f"the data set {data_set.name!r} has it",
+                    instead="that data set, or batches from another beginning",
+                )
+
+
+def masked_versions(db: Db, *, open_only: bool = True) -> list[tuple[DataSet, DataSetVersion]]:
+    """The data sets of masked cells, with their newest versions."""
+    present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
+    wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSetVersion.kind == MASKED)
+    wanted = wanted.where(DataSet.state == "open") if open_only else wanted.where(DataSet.state != "deleted")
+    found = db.execute(wanted.order_by(DataSet.created, DataSet.id))
+    return [(data_set, version) for data_set, version in found if version.address is not None]
+
+
+def masked_in(hub: Hub, version: DataSetVersion) -> Masked:
+    """What a version keeps."""
+    assert version.address is not None
+    return Masked.read(hub.keys.unwrap(version.address, f"connection {version.place}").decode())
+
+
+class Lines:
+    """The mailboxes of the key holders, in one process."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub, self._lock = hub, threading.Lock()
+        self._known: dict[tuple[str, bytes], KeyHolderLine] = {}
+        self._open: tuple[int, list[KeyHolderLine]] = (-1, [])
+
+    def of(self, masked: Masked) -> KeyHolderLine:
+        """The one of a key holder."""
+        with self._lock:
+            about = (masked.name, masked.key)
+            if about not in self._known:
+                self._known[about] = KeyHolderLine(key_of(self._hub), masked.name, masked.key, deadline=DEADLINE, wait=WAIT)
+            return self._known[about]
+
+    def called_by(self, name: str, authorization: str) -> KeyHolderLine | None:
+        """The one that a call is for; None where no open data set has a key holder of that name and key."""
+        with self._hub.database.reading() as db:
+            now = generation(db)
+            if self._open[0] != now:
+                self._open = now, [self.of(masked_in(self._hub, version)) for _, version in masked_versions(db)]
+        return next((each for each in self._open[1] if each.knows(name, authorization)), None)
+
+
+def lines_of(hub: Hub) -> Lines:
+    """The mailboxes of this process."""
+    found: Lines | None = hub.parts.get(MASKED)
+    return hub.parts.setdefault(MASKED, Lines(hub)) if found is None else found
+
+
+def masked_source(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
+    """The cells of a version, where its key holder calls this process."""
+    if not hub.serves:
+        raise EngineError(
+            f"The data set {row.name!r} can't be asked in this process",
+            why="its key holder calls the hub's own process",
+            instead="workers = 1 in hub.toml, so that the hub's own process runs the job",
+        )
+    masked = masked_in(hub, version)
+    return masked.source(hub, line_of(hub, masked))
+
+
+def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
+    """A version of other batches, or of another key holder's pads: its number. Questions read it from now on."""
+    from cloister.hub.services.catalogue.versions import newest, put
+
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+        before = [masked_in(hub, version) for version in _settled(hub, db, data_set)]
+    given = MaskedRows(hub, masked)
+    given.origin = _origin(hub, data_set) or given.origin
+    form, declared = masked.source(hub, line_of(hub, masked)).format, row.declaration
+    if {name: each.describe() for name, each in form.columns.items()} != declared["columns"] or form.unit != declared["unit"]:
+        raise InvalidDeclaration(
+            "The batch is invalid", why="its format declares other columns than the data set", instead="a data set of its own"
+        )
+    try:
+        with hub.database.begin() as db:
+            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
+            version = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, version, table_of(row, given.masked.source(hub, line_of(hub, masked)), version.id))
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
+    for old in before:
+        _overwrite(hub, old.batches)
+    return version.number
+
+
+def _origin(hub: Hub, data_set: str) -> str:
+    with hub.database.reading() as db:
+        wanted = select(DataSetVersion.origin).where(DataSetVersion.data_set == data_set).order_by(DataSetVersion.number)
+        return db.scalar(wanted.limit(1)) or ""
+
+
+def _settled(hub: Hub, db: Db, data_set: str) -> list[DataSetVersion]:
+    """The newest version that is so old that none before it is being read."""
+    wanted = select(DataSetVersion).where(
+        DataSetVersion.data_set == data_set, DataSetVersion.created <= hub.now() - _SETTLED, DataSetVersion.address.is_not(None)
+    )
+    found = db.scalars(wanted.order_by(DataSetVersion.number.desc()).limit(1)).first()
+    return [] if found is None else [found]
+
+
+def _overwrite(hub: Hub, batches: Iterable[str]) -> None:
+    """The cells that these batches withdrew from one another."""
+    paths = {each: batch_file(hub, each) for each in batches}
+    if all(path.exists() for path in paths.values()):
+        for batch, ranges in withdrawn_by([Head.read(path) for path in paths.values()]).items():
+            Batch(paths[batch]).erase(ranges)
+
+
+def sweep_masked(hub: Hub) -> None:
+    """Removes batches that no version names, and uploads that waited for a day."""
+    with hub.database.reading() as db:
+        live = db.scalars(select(DataSetVersion).where(DataSetVersion.kind == MASKED, DataSetVersion.address.is_not(None)))
+        kept = {batch for version in live for batch in masked_in(hub, version).batches}
+    for path in folder_of(hub).iterdir():
+        patience = _FRESH if path.suffix == ".masked" else _WAITING
+        if path.stem not in kept and time.time() - path.stat().st_mtime > patience:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,41 @@
+"""Data sets of masked cells: owners upload what this hub can't read, and analysts ask such a data set like any other.
+
+- `keeping.py`: from an upload to a data set, its next version, and its cells under another key holder's pads.
+- `pages.py`, `api.py`: the routes.
+
+What may not live here: a key of a cell or of a document, or the value of one. Documents are read where their owner's keys are
+(`cloister vault proxy`); where a session finds masked cells says `catalogue`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.vault.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.vault.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="vault",
+    title=N_("Masked data sets"),
+    pages=_pages,
+    api=_api,
+    links=(Link(title=N_("Masked data sets"), path="/masked", action="dataset.register", order=32, icon="lock"),),
+)

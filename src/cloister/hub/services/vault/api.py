@@ -1,0 +1,191 @@
+"""The API of data sets of masked cells."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from cloister.crypto import fingerprint
+from cloister.hub.caller import PersonDep
+from cloister.hub.description import example
+from cloister.hub.guard import needs
+from cloister.hub.guidance import budget_of
+from cloister.hub.hub import HubDep
+from cloister.hub.services.catalogue import key_of
+from cloister.hub.services.vault.keeping import Asked, followed, keep_scores, received, registered, renewed, standings
+from cloister.hub.web.forms import written_here
+
+_PLAIN = r"^[^\x00]*$"
+_Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
+_Name = Annotated[str, Path(max_length=63, pattern=_PLAIN)]
+_REGISTER, _WRITTEN = needs("dataset.register"), Depends(written_here)
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+class NewMaskedDataSet(BaseModel):
+    """A data set of a first batch that was uploaded."""
+
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        upload="01JD0000000000000000000000",
+        name="patients",
+        title="Patients of the clinic",
+        holder="keys",
+        key="ab" * 64,
+        population="patients",
+        reason="The clinic takes adults up to 90.",
+        epsilon="2",
+        layers={"age": ["AES-GCM-SIV", "range index of 8 levels"]},
+    )
+
+    upload: _Line
+    name: _Line
+    title: _Line
+    about: _Line = ""
+    reason: Annotated[_Line, Field(description="Where the bounds come from, in public words.")]
+    holder: Annotated[_Line, Field(description="The key holder's name, as in its csp.toml.")]
+    key: Annotated[_Line, Field(description="The key holder's public key, 128 digits.")]
+    population: _Line
+    epsilon: _Line = ""
+    delta: _Line = ""
+    rho: _Line = ""
+    layers: Annotated[dict[_Line, list[_Line]], Field(max_length=1000)] = {}
+    listed: bool = False
+
+
+class NewPads(BaseModel):
+    """The same cells under the pads of another key holder."""
+
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        holder="new keys", key="cd" * 64, uploads=["01JD0000000000000000000000"]
+    )
+
+    holder: _Line
+    key: _Line
+    uploads: Annotated[list[_Line], Field(max_length=100_000, description="The differences, in the order of the batches.")]
+
+
+class Scores(BaseModel):
+    """What `cloister vault score` said of fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True) | example(scores={"town": "100 cells; guessed without looking: 60 %"})
+
+    scores: Annotated[dict[_Line, _Line], Field(max_length=1000)]
+
+
+class MaskedUpload(BaseModel):
+    """What was uploaded, and of which data set it is the next version by now."""
+
+    upload: str
+    batch: str
+    rows: int
+    format: str
+    data_set: str
+    version: int
+
+
+class MaskedOut(BaseModel):
+    """A data set of masked cells."""
+
+    name: str
+    holder: str
+    fingerprint: str
+    present: str
+    batches: int
+    rows: int
+
+
+class MaskedList(BaseModel):
+    """One's own, and the key by which a key holder knows this hub."""
+
+    hub: str
+    fingerprint: str
+    items: list[MaskedOut]
+
+
+class Version(BaseModel):
+    """The version that questions read from now on."""
+
+    version: int
+
+
+def api() -> APIRouter:
+    """All routes."""
+    router = APIRouter()
+
+    @router.post(
+        "/uploads/masked",
+        dependencies=[_REGISTER, _WRITTEN],
+        status_code=201,
+        openapi_extra=_BODY,
+        summary="Upload a batch of masked cells",
+        response_description="The upload, or the version that it became",
+    )
+    async def upload(request: Request, hub: HubDep, caller: PersonDep) -> MaskedUpload:
+        """The body is a batch, or a difference of pads. A batch that follows the newest of one's data set is its next version."""
+        found = await received(hub, caller, request.stream())
+        name, version = await run_in_threadpool(lambda: followed(hub, caller, found) or ("", 0))
+        head = found.head
+        return MaskedUpload(
+            upload=found.id,
+            batch="" if head is None else head.id,
+            rows=0 if head is None else head.rows,
+            format="" if head is None else str(head.format),
+            data_set=name,
+            version=version,
+        )
+
+    @router.get(
+        "/masked-datasets",
+        dependencies=[_REGISTER],
+        summary="List your data sets of masked cells",
+        response_description="The hub's key, and the data sets with their key holders",
+    )
+    def listed(hub: HubDep, caller: PersonDep) -> MaskedList:
+        """With when each key holder last called."""
+        key, items = key_of(hub).public, []
+        for each in standings(hub, caller):
+            rows = sum(rows - gone for _, rows, gone, _ in each.batches)
+            about = {"name": each.row.name, "holder": each.holder, "fingerprint": each.fingerprint, "present": each.present}
+            items.append(MaskedOut(**about, batches=len(each.batches), rows=rows))
+        return MaskedList(hub=key.hex(), fingerprint=fingerprint(key), items=items)
+
+    @router.post(
+        "/masked-datasets",
+        dependencies=[_REGISTER, _WRITTEN],
+        status_code=201,
+        summary="Register a data set of masked cells",
+        response_description="Its first version",
+    )
+    def make(hub: HubDep, caller: PersonDep, body: NewMaskedDataSet) -> Version:
+        """Of a first batch that was uploaded. Its format declares the columns."""
+        budget = budget_of(body.epsilon, body.delta, body.rho) if body.epsilon or body.rho else None
+        asked = Asked(**body.model_dump(exclude={"epsilon", "delta", "rho"}))
+        return Version(version=registered(hub, caller, asked, budget).version)
+
+    @router.post(
+        "/masked-datasets/{name}/pads",
+        dependencies=[_REGISTER, _WRITTEN],
+        summary="Put masked cells under another key holder's pads",
+        response_description="The version that questions read",
+    )
+    def pads(hub: HubDep, caller: PersonDep, name: _Name, body: NewPads) -> Version:
+        """After a key was copied: the differences that `cloister csp renew` wrote. Versions before it are destroyed."""
+        return Version(version=renewed(hub, caller, name, body.holder, body.key, body.uploads))
+
+    @router.put(
+        "/masked-datasets/{name}/scores",
+        dependencies=[_REGISTER, _WRITTEN],
+        status_code=204,
+        summary="Keep leakage scores for yourself",
+        response_description="They are kept for a week",
+    )
+    def scores(hub: HubDep, caller: PersonDep, name: _Name, body: Scores) -> None:
+        """What attackers would get of each field of the owner's own store: for the owner alone."""
+        keep_scores(hub, caller, name, body.scores)
+
+    return router

@@ -1,0 +1,350 @@
+"""From an upload to a data set of masked cells, to its next version, and to the same cells under another key holder's pads.
+
+An upload waits for a day, for its sender alone. One that follows the newest batch of a data set of theirs is its next version at
+once; a first one waits until it is registered; differences of pads wait until all are there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, select
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from cloister.crypto import fingerprint
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.declarations import check_declaration, check_reasons
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
+from cloister.hub.services.catalogue import (
+    Masked,
+    MaskedRows,
+    Wanted,
+    add_masked,
+    batch_file,
+    destroy_old,
+    folder_of,
+    line_of,
+    made_of,
+    masked_in,
+    masked_versions,
+    sweep_masked,
+)
+from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check
+from cloister.hub.work.facts import data_set_object
+from cloister.printable import is_text
+from cloister.together import apply_difference
+from cloister.together.sealed.batches import Batch, Head, withdrawn_by
+from cloister.together.sealed.renewing import MARK
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.privacy import Guarantee
+
+SCORES = "leakage"
+"""The kind of such an owner's view, as it is stored."""
+_MOST_FIELDS, _LONGEST_TEXT = 1000, 2000
+_SHOWN_BYTES = 96
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """An upload; `head` is None for a difference of pads."""
+
+    id: str
+    head: Head | None
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What an owner says of a first batch."""
+
+    upload: str
+    name: str
+    title: str
+    holder: str
+    """What the key holder is called."""
+    key: str
+    """Its public key, 128 digits."""
+    population: str
+    about: str = ""
+    reason: str = ""
+    layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    listed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One data set as its owner sees it here."""
+
+    row: DataSet
+    holder: str
+    fingerprint: str
+    present: str
+    layers: Mapping[str, list[str]]
+    format: str
+    batches: list[tuple[str, int, int, int]]
+    """Id, rows with padding, rows that were withdrawn, bytes."""
+    stored: str
+    """A row as it is stored, in hexadecimal digits."""
+    scores: Mapping[str, str]
+
+
+async def received(hub: Hub, caller: Caller, stream: AsyncIterator[bytes]) -> Waiting:
+    """An upload, whole."""
+    most, number = hub.settings.upload_megabytes, new_id()
+    part, size = folder_of(hub) / f"{number}.{caller.id}.part", 0
+    try:
+        with part.open("xb") as file:
+            async for chunk in stream:
+                size += len(chunk)
+                if size > most * 2**20:
+                    raise InvalidParameter(
+                        "The upload is invalid",
+                        why=f"it has more than {most:,} MB",
+                        instead="fewer rows in each batch, or upload_megabytes in hub.toml",
+                    )
+                await run_in_threadpool(file.write, chunk)
+    except ClientDisconnect:
+        part.unlink(missing_ok=True)
+        raise InvalidParameter(
+            "The upload is invalid", why="it ended before it was whole", instead="the same upload once more"
+        ) from None
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    part.chmod(0o600)
+    part.rename(_waiting_file(hub, caller, number))
+    await run_in_threadpool(sweep_masked, hub)
+    return waiting(hub, caller, number)
+
+
+def waiting(hub: Hub, caller: Caller, number: str) -> Waiting:
+    """One's own upload."""
+    path = _waiting_file(hub, caller, number)
+    if not path.is_file():
+        raise Missing("There is no such upload", why="it does not exist, or was used", instead="/masked")
+    try:
+        head = Head.read(path)
+    except CloisterError as error:
+        if not _is_difference(path):
+            path.unlink()
+            raise InvalidParameter("The upload is invalid", why=error.why, instead=error.instead) from None
+        head = None
+    return Waiting(id=number, head=head, bytes=path.stat().st_size)
+
+
+def all_waiting(hub: Hub, caller: Caller) -> list[Waiting]:
+    """One's own uploads that are registered nowhere."""
+    return [waiting(hub, caller, path.name.split(".")[0]) for path in sorted(folder_of(hub).glob(f"*.{caller.id}.waiting"))]
+
+
+def followed(hub: Hub, caller: Caller, upload: Waiting) -> tuple[str, int] | None:
+    """The data set whose next version it is by now, and the version; None where it follows no batch of one's own."""
+    if upload.head is None or not upload.head.after:
+        return None
+    for row, masked in _own(hub, caller):
+        if masked.batches[-1] == upload.head.after:
+            with hub.database.reading() as db:
+                check(hub, db, caller, "dataset.version", data_set_object(row))
+            made = replace(masked, batches=(*masked.batches, upload.head.id))
+            with _kept(hub, caller, upload):
+                return row.name, add_masked(hub, caller, row.id, made)
+    _waiting_file(hub, caller, upload.id).unlink()
+    raise Conflict(
+        "The batch was not taken",
+        why="it follows a batch that is not the newest of a data set of yours here",
+        instead="the batches in the order in which they were written",
+    )
+
+
+def registered(hub: Hub, caller: Caller, asked: Asked, budget: Guarantee | None) -> DataSet:
+    """The data set of a first batch."""
+    upload = waiting(hub, caller, asked.upload)
+    if upload.head is None or upload.head.after:
+        raise InvalidParameter("The upload is invalid", why="it is not a first batch", instead="the first that was written")
+    form = upload.head.format
+    told = {
+        "columns": {name: each.describe() for name, each in form.columns.items()},
+        "unit": form.unit,
+        "max_rows": form.max_rows,
+    }
+    declaration = check_declaration(asked.name, {**told, "reasons": dict.fromkeys(form.columns, asked.reason)})
+    check_reasons(declaration)
+    masked = Masked(name=_name(asked.holder), key=_key(asked.key), batches=(upload.head.id,), layers=_layers(asked.layers))
+    wanted = Wanted(
+        name=asked.name,
+        title=asked.title,
+        about=asked.about,
+        declaration=declaration,
+        population=asked.population,
+        budget=budget,
+        listed=asked.listed,
+        row_is_person=form.unit is None,
+    )
+    with _kept(hub, caller, upload):
+        return made_of(hub, caller, MaskedRows(hub, masked), wanted)
+
+
+def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads: Sequence[str]) -> int:
+    """The same cells under the pads of another key holder: the version. The versions before it are destroyed."""
+    row, masked = _one(hub, caller, name)
+    with hub.database.reading() as db:
+        check(hub, db, caller, "dataset.manage", data_set_object(row))
+    if len(uploads) != len(masked.batches):
+        count = len(masked.batches)
+        raise InvalidParameter(
+            "The differences are invalid", why=f"there are {count} batches", instead="one for each, in their order"
+        )
+    made: list[str] = []
+    for batch, number in zip(masked.batches, uploads, strict=True):
+        difference, out = _waiting_file(hub, caller, number), folder_of(hub) / f"{number}.{caller.id}.renewed"
+        if not difference.is_file():
+            raise Missing("There is no such upload", why="it does not exist, or was used", instead="/masked")
+        head = apply_difference(batch_file(hub, batch), difference, out)
+        if head.after != (made[-1] if made else ""):
+            raise InvalidDeclaration(
+                "The differences are invalid", why="they are in another order", instead="as they were written"
+            )
+        out.rename(batch_file(hub, head.id))
+        made.append(head.id)
+    version = add_masked(hub, caller, row.id, replace(masked, name=_name(holder), key=_key(key), batches=tuple(made)))
+    for each in uploads:
+        _waiting_file(hub, caller, each).unlink()
+    with hub.database.reading() as db:
+        olds = list(
+            db.scalars(
+                select(DataSetVersion.number).where(
+                    DataSetVersion.data_set == row.id, DataSetVersion.number < version, DataSetVersion.destroyed.is_(None)
+                )
+            )
+        )
+    for old in olds:
+        destroy_old(hub, caller, row.id, old)
+    return version
+
+
+def keep_scores(hub: Hub, caller: Caller, name: str, scores: Mapping[str, str]) -> None:
+    """What the owner's own tool found that attackers would get of each field: for the owner alone, encrypted, for a week."""
+    row, _ = _one(hub, caller, name)
+    texts = [*scores, *scores.values()]
+    if not 0 < len(scores) <= _MOST_FIELDS or not all(is_text(each, _LONGEST_TEXT, lines=True) for each in texts):
+        raise InvalidParameter("The scores are invalid", why="they are not texts", instead="what cloister vault score printed")
+    view = view_of(hub, caller.id, row.id, SCORES, {"fields": len(scores)}, {"scores": dict(scores)})
+    with hub.database.begin() as db:
+        check(hub, db, caller, "dataset.manage", data_set_object(row))
+        forget_views(db, hub.now())
+        db.execute(delete(OwnerView).where(OwnerView.data_set == row.id, OwnerView.kind == SCORES))
+        db.add(view)
+        write(db, hub, caller, "dataset.manage", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
+
+
+def standings(hub: Hub, caller: Caller) -> list[Standing]:
+    """One's own data sets of masked cells."""
+    return [standing(hub, caller, row.name) for row, _ in _own(hub, caller)]
+
+
+def standing(hub: Hub, caller: Caller, name: str) -> Standing:
+    """One of them."""
+    row, masked = _one(hub, caller, name)
+    files = [Batch(batch_file(hub, each)) for each in masked.batches]
+    gone = withdrawn_by([each.head for each in files])
+    batches = []
+    for each in files:
+        withdrawn = sum(after - first for first, after in gone.get(each.head.id, ()))
+        batches.append((each.head.id, each.head.rows, withdrawn, each.path.stat().st_size))
+    with hub.database.reading() as db:
+        mine = (OwnerView.data_set == row.id) & (OwnerView.person == caller.id) & (OwnerView.kind == SCORES)
+        view = db.scalar(select(OwnerView).where(mine, OwnerView.created >= hub.now() - VIEW_KEPT))
+    return Standing(
+        row=row,
+        holder=masked.name,
+        fingerprint=fingerprint(masked.key),
+        present=str(line_of(hub, masked).presence[masked.name]),
+        layers={field: list(words) for field, words in masked.layers.items()},
+        format=str(files[0].head.format),
+        batches=batches,
+        stored=files[-1].sums(0, ((0, 1),)).tobytes()[:_SHOWN_BYTES].hex(" ", 8),
+        scores={} if view is None else found_in(hub, view)["scores"],
+    )
+
+
+def _own(hub: Hub, caller: Caller) -> list[tuple[DataSet, Masked]]:
+    with hub.database.reading() as db:
+        return [(row, masked_in(hub, version)) for row, version in masked_versions(db) if row.owner == caller.id]
+
+
+def _one(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Masked]:
+    for row, masked in _own(hub, caller):
+        if row.name == name:
+            return row, masked
+    raise Missing("There is no such data set", why="it does not exist, or is not yours", instead="/masked")
+
+
+class _kept:  # noqa: N801 - it stands in a `with`
+    """An upload under the name of its batch, which it loses again where what follows fails."""
+
+    def __init__(self, hub: Hub, caller: Caller, upload: Waiting) -> None:
+        assert upload.head is not None
+        self._from, self._to = _waiting_file(hub, caller, upload.id), batch_file(hub, upload.head.id)
+
+    def __enter__(self) -> None:
+        if self._to.exists():
+            raise Conflict("The batch was not taken", why="it is here already", instead="the next one")
+        self._from.rename(self._to)
+        os.utime(self._to)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._to.rename(self._from)
+
+
+def _waiting_file(hub: Hub, caller: Caller, number: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", number):
+        raise Missing("There is no such upload", why="it does not exist, or was used", instead="/masked")
+    return folder_of(hub) / f"{number}.{caller.id}.waiting"
+
+
+def _is_difference(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MARK)) == MARK
+
+
+def _key(text: str) -> bytes:
+    try:
+        found = bytes.fromhex(text.strip())
+    except ValueError:
+        found = b""
+    if len(found) != 64:
+        raise InvalidParameter(
+            "The key holder's key is invalid", why="it has 128 digits", instead="the key that cloister csp show prints"
+        )
+    return found
+
+
+def _name(text: str) -> str:
+    if not is_text(text, 100) or not text or "/" in text:
+        raise InvalidParameter(
+            "The key holder's name is invalid", why="it is empty, too long or has a slash", instead="its name in csp.toml"
+        )
+    return text
+
+
+def _layers(given: Mapping[str, Any]) -> dict[str, list[str]]:
+    words = [each for name, found in given.items() for each in (name, *found)]
+    if len(given) > _MOST_FIELDS or not all(is_text(each, 200) for each in words):
+        raise InvalidParameter(
+            "The fields are invalid", why="they are not names with their layers", instead="what cloister vault show --json prints"
+        )
+    return {name: list(found) for name, found in given.items()}

@@ -1,0 +1,112 @@
+"""The pages of data sets of masked cells: ciphertext and who holds which key, and never a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from cloister.crypto import fingerprint
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.guidance import budget_of
+from cloister.hub.hub import HubDep
+from cloister.hub.ids import same
+from cloister.hub.problems import problem_of
+from cloister.hub.services.catalogue import key_of, money_of, populations_of
+from cloister.hub.services.vault.keeping import Asked, all_waiting, followed, received, registered, standing, standings
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
+from cloister.hub.web.multipart import FileForm
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_REGISTER = [needs("dataset.register")]
+_Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
+
+
+def pages() -> APIRouter:
+    """All routes."""
+    router = APIRouter()
+
+    @router.get("/masked", dependencies=_REGISTER)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return _page(request, hub, caller)
+
+    @router.post("/uploads/masked", dependencies=_REGISTER)
+    async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        try:
+            form = FileForm(request.headers.get("content-type", ""), request.stream())
+            if not same((await form.head()).get(TOKEN_FIELD, ""), token_of(request)):
+                raise AccessDenied(
+                    "The form was not accepted",
+                    why="the form comes from another session, or the page is old",
+                    instead="load the page again and send it once more",
+                )
+            came = await received(hub, caller, form.file())
+            found = await run_in_threadpool(lambda: followed(hub, caller, came))
+        except CloisterError as refused:
+            error = refused
+            return await run_in_threadpool(lambda: _page(request, hub, caller, error=error))
+        if found is None:
+            return go(request, "/masked")
+        said = request_gettext(request)("Queries now read version %(number)s.", number=found[1])
+        return go(request, f"/masked/{found[0]}", said)
+
+    @router.post("/masked", dependencies=_REGISTER)
+    def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        try:
+            known = form.text("population")
+            budget = None if known else budget_of(form.text("epsilon"), form.text("delta"), form.text("rho"))
+            made = registered(hub, caller, _asked(form, known or form.text("population_new")), budget)
+        except CloisterError as error:
+            return _page(request, hub, caller, error=error, typed=form)
+        return go(request, f"/masked/{made.name}", request_gettext(request)("%(name)s is open.", name=made.name))
+
+    @router.get("/masked/{name}", dependencies=_REGISTER)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: _Name) -> Response:
+        found = standing(hub, caller, name)
+        return render(request, "vault/one.html", each=found, hub_fingerprint=fingerprint(key_of(hub).public))
+
+    return router
+
+
+def _asked(form: Form, population: str) -> Asked:
+    return Asked(
+        upload=form.text("upload"),
+        name=form.text("name"),
+        title=form.text("title"),
+        about=form.text("about"),
+        reason=form.text("reason"),
+        holder=form.text("holder"),
+        key=form.text("key"),
+        population=population,
+        listed=form.flag("listed"),
+    )
+
+
+def _page(
+    request: Request, hub: Hub, caller: Caller, *, error: CloisterError | None = None, typed: Form | None = None
+) -> Response:
+    found, uploads = standings(hub, caller), all_waiting(hub, caller)
+    with hub.database.reading() as db:
+        populations = [(row.name, money_of(hub, row.name)) for row in populations_of(db, caller)]
+    key, problem = key_of(hub).public, None if error is None else problem_of(error)
+    return render(
+        request,
+        "vault/list.html",
+        status=200 if problem is None else problem.status,
+        problem=problem,
+        typed=typed or {},
+        standings=found,
+        uploads=[each for each in uploads if each.head is not None],
+        populations=populations,
+        key=key.hex(),
+        fingerprint=fingerprint(key),
+    )

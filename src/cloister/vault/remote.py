@@ -1,0 +1,137 @@
+"""The client of a proxy: a program's collections where the keys are not in its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from cloister import errors
+from cloister.errors import CloisterError, EngineError, InvalidParameter
+from cloister.vault.errors import Conflict, DuplicateKey, Tampered
+from cloister.vault.values import decode, encode
+
+METHODS: dict[str, tuple[str, ...]] = {
+    "insert_one": ("document",),
+    "insert_many": ("documents",),
+    "find": ("filter", "projection", "sort", "skip", "limit"),
+    "find_one": ("filter", "projection"),
+    "update_one": ("filter", "update", "version"),
+    "update_many": ("filter", "update"),
+    "replace_one": ("filter", "document", "version"),
+    "delete_one": ("filter",),
+    "delete_many": ("filter",),
+    "count_documents": ("filter",),
+    "aggregate": ("pipeline",),
+    "version": ("identity",),
+    "explain": ("filter",),
+    "layers": (),
+}
+"""What a proxy does for others, and the arguments in their order."""
+_KINDS: dict[str, type[CloisterError]] = {
+    each.__name__: each
+    for each in (
+        *(
+            getattr(errors, name)
+            for name in ("AccessDenied", "EngineError", "InvalidParameter", "UnknownColumn", "UnsupportedQuery")
+        ),
+        Conflict,
+        DuplicateKey,
+        Tampered,
+    )
+}
+_SECONDS = 60.0
+
+
+class RemoteCollection:
+    """A collection behind a proxy: the methods of `Collection` that read and write documents, with results as JSON has them.
+
+    >>> connect("http://127.0.0.1:8766", token="…").collection("people")
+    <RemoteCollection 'people'>
+    """
+
+    def __init__(self, call: Callable[[str, bytes], Any], name: str) -> None:
+        self.name, self._call = name, call
+
+    def __repr__(self) -> str:
+        return f"<RemoteCollection {self.name!r}>"
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method not in METHODS:
+            raise AttributeError(method)
+
+        def called(*given: Any, **named: Any) -> Any:
+            arguments = dict(zip(METHODS[method], given, strict=False)) | named
+            return self._call(f"{quote(self.name, safe='')}/{method}", encode_arguments(arguments))
+
+        return called
+
+
+class RemoteVault:
+    """The collections of a proxy."""
+
+    def __init__(self, url: str, token: str, authority: str | Path | None) -> None:
+        import httpx
+
+        from cloister.crypto import client_context
+
+        parts = urlsplit(url)
+        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
+            raise InvalidParameter("The address is invalid", why="without TLS only this machine is asked", instead="https://…")
+        self._broken = httpx.HTTPError
+        self._client = httpx.Client(
+            base_url=url,
+            headers={b"authorization": f"Bearer {token}".encode()},
+            timeout=_SECONDS,
+            verify=client_context(authority) if parts.scheme == "https" else True,
+        )
+
+    def collection(self, name: str) -> RemoteCollection:
+        """A collection that the proxy's owner declared."""
+        return RemoteCollection(self._call, name)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def __enter__(self) -> RemoteVault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, path: str, text: bytes) -> Any:
+        try:
+            answer = self._client.post(f"/collections/{path}", content=text)
+            found = decode(answer.content)
+        except (self._broken, ValueError, TypeError):
+            found = answer = None
+        if answer is None or (answer.status_code != 200 and not isinstance(found, dict)):
+            raise EngineError("The proxy did not answer", why="it is out of reach, or is no proxy", instead="the same later")
+        if answer.status_code != 200:
+            kind = _KINDS.get(str(found.get("kind")), EngineError)
+            what, why, instead = (str(found.get(part, "")) for part in ("what", "why", "instead"))
+            raise kind(what, why=why, instead=instead)
+        return found
+
+
+def connect(url: str, *, token: str, authority: str | Path | None = None) -> RemoteVault:
+    """The collections of a vault whose keys are with a proxy (`cloister vault proxy`); `authority` is a file of whoever vouches
+    for its certificate, where this system does not.
+
+    >>> people = connect("https://proxy.example.org:8766", token="…").collection("people")
+    >>> people.find({"age": {"$gte": 40}})  # doctest: +SKIP
+    [{'_id': 2, 'town': 'Bern', 'age': 52}]
+    """
+    return RemoteVault(url, token, authority)
+
+
+def encode_arguments(arguments: dict[str, Any]) -> bytes:
+    """Arguments as JSON. Operators stand in filters, so keys with $ are allowed here; the proxy refuses them inside values."""
+    if isinstance(arguments, dict):
+        parts = (encode(name) + b":" + encode_arguments(value) for name, value in arguments.items())
+        return b"{" + b",".join(parts) + b"}"
+    if isinstance(arguments, list | tuple):
+        return b"[" + b",".join(map(encode_arguments, arguments)) + b"]"
+    return encode(arguments)
