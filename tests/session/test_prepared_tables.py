@@ -1,4 +1,4 @@
-"""Of more tables than may be prepared at once, those that nobody asked lately give back their rows, and never under a question."""
+"""Of more tables than may be prepared, those that nobody asked lately give back their rows, and never under a question."""
 
 from __future__ import annotations
 

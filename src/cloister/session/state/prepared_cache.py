@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from cloister.errors import CloisterError
 from cloister.session.state.scrubbed import scrubbed
@@ -50,7 +50,8 @@ class _Once(Generic[Made]):
             return self.made
 
 
-_IN_HAND: ContextVar[Mapping[PreparedCache, set[_Once[Any]]]] = ContextVar("cloister tables in hand", default=MappingProxyType({}))
+_Hand: TypeAlias = "Mapping[PreparedCache, set[_Once[Any]]]"
+_IN_HAND: ContextVar[_Hand] = ContextVar("cloister tables in hand", default=MappingProxyType({}))
 
 
 class PreparedCache:

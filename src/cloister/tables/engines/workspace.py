@@ -89,7 +89,7 @@ class Workspace:
                 f"A memory limit of {text!r} is invalid", why="it is not an amount of memory", instead='memory_limit="2GiB"'
             )
         if tables is not None and tables < 1:
-            raise InvalidParameter(f"prepared_tables={tables} is invalid", why="none could be asked", instead="prepared_tables=64")
+            raise InvalidParameter(f"prepared_tables={tables} is invalid", why="no table fits", instead="prepared_tables=64")
         return cls(memory=found, folder=None if folder is None else Path(folder), tables=tables)
 
     def settings(self) -> dict[str, Any]:
