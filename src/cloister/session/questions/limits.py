@@ -73,8 +73,8 @@ class Clock:
             raise EngineError(
                 "The query was stopped",
                 why=f"the engine took longer than its limit of {self.seconds:,.0f} seconds; what was reserved stays charged",
-                instead="the same query again: the first repetition is not charged; more time comes with a larger declared size="
-                f" of the table, or with cl.Session(…, time_limit={10 * max(60, round(self.seconds))})",
+                instead="the same query again: the first repetition is not charged; the limit follows the declared size= of the "
+                f"table, or cl.Session(…, time_limit={10 * max(60, round(self.seconds))})",
             )
 
     @property
