@@ -47,6 +47,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"token_days": 100_000}, "token_days"),
     ({"asking": 0}, "asking"),
     ({"asking": 10**6}, "asking"),
+    ({"prepared": 0}, "prepared"),
     ({"workers": -1}, "workers"),
     ({"upload_megabytes": -5}, "upload_megabytes"),
     ({"upload_megabytes": 0}, "upload_megabytes"),

@@ -12,6 +12,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Question
+from cloister.session.planning.plan import Plan
 from cloister.session.questions.limits import limit_of, stopped_after
 
 ROWS = {"age": [20, 30, 40, 50] * 500, "sex": ["F", "M", "F", "M"] * 500}
@@ -132,20 +133,25 @@ def test_a_clock_that_was_not_over_says_nothing() -> None:
     assert not engine.stopped.is_set()
 
 
-def test_a_question_that_is_stopped_costs_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    with door(time_limit=0.05) as opened:
+def test_a_question_that_is_stopped_costs_in_full_and_goes_on_under_its_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question(table="people", statistics=(Count(),))
+    with door() as opened:
         prepared = opened.prepared("people")
         stopped = threading.Event()
-        monkeypatch.setattr(type(prepared), "cancel", lambda self, thread=None: stopped.set())
 
         def slow(*_: object) -> object:
             assert stopped.wait(30)
             raise RuntimeError("a row: 44")
 
-        monkeypatch.setattr(type(prepared), "aggregate", slow)
-        with pytest.raises(cl.EngineError, match="longer than its limit") as found:
-            opened.measure(Question(table="people", statistics=(Count(),)), spend=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(Plan, "time_limit", 0.05)
+            patched.setattr(type(prepared), "cancel", lambda self, thread=None: stopped.set())
+            patched.setattr(type(prepared), "aggregate", slow)
+            with pytest.raises(cl.EngineError, match="longer than its limit") as found:
+                opened.measure(question, spend=1)
         assert "44" not in str(found.value)
+        assert str(opened.spent) == "ε = 1"
+        assert opened.measure(question, spend=1).num_rows == 1
         assert str(opened.spent) == "ε = 1"
 
 

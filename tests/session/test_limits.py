@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from cloister.errors import EngineError
+from cloister.session.questions import limits
 from cloister.session.questions.limits import Clock, stopped_after
 
 
@@ -46,3 +47,18 @@ def test_no_thread_for_each_question():
         for _ in range(300):
             with stopped_after(1000, []):
                 assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize(
+    ("busy", "firm", "limit"), [(1.2, False, 0.02), (3.0, False, 0.06), (3.0, True, 0.02), (99.0, False, 0.4)]
+)
+def test_a_busy_machine_gives_more_time_and_a_chosen_limit_stands(
+    monkeypatch: pytest.MonkeyPatch, busy: float, firm: bool, limit: float
+) -> None:
+    monkeypatch.setattr(limits, "busyness", lambda: busy)
+    engine = Engine()
+    with stopped_after(0.02, [engine], firm=firm) as clock:
+        assert engine.stopped.wait(60)
+        with pytest.raises(EngineError, match="first repetition is not charged"):
+            clock.check()
+    assert clock.seconds == pytest.approx(limit)

@@ -150,6 +150,42 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
 
 
 @hub.command()
+@click.argument("database")
+@click.option("--ledger", default="", help="postgresql://… of the ledger (default: the same database).")
+@click.option("--dry-run", is_flag=True, help="Copy and compare everything, then undo it.")
+@_DATA
+@_SETTINGS
+@click.pass_context
+def move(context: click.Context, data: Path | None, file: Path | None, database: str, ledger: str, dry_run: bool) -> None:
+    """Copy a hub's databases to PostgreSQL, or back into its folder ("files"), and compare every row.
+
+    Stop the hub and its workers first. The old databases stay as they are.
+
+    \b
+    cloister hub move postgresql://hub@db.example.org/hub --dry-run --data /srv/cloister
+    cloister hub move postgresql://hub@db.example.org/hub --data /srv/cloister
+    cloister hub move files --data /srv/cloister
+    """
+    settings = _settings(context, data, file)
+    from cloister.hub.locks import exclusive_lock
+    from cloister.hub.moving import FILES
+    from cloister.hub.moving import move as moved
+
+    with exclusive_lock(settings, "The hub was not moved"), open_hub(settings, services=False) as opened:
+        found = moved(opened, database, ledger, dry_run=dry_run)
+    click.echo(f"{found.rows} rows of {found.tables} tables and {found.lines} lines of the ledger were copied and compared")
+    if dry_run:
+        click.echo("and undone: nothing has changed")
+    elif database == FILES:
+        click.echo("now take the lines database and ledger out of hub.toml, and start the hub")
+    else:
+        click.echo("now put the addresses into hub.toml as database and ledger, and start the hub")
+        click.echo(
+            "hub.db and ledger.db are as they were: keep them until the hub has run for a while, and start nothing on them"
+        )
+
+
+@hub.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @_DATA
 @_SETTINGS

@@ -87,6 +87,14 @@ _NUMBERS = (
         example=16,
     ),
     _Whole(
+        name="prepared",
+        least=1,
+        most=100_000,
+        few="no data set could be queried",
+        many="each takes memory for an engine of its own",
+        example=64,
+    ),
+    _Whole(
         name="workers",
         least=0,
         most=1000,

@@ -86,6 +86,9 @@ class Settings:
         "The most memory that the engine of one data set takes; more is spilled, encrypted, into the folder "
         "`scratch`, or the query is refused.",
     )
+    prepared: int = _set(
+        64, "How many data sets a process keeps prepared for queries; the others are prepared again when they are queried."
+    )
     log_level: str = _set("info", "debug, info, warning or error.")
     metrics_token: str = _set("", "The bearer token of /metrics; empty: loopback only.", secret=True)
 
@@ -140,7 +143,7 @@ SETTINGS = Stored(
     *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
     *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
     *("upload_megabytes", "sources", "source_authorities", ("delta_floor", "max_delta"), "survey_cap", "survey_hourly"),
-    *("mqtt", "mqtt_authority", "workers", "asking", "zone", "memory", "log_level", "metrics_token"),
+    *("mqtt", "mqtt_authority", "workers", "asking", "zone", "memory", "prepared", "log_level", "metrics_token"),
 )
 """What files and environments call the settings."""
 

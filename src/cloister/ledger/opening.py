@@ -24,7 +24,7 @@ from cloister.ledger.records import Freeze
 from cloister.ledger.sqlite import SQLiteStore
 from cloister.ledger.store import FORMAT, Store, blob, create
 
-_SERVERS = ("postgresql://", "postgres://")
+SERVERS = ("postgresql://", "postgres://")
 _MEMORY_KEY = bytes(32)  # nobody reaches a ledger in memory but the process that owns it
 
 
@@ -49,7 +49,7 @@ def open_ledger(
     """The parts of the ledger that is kept there, made if there was none."""
     if where is None or where == ":memory:":
         return _prepared(SQLiteStore(None), _MEMORY_KEY, None, clock)
-    if isinstance(where, str) and where.startswith(_SERVERS):
+    if isinstance(where, str) and where.startswith(SERVERS):
         from cloister.ledger.postgres import PostgresStore
 
         server = PostgresStore(where)

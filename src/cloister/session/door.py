@@ -73,12 +73,15 @@ class Door:
         time_limit: float | None = None,
         memory_limit: str | None = None,
         temporary_directory: str | Path | None = None,
+        prepared_tables: int | None = None,
     ) -> None:
         """`budget` is each population's, or a mapping from population to budget; None takes what the ledger already holds.
 
         `progress` is told the name of each stage of a question, and nothing of what is found there. `time_limit` is how many
         seconds the engine may work on one question; None lets it follow from the plan. `memory_limit` ("2GiB") bounds the
-        engine of each table and what is copied out of it; what does not fit is spilled into `temporary_directory`.
+        engine of each table and what is copied out of it; what does not fit is spilled into `temporary_directory`. Of more than
+        `prepared_tables`, the table that was not asked for the longest gives back its prepared rows, and is prepared again when
+        it is asked; None: all tables keep theirs.
         """
         if not isinstance(tables, Mapping) or (not tables and ledger is None):
             raise InvalidParameter(
@@ -86,7 +89,7 @@ class Door:
                 why="there is nothing to ask about",
                 instead='cl.Session({"people": people}, …)',
             )
-        limit, workspace = checked_limit(time_limit), Workspace.of(memory_limit, temporary_directory)
+        limit, workspace = checked_limit(time_limit), Workspace.of(memory_limit, temporary_directory, prepared_tables)
         random = random or default_random()
         owned = not isinstance(ledger, Ledger)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)

@@ -123,3 +123,45 @@ def test_one_address_is_one_person_at_once(shared: World) -> None:
 
     found = at_once(6, add)
     assert sum(isinstance(each, str) for each in found) == 1
+
+
+def test_a_recovery_code_counts_once_at_once_and_new_codes_replace_new_codes(shared: World) -> None:
+    identity = shared.person("ada@example.org", "analyst")
+
+    def renew(_: int) -> list[str]:
+        with shared.hub.database.begin() as db:
+            return second_factor.new_codes(db, shared.hub, second_factor.locked(db, identity))
+
+    with shared.hub.database.begin() as db:
+        key = shared.hub.keys.wrap(totp.new_key(), f"second factor {identity}")
+        db.get_one(Person, identity).totp = key
+    made = at_once(6, renew)
+    with shared.hub.database.reading() as db:
+        assert second_factor.codes_left(db, identity) == 10
+    codes = [code for each in made if isinstance(each, list) for code in each]
+    assert len(codes) == 60
+
+    def use(number: int) -> str:
+        with shared.hub.database.begin() as db:
+            return second_factor.accept_code(db, shared.hub, identity, codes[number // 2])
+
+    assert at_once(120, use).count("recovery") == 10
+
+
+def test_an_invitation_is_taken_up_once_and_replaced_by_the_next_at_once(shared: World) -> None:
+    root = Caller(id=shared.person("root@example.org", "administrator"), roles=frozenset({"administrator"}))
+
+    def invite(_: int) -> str:
+        with shared.hub.database.begin() as db:
+            return links.invite(db, shared.hub, root, email="ada@example.org", roles=["analyst"]).rpartition("/")[2]
+
+    secrets = at_once(6, invite)
+    with shared.hub.database.reading() as db:
+        assert len(links.open_invitations(db, shared.hub)) == 1
+
+    def take(number: int) -> str:
+        with shared.hub.database.begin() as db:
+            row = links.use(db, shared.hub, str(secrets[number // 4]))
+            return people.add_person(db, shared.hub, email=row.email, name="Ada", roles=row.roles).email
+
+    assert at_once(24, take).count("ada@example.org") == 1

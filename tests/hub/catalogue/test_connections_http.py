@@ -51,6 +51,8 @@ def test_a_table_elsewhere_is_declared_and_asked(world: World, ada: Sender, plac
         shown = page + sender.get("/datasets/people/manage").text + sender.get("/register").text + twice.text
         kept = str([[each.details, each.object] for each in opened.rows(TrailLine)])
         assert PASSWORD not in shown + kept
+        assert "The import report prepares them in advance" in shown
+        assert "The first query prepares them" in sender.get("/datasets/people").text
         assert PASSWORD.encode() not in opened.rows(Arrival)[0].wrapped + (version.address or b"")
         assert PASSWORD.encode() not in opened.settings.path("hub.db").read_bytes()
     finally:

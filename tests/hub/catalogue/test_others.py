@@ -259,3 +259,24 @@ def test_naming_a_provider_tells_nobody_who_is_here(world: World, ada: Sender) -
     later = world.somebody("later@example.org", "provider")
     assert "/contributions/people" in later.get("/contributions").text
     assert "/contributions/people" not in pat.get("/contributions").text
+
+
+def test_that_a_name_is_taken_is_public_and_all_that_is_told(world: World, ada: Sender) -> None:
+    world.register(listed=True)
+    eve = world.somebody("eve@example.org", "owner")
+    upload, told = eve.arrival(), set()
+    page = text_of(eve.get(f"/register/{upload}").text)
+    assert page.count("Names are public: anyone who tries this one learns that it is taken.") == 2
+    assert "that its name is taken is public" in page
+    for act in ({"listed": "yes"}, {"listed": "no"}, None):
+        path = "close" if act is None else "list"
+        ada.post(f"/datasets/people/{path}", "/datasets/people/manage", **(act or {}))
+        answer = eve.api("POST", "/datasets", json=body(upload, population="eves"))
+        told.add((answer.status_code, answer.text))
+    [(status, said)] = told
+    assert status == 409
+    assert "there is a data set of that name" in said
+    assert "ada" not in said
+    taken = world.rows(Population)[0].name
+    refused = eve.api("POST", "/datasets", json=body(upload, name="mine", population=taken))
+    assert "another owner's" in refused.text

@@ -141,7 +141,7 @@ def _charged(
         ]
 
     asker.progress("asking the engine")
-    with stopped_after(limit, tables.values()) as clock:
+    with stopped_after(limit, tables.values(), firm=asker.time_limit is not None) as clock:
         try:
             found = scrubbed(noisy)
         except KeyboardInterrupt:

@@ -1,15 +1,24 @@
 """The prepared rows that sessions share: made once, when they are first needed, and closed when nobody uses them any more.
 
 Each table is prepared under a lock of its own, so a large one keeps nobody from asking about another.
+
+Every table has an engine of its own, with threads and some 4 MiB besides its rows. Where the workspace bounds how many are
+prepared at once, those that were not asked for the longest are closed, and prepared again when somebody asks; before that, all
+but the last few rest, without threads. Never while a question has them in hand. When that happens follows from who asks what,
+and in no way from rows.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from cloister.errors import CloisterError
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Answering, Prepared, PublicTable, Relation, Workspace, prepare, relate
 
@@ -17,6 +26,8 @@ if TYPE_CHECKING:
     from cloister.session.state.table_snapshot import Entry
 
 _MOST_RELATED = 64
+_AWAKE = 8
+"""Tables that keep their threads between two questions."""
 
 Made = TypeVar("Made")
 
@@ -27,6 +38,8 @@ class _Once(Generic[Made]):
     def __init__(self, entries: Collection[Entry]) -> None:
         self.entries = tuple(entries)
         self.made: Made | None = None
+        self.users = 0
+        """Questions that have it in hand; whoever asks outside of any is never done."""
         self._lock = threading.Lock()
 
     def get(self, make: Callable[[], Made]) -> Made:
@@ -35,6 +48,10 @@ class _Once(Generic[Made]):
             if self.made is None:
                 self.made = scrubbed(make)
             return self.made
+
+
+_Hand: TypeAlias = "Mapping[PreparedCache, set[_Once[Any]]]"
+_IN_HAND: ContextVar[_Hand] = ContextVar("cloister tables in hand", default=MappingProxyType({}))
 
 
 class PreparedCache:
@@ -47,7 +64,8 @@ class PreparedCache:
     def __init__(self, workspace: Workspace | None = None) -> None:
         self.workspace = workspace or Workspace.of()
         self._lock = threading.Lock()
-        self._rows: dict[int, _Once[Prepared]] = {}
+        self._rows: OrderedDict[int, _Once[Prepared]] = OrderedDict()
+        """By when they were last asked."""
         self._related: OrderedDict[Hashable, _Once[Answering]] = OrderedDict()
 
     def prepared(self) -> dict[str, Prepared]:
@@ -63,8 +81,14 @@ class PreparedCache:
 
     def rows(self, entry: Entry) -> Prepared:
         """The prepared rows of a table."""
+        mine = _IN_HAND.get().get(self)
         with self._lock:
             slot = self._rows.setdefault(id(entry), _Once([entry]))
+            self._rows.move_to_end(id(entry))
+            if mine is None or slot not in mine:
+                slot.users += 1
+                if mine is not None:
+                    mine.add(slot)
         return slot.get(lambda: prepare(entry.declaration, secret=entry.secret, workspace=self.workspace))
 
     def related(self, relation: Relation, entries: Mapping[str, Entry], public: Mapping[str, PublicTable]) -> Answering:
@@ -78,12 +102,52 @@ class PreparedCache:
                 self._related.popitem(last=False)
         return slot.get(lambda: relate(relation, prepared, public))
 
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """The rows that are handed out within it stay until its end; then those that nobody asked lately go."""
+        if self.workspace.tables is None:
+            yield
+            return
+        mine: set[_Once[Any]] = set()
+        token = _IN_HAND.set({**_IN_HAND.get(), self: mine})
+        try:
+            yield
+        finally:
+            _IN_HAND.reset(token)
+            with self._lock:
+                for slot in mine:
+                    slot.users -= 1
+                resting, closing = self._not_asked_lately() if mine and len(self._rows) > _AWAKE else ([], [])
+            for rows in resting:
+                with suppress(CloisterError):
+                    rows.rest()
+            close_all(closing)
+
     def without(self, used: Collection[Entry]) -> list[Prepared]:
         """Forget all that no entry in use stands for; the rows that are to be closed."""
         alive = {id(entry) for entry in used}
         with self._lock:
-            gone = [key for key in self._rows if key not in alive]
-            closing = [self._rows.pop(key).made for key in gone]
-            for each in [key for key, slot in self._related.items() if any(id(entry) not in alive for entry in slot.entries)]:
-                del self._related[each]
+            return self._forget([key for key in self._rows if key not in alive])
+
+    def _not_asked_lately(self) -> tuple[list[Prepared], list[Prepared]]:
+        """The rows that rest, and those that are to be closed."""
+        free = [key for key, slot in self._rows.items() if not slot.users]
+        most = self.workspace.tables
+        closing = self._forget(free[: max(0, len(self._rows) - most)] if most is not None else [])
+        early = list(self._rows.values())[:-_AWAKE]
+        return [slot.made for slot in early if slot.made is not None and not slot.users], closing
+
+    def _forget(self, gone: Collection[int]) -> list[Prepared]:
+        """What was made of these entries, and no relation over them any more."""
+        closing = [self._rows.pop(key).made for key in gone]
+        lost = set(gone)
+        for each in [key for key, slot in self._related.items() if any(id(entry) in lost for entry in slot.entries)]:
+            del self._related[each]
         return [rows for rows in closing if rows is not None]
+
+
+def close_all(rows: list[Prepared]) -> None:
+    """Close them; nobody must fail for a temporary file that is gone."""
+    for each in rows:
+        with suppress(CloisterError):
+            each.close()

@@ -16,18 +16,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.planning.abilities import check_rows
-from cloister.session.state.prepared_cache import PreparedCache
+from cloister.session.state.prepared_cache import PreparedCache, close_all
 from cloister.session.state.row_access import RowAccess
 from cloister.session.state.source_identities import SourceIdentities
 from cloister.session.state.table_snapshot import Table, TableSnapshot
@@ -68,7 +67,8 @@ class TableRegistry:
             self._asking[snapshot] = self._asking.get(snapshot, 0) + 1
         token = _BEGUN.set({**begun, self: snapshot})
         try:
-            yield snapshot
+            with self._stock.in_use():
+                yield snapshot
         finally:
             _BEGUN.reset(token)
             with self._lock:
@@ -76,7 +76,7 @@ class TableRegistry:
                 if not self._asking[snapshot]:
                     del self._asking[snapshot]
                 closing = [] if snapshot is self._now else self._unused()
-            _close(closing)
+            close_all(closing)
 
     def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
         """Open the populations of all tables."""
@@ -124,13 +124,13 @@ class TableRegistry:
 
     def close(self) -> None:
         """Remove all prepared rows."""
-        _close(self._stock.without([]))
+        close_all(self._stock.without([]))
 
     def _become(self, snapshot: TableSnapshot) -> None:
         with self._lock:
             self._now = snapshot
             closing = self._unused()
-        _close(closing)
+        close_all(closing)
 
     def _unused(self) -> list[Prepared]:
         return self._stock.without([entry for each in (self._now, *self._asking) for entry in each.entries.values()])
@@ -146,12 +146,6 @@ def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
     """
     kept = {name: domain for name, domain in table.columns.items() if name in columns}
     return PrivateTable.declared(table.source, kept, like=table)
-
-
-def _close(rows: list[Prepared]) -> None:
-    for each in rows:
-        with suppress(CloisterError):  # whoever removed a table must not fail for a temporary file that is gone
-            each.close()
 
 
 class HasTables(Protocol):

@@ -22,6 +22,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from weakref import WeakSet
 
 from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from cloister.ledger import Ledger
@@ -75,8 +76,8 @@ class TableSnapshot:
         self._stock = stock
         self._kin = kin
         self._in_rho: dict[str, bool] = {}
-        self._compared: set[str] = set()
-        """Tables whose prepared rows are still what they were when they were opened; those that are read anew stay out."""
+        self._compared: WeakSet[Prepared] = WeakSet()
+        """Prepared rows that are still what they were when their table was opened; those that are read anew stay out."""
         self._shapes: dict[tuple[str, str, tuple[str, ...], bool], Shape] = {}
         """Of questions about a table without keys, one for each list of statistics: of these the condition decides nothing but
         the digest."""
@@ -282,10 +283,10 @@ class TableSnapshot:
         """The prepared rows of a table, made when they are first needed; refused where they come from elsewhere by now."""
         entry = self.entry(name)
         rows = self._stock.rows(entry)
-        if name not in self._compared:
+        if rows not in self._compared:
             self._compare(entry)
             if rows.materialised:
-                self._compared.add(name)
+                self._compared.add(rows)
         return rows
 
     def _compare(self, entry: Entry) -> None:

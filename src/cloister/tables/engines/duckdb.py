@@ -66,7 +66,12 @@ _HELD_BEYOND = 4
 """A table of more rows than was declared of it is still held up to so many times the most: what decides is what was declared, and
 the true number only where that is far from it."""
 _SCRATCH = "cloister_scratch"
-_SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
+_SAFE = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "async_threads": 0,  # eight threads a database, for files that are far away
+}
 
 
 class DuckDBSpelling(Spelling):
@@ -193,6 +198,7 @@ class DuckDBPrepared(Prepared):
         most = None if self._short else workspace.questions(workspace.threads(os.cpu_count() or 1))
         given = workspace.settings().get("threads")
         self._all_threads = "RESET threads" if given is None else f"SET threads = {given}"
+        self._resting = False
         self._turns = None if most is None else threading.Semaphore(most)
         self._holding = threading.Lock()
         self._held: Held | None = None
@@ -292,6 +298,17 @@ class DuckDBPrepared(Prepared):
         """As many at once as there is memory for; a table of which few rows are declared needs little."""
         return self._turns
 
+    def rest(self) -> None:
+        """Without threads, idle cursors and arrays, until the next question."""
+        with self._lock:
+            if self._closed or self._running or (self._resting and self._held is None):
+                return
+            idle, self._idle = self._idle, []
+            self._resting, self._held = True, None
+            for cursor in idle:
+                cursor.close()
+            self._connection.execute("SET threads = 1")
+
     def _arrays(self, cursor: Any, change: int) -> None:
         """While a dense count runs, groups may be kept in an array of so many places, three times as fast as a hash table. The
         setting holds for the whole database: a query beside it, with other aggregates, may then take more memory."""
@@ -304,6 +321,10 @@ class DuckDBPrepared(Prepared):
         """A connection to the same database, which `cancel` interrupts. One that is `kept` may serve the next question, which
         saves a third of a short one's time: unless it failed or was to be interrupted, which could reach that question."""
         with self._lock:
+            if self._resting:
+                self._resting = False
+                if not self._short:
+                    self._connection.execute(self._all_threads)
             cursor = self._idle.pop() if kept and self._idle else self._connection.cursor()
             self._running[cursor] = threading.get_ident()
         whole = False

@@ -18,6 +18,7 @@ _LOCKED = (
     "SET temp_directory = ''",
     "SET enable_external_access = false",
     "SET threads = 1",
+    "SET async_threads = 0",
 )
 
 

@@ -64,7 +64,8 @@ def bytes_of(text: str) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """A bound on memory, in bytes; None: none. And where to spill; None: the system's temporary folder.
+    """A bound on memory, in bytes, and on how many tables are prepared at once; None: none. And where to spill; None: the
+    system's temporary folder.
 
     >>> Workspace(memory=256 * 2**20).questions(threads=2)
     2
@@ -72,9 +73,10 @@ class Workspace:
 
     memory: int | None = None
     folder: Path | None = None
+    tables: int | None = None
 
     @classmethod
-    def of(cls, memory: str | None = None, folder: str | Path | None = None) -> Workspace:
+    def of(cls, memory: str | None = None, folder: str | Path | None = None, tables: int | None = None) -> Workspace:
         """As somebody writes it: the memory as "1GiB"; None is what the environment says, where it does.
 
         >>> Workspace.of("2GiB").memory
@@ -86,7 +88,9 @@ class Workspace:
             raise InvalidParameter(
                 f"A memory limit of {text!r} is invalid", why="it is not an amount of memory", instead='memory_limit="2GiB"'
             )
-        return cls(memory=found, folder=None if folder is None else Path(folder))
+        if tables is not None and tables < 1:
+            raise InvalidParameter(f"prepared_tables={tables} is invalid", why="no table fits", instead="prepared_tables=64")
+        return cls(memory=found, folder=None if folder is None else Path(folder), tables=tables)
 
     def settings(self) -> dict[str, Any]:
         """DuckDB's."""

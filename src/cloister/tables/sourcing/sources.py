@@ -357,7 +357,7 @@ def _database(process: int) -> Any:
     """
     import duckdb
 
-    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1})
+    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1, "async_threads": 0})
 
 
 def _described(source: Source, what: str) -> dict[str, Kind]:

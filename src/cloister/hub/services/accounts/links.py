@@ -75,8 +75,8 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
     given = check_roles(roles, caller)
     if person_by_email(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
+    log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
-    log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))
     return _make(db, hub, "invitation", email=known, roles=given, made_by=caller.id)
 
 
@@ -84,8 +84,8 @@ def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
     """A link by which a person sets a new password; an earlier one stops working. They are told of it (`notices.py`)."""
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
+    log_event(db, hub, caller, "people.password-link", person.id)  # first: as above
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
-    log_event(db, hub, caller, "people.password-link", person.id)
     return _make(db, hub, "password", email=person.email, made_by=caller.id)
 
 

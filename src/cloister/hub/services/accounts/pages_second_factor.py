@@ -77,7 +77,7 @@ def routes(router: APIRouter) -> None:
         except CloisterError as error:
             return again(request, "accounts/second_factor.html", error, **_kept(hub, caller))
         with hub.database.begin() as db:
-            codes = second_factor.new_codes(db, hub, db.get_one(Person, caller.id))
+            codes = second_factor.new_codes(db, hub, second_factor.locked(db, caller.id))
             log_event(db, hub, caller, "second-factor.codes", caller.id)
         return render(request, "accounts/second_factor_codes.html", codes=codes, back="/account")
 
@@ -92,7 +92,7 @@ def routes(router: APIRouter) -> None:
         except CloisterError as error:
             return again(request, "accounts/second_factor.html", error, **_kept(hub, caller))
         with hub.database.begin() as db:
-            second_factor.remove(db, db.get_one(Person, caller.id))
+            second_factor.remove(db, second_factor.locked(db, caller.id))
             secret = sessions.renew(db, hub, caller.session, second_factor=False)
             log_event(db, hub, caller, "second-factor.remove", caller.id)
         response = go(request, "/account", request_gettext(request)("Two-step verification is off."), "warn")

@@ -68,7 +68,7 @@ def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
 def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]:
     """Take the key where the code shows that the authenticator has it: the fall-back codes, to be shown once."""
     key = key_in_setup(db, hub, caller)
-    person = _locked(db, person_of_session(db, caller).id)
+    person = locked(db, person_of_session(db, caller).id)
     if person.totp is not None:
         raise Conflict(
             "Two-step verification is already on", why="one at a time", instead="remove it first: /account/second-factor"
@@ -83,7 +83,7 @@ def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]
 
 def accept_code(db: Session, hub: Hub, person: str, typed: str) -> str:
     """How the code was good: "code" or "recovery"; empty: it was not. A code counts once."""
-    row = _locked(db, person)
+    row = locked(db, person)
     if row.totp is None:
         return ""
     key = hub.keys.unwrap(row.totp, f"second factor {row.id}")
@@ -119,7 +119,7 @@ def remove(db: Session, person: Person) -> None:
     db.execute(delete(RecoveryCode).where(RecoveryCode.person == person.id))
 
 
-def _locked(db: Session, person: str) -> Person:
+def locked(db: Session, person: str) -> Person:
     """The person's row, nobody else's until the transaction ends: two requests cannot use one code."""
     return db.scalars(select(Person).where(Person.id == person).with_for_update().execution_options(populate_existing=True)).one()
 

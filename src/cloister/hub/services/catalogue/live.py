@@ -233,6 +233,7 @@ class Live:
                     who="hub",
                     memory_limit=self._hub.settings.memory,
                     temporary_directory=scratch_of(self._hub),
+                    prepared_tables=self._hub.settings.prepared,
                 )
             return self._session
 

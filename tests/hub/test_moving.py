@@ -1,0 +1,129 @@
+"""A hub whose databases are moved from its folder to PostgreSQL and back: nothing is lost, spent twice, or left half done."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+import cloister as cl
+from cloister.cli.hub import hub as hub_command
+from cloister.hub.hub import Hub
+from cloister.hub.moving import MoveRefused, move
+from cloister.hub.services.trail import verify
+from scripts import postgres
+from tests.hub.house import Clock, House, Visitor
+from tests.hub.test_backup import count
+from tests.hub.trail.conftest import new_schema, postgres_server
+
+__all__ = ["postgres_server"]
+pytestmark = pytest.mark.postgres
+
+
+def tables(address: str) -> int:
+    with psycopg.connect(address) as connection:
+        [found] = connection.execute("SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()").fetchone() or [0]
+    return int(found)
+
+
+@contextmanager
+def away(*_: object, **__: object) -> Iterator[None]:
+    """A ledger's server that goes away when all else was copied."""
+    raise cl.LedgerError("The ledger was not copied", why="its server is away")
+    yield
+
+
+def command(house: House, *words: str) -> str:
+    done = CliRunner().invoke(hub_command, ["move", *words, "--data", str(house.settings.data)])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def there(house: House, address: str) -> House:
+    return House(house.settings.data, Clock(), database=address, ledger=address)
+
+
+@pytest.fixture
+def asked(house: House) -> tuple[House, Visitor]:
+    """A hub with one answer, which ends."""
+    ana = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    assert count(house, ana, 20).status_code == 201
+    house.close()
+    return house, ana
+
+
+def test_there_and_back(asked: tuple[House, Visitor], postgres_server: postgres.Server, tmp_path: Path) -> None:
+    house, ana = asked
+    address, before = new_schema(postgres_server), (house.settings.data / "hub.db").read_bytes()
+    assert "nothing has changed" in command(house, address, "--dry-run")
+    assert tables(address) == 0
+    assert "hub.toml" in command(house, address)
+    assert (house.settings.data / "hub.db").read_bytes() == before
+
+    moved = there(house, address)
+    assert moved.hub.ledger.remaining("people") == cl.PureDP("0.9")
+    assert count(moved, ana, 20).status_code == 201, "a stored answer"
+    assert count(moved, ana, 30, "0.3").status_code == 201
+    assert moved.hub.ledger.remaining("people") == cl.PureDP("0.6")
+    assert (bool(verify(moved.hub)), moved.hub.ledger.verify()) == (True, True)
+    moved.close()
+
+    shutil.copytree(house.settings.data, tmp_path / "old")
+    old = House(tmp_path / "old", Clock())
+    assert old.hub.ledger.frozen is not None, "what it was moved from is behind its head"
+    assert not verify(old.hub)
+    old.close()
+
+    for name in ("hub.db", "ledger.db"):
+        for path in house.settings.data.glob(f"{name}*"):
+            path.unlink()
+    (house.settings.data / "hub.toml").write_text(f'database = "{address}"\nledger = "{address}"\n')
+    assert "take the lines" in command(house, "files")
+    back = House(house.settings.data, Clock())
+    assert back.hub.ledger.frozen is None
+    assert back.hub.ledger.remaining("people") == cl.PureDP("0.6")
+    assert count(back, ana, 40).status_code == 201
+    assert (bool(verify(back.hub)), back.hub.ledger.verify()) == (True, True)
+    back.close()
+
+
+def test_nothing_is_overwritten_and_nothing_stays_of_what_failed(
+    asked: tuple[House, Visitor], postgres_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, _ = asked
+    address = new_schema(postgres_server)
+    with Hub(house.settings, ()) as hub:
+        for wrong, why in (("files", "there already"), ("mysql://db/hub", "not PostgreSQL's")):
+            with pytest.raises(cl.CloisterError, match=why):
+                move(hub, wrong)
+        with monkeypatch.context() as patched:
+            patched.setattr("cloister.hub.moving.ledger_copied", away)
+            with pytest.raises(cl.LedgerError, match="away"):
+                move(hub, address)
+        assert tables(address) == 0
+        move(hub, address)
+        with pytest.raises(MoveRefused, match="there is a hub in that database"):
+            move(hub, address)
+    settings = dataclasses.replace(house.settings, database=address, ledger=address)
+    with Hub(settings, ()) as hub, pytest.raises(MoveRefused, match="nothing is overwritten"):
+        move(hub, "files")
+    assert not list(house.settings.data.glob("*.part*"))
+
+
+def test_a_ledger_that_was_changed_is_not_copied(asked: tuple[House, Visitor], postgres_server: postgres.Server) -> None:
+    house, _ = asked
+    address = new_schema(postgres_server)
+    with Hub(house.settings, ()) as hub:
+        with sqlite3.connect(house.settings.data / "ledger.db") as changed:
+            changed.execute("UPDATE accounts SET spent = '0'")
+        with pytest.raises(cl.CloisterError, match="not what the lines add up to"):
+            move(hub, address)
+    assert tables(address) == 0
