@@ -51,6 +51,13 @@ class Point(NamedTuple):
     """Of each column the share of its variance that the best attacker of rows gets back."""
 
 
+_NAMES = (
+    *("method", "dimensions", "utility", "secret", "secret_by", "secret_of_strangers", "utility_of_strangers"),
+    *("rebuilt", "rebuilt_by", "published", "columns"),
+)
+"""Of the fields of a point, in their order, where it is stored: never renamed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TradeOff:
     """What projections keep for use, and what attackers make of them."""
@@ -67,7 +74,7 @@ class TradeOff:
 
     def data(self) -> list[dict[str, Any]]:
         """One row a point."""
-        return [each._asdict() for each in self.points]
+        return [dict(zip(_NAMES, each, strict=True)) for each in self.points]
 
     def to_json(self) -> str:
         """As JSON, with the mark."""
@@ -79,7 +86,7 @@ class TradeOff:
     def from_json(cls, text: str) -> TradeOff:
         """What `to_json` wrote."""
         told = json.loads(text)
-        points = tuple(Point(**{**each, "columns": tuple(each["columns"])}) for each in told.pop("points"))
+        points = tuple(Point(*(each[name] for name in _NAMES[:-1]), tuple(each["columns"])) for each in told.pop("points"))
         return cls(points=points, **told)
 
     def text(self) -> str:

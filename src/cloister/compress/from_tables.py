@@ -81,8 +81,8 @@ def publish_projections(
     >>> with cl.Session({"people": cl.PrivateTable(rows, kinds)}, budget=cl.PureDP(1)) as session:
     ...     how = {"columns": ["age", "pay"], "utility": "ill", "private": "sex", "dimensions": [1]}
     ...     found = publish_projections(session, "people", {"PCA": PCA()}, **how)
-    ...     found.projections[0]["promise"], session.ledger.charges("people")[0].state
-    ('not differentially private', 'not private')
+    ...     isinstance(found, Projected), found.projections[0]["promise"], session.ledger.charges("people")[0].state
+    (True, 'not differentially private', 'not private')
     """
     if not hasattr(session, "prepared"):
         raise InvalidParameter(
