@@ -156,7 +156,7 @@ def _check(columns: str) -> None:
     names = listed(columns)
     if not 1 <= len(names) <= _MOST_COLUMNS or len(set(names)) != len(names):
         raise InvalidParameter(
-            "The columns are invalid", why=f"they are 1 to {_MOST_COLUMNS} different columns", instead="age, pay"
+            "The columns are invalid", why=f"they are 1 to {_MOST_COLUMNS} different columns", instead="age, height"
         )
 
 
