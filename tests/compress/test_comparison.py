@@ -88,6 +88,7 @@ def test_guessing_is_right_as_often_as_there_are_classes_to_be_judged() -> None:
 
 def test_as_text_json_and_picture(found: TradeOff) -> None:
     told = json.loads(found.to_json())
+    assert TradeOff.from_json(found.to_json()) == found
     assert told["mark"].startswith("not differentially private; attackers tried: nearest neighbour")
     assert [each["method"] for each in told["points"]] == ["PCA", "DCA", "one bit"]
     assert "guessing" in repr(found)

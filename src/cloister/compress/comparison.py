@@ -86,7 +86,9 @@ class TradeOff:
     def from_json(cls, text: str) -> TradeOff:
         """What `to_json` wrote."""
         told = json.loads(text)
-        points = tuple(Point(*(each[name] for name in _NAMES[:-1]), tuple(each["columns"])) for each in told.pop("points"))
+        points = tuple(
+            Point(**{**{name: each[name] for name in _NAMES}, "columns": tuple(each["columns"])}) for each in told.pop("points")
+        )
         return cls(points=points, **told)
 
     def text(self) -> str:
