@@ -34,6 +34,8 @@ BELOW = (
         f"anonymize/{each}.py"
         for each in ("encoded", "held", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")
     ),
+    "compress/from_tables.py",
+    "compress/scatter.py",
     "crypto/keyring.py",
     "lazily.py",
     *(

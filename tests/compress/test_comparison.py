@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloister.compress import DCA, PCA, MultiplicativeNoise, RandomProjection, Rounded, TradeOff, drawn_faces, trade_off
-from cloister.compress.attackers import labels_read, linked, rows_rebuilt, scaled
+from cloister.compress.attackers import distance, explained, labels_read, linked, rows_rebuilt, scaled
 from cloister.compress.drawing import normal
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -88,6 +88,7 @@ def test_guessing_is_right_as_often_as_there_are_classes_to_be_judged() -> None:
 
 def test_as_text_json_and_picture(found: TradeOff) -> None:
     told = json.loads(found.to_json())
+    assert TradeOff.from_json(found.to_json()) == found
     assert told["mark"].startswith("not differentially private; attackers tried: nearest neighbour")
     assert [each["method"] for each in told["points"]] == ["PCA", "DCA", "one bit"]
     assert "guessing" in repr(found)
@@ -103,7 +104,15 @@ def test_directions_that_are_empty_for_known_rows_confuse_no_attacker() -> None:
     assert min(labels_read(known, labels, seen, labels, 0).values()) > 0.9
     assert scaled(known, seen)[1].shape == (80, 1)
     assert scaled(known[:, 1:] * 0, seen[:, 1:])[0].shape == (80, 1)
-    assert min(rows_rebuilt(known, z, seen, z, 0).values()) < 0.2
+    assert min(distance(guess, z) for guess in rows_rebuilt(known, z, seen, 0).values()) < 0.2
+
+
+def test_the_columns_that_an_attacker_gets_back() -> None:
+    """Principal components of two columns that vary much: those are rebuilt, and the third is not."""
+    rows = normal(600, Random.deterministic(4)).reshape(200, 3) * [10, 5, 0.1]
+    [point] = trade_off(rows, rows[:, 0] > 0, rows[:, 1] > 0, {"PCA": PCA()}, dimensions=[2], splits=1).points
+    assert point.columns[0] > 0.95 and point.columns[1] > 0.95 and point.columns[2] < 0.1  # noqa: PT018
+    assert explained(np.zeros((4, 1)), np.ones((4, 1))).tolist() == [0.0]  # of a column that never varies nothing is learned
 
 
 def test_two_rows_of_a_stranger_are_linked_where_they_are_alike() -> None:

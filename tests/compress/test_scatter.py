@@ -88,8 +88,8 @@ def test_one_charge_for_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"columns": ["name"]}, "no number with declared bounds"),
-        ({"columns": ["ill"]}, "no number with declared bounds"),
+        ({"columns": ["name"]}, "a number with declared bounds"),
+        ({"columns": ["ill"]}, "a number with declared bounds"),
         ({"columns": []}, "from 1 to 200 columns"),
         ({"utility": "nobody"}, "nobody"),
     ],

@@ -7,6 +7,7 @@
     drawing.py      random numbers for all of these
     attackers.py    who tries to read the secret, or the row, off its projection
     examples.py     pictures of made-up people, for examples and tests
+    from_tables.py  projections of a private table, attacked, by the marked door
     comparison.py   all of them side by side: use against the best attacker, as a table and a picture
 
 Lives here: transformers of rows, and what breaks them. **A projection is not differentially private**: it loses what was named,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from cloister.compress.comparison import TradeOff as TradeOff
     from cloister.compress.comparison import trade_off as trade_off
     from cloister.compress.examples import drawn_faces as drawn_faces
+    from cloister.compress.from_tables import Projected as Projected
+    from cloister.compress.from_tables import publish_projections as publish_projections
     from cloister.compress.kernels import KDCA as KDCA
     from cloister.compress.kernels import MDS as MDS
     from cloister.compress.kernels import KernelPCA as KernelPCA
@@ -43,6 +46,7 @@ _lazily = Lazily(
     __name__,
     {
         ".examples": "drawn_faces",
+        ".from_tables": "Projected publish_projections",
         ".kernels": "KDCA KernelPCA MDS",
         ".mixing": "MultiplicativeNoise RandomProjection Rounded",
         ".projections": "DCA DUCA LDA MDR PCA RUCA",

@@ -92,10 +92,10 @@ def linked(known: Floats, people: Labels, seen: Floats, truth: Labels) -> dict[s
 
 
 def rows_rebuilt(
-    known: Floats, rows: Floats, seen: Floats, truth: Floats, seed: int, inverse: Callable[[Floats], Floats] | None = None
-) -> dict[str, float]:
-    """How far from the row each attacker's guess is on average; the projection's own inverse is one of the guesses."""
-    found = {} if inverse is None else {"inverse": distance(inverse(seen), truth)}
+    known: Floats, rows: Floats, seen: Floats, seed: int, inverse: Callable[[Floats], Floats] | None = None
+) -> dict[str, Floats]:
+    """What each attacker takes the rows to be; the projection's own inverse is one of the guesses."""
+    found = {} if inverse is None else {"inverse": inverse(seen)}
     mean = rows.mean(axis=0)
     known, seen = scaled(known, seen)
     _, sizes, axes = np.linalg.svd(rows - mean, full_matrices=False)
@@ -103,8 +103,15 @@ def rows_rebuilt(
     for name, made in rebuilders(seed).items():
         along = axes[:_AXES] if name == "network" else axes  # which has no use for more
         guess = _quietly(made(), known, (rows - mean) @ along.T, seen)
-        found[name] = distance(mean + (guess.reshape(len(seen), -1) @ along if len(along) else 0), truth)
+        found[name] = mean + (guess.reshape(len(seen), -1) @ along if len(along) else np.zeros((len(seen), len(mean))))
     return found
+
+
+def explained(guess: Floats, truth: Floats) -> Floats:
+    """Of each column the share of its variance that a guess has right; 0 where the mean would be no worse, or nothing varies."""
+    spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
+    lost = ((guess - truth) ** 2).sum(axis=0) / np.where(spread > 0, spread, 1)
+    return np.where(spread > 0, np.clip(1 - lost, 0, 1), 0.0)
 
 
 def distance(one: Floats, other: Floats) -> float:

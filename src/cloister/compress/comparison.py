@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from cloister.compress.attackers import distance, labels_read, linked, rows_rebuilt, use_kept
+from cloister.compress.attackers import distance, explained, labels_read, linked, rows_rebuilt, use_kept
 from cloister.compress.drawing import random_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -47,6 +47,15 @@ class Point(NamedTuple):
     rebuilt_by: str
     published: float | None
     """The same by the projection's own inverse alone, as papers print it: it knows nothing of rows, so it mostly flatters."""
+    columns: tuple[float, ...]
+    """Of each column the share of its variance that the best attacker of rows gets back."""
+
+
+_NAMES = (
+    *("method", "dimensions", "utility", "secret", "secret_by", "secret_of_strangers", "utility_of_strangers"),
+    *("rebuilt", "rebuilt_by", "published", "columns"),
+)
+"""Of the fields of a point, in their order, where it is stored: never renamed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +74,22 @@ class TradeOff:
 
     def data(self) -> list[dict[str, Any]]:
         """One row a point."""
-        return [each._asdict() for each in self.points]
+        return [dict(zip(_NAMES, each, strict=True)) for each in self.points]
 
     def to_json(self) -> str:
         """As JSON, with the mark."""
         about = {"mark": self.mark, "utility_guess": self.utility_guess, "secret_guess": self.secret_guess}
         about |= {"strangers_guess": self.strangers_guess, "mean_row": self.mean_row, "points": self.data()}
         return json.dumps(about, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> TradeOff:
+        """What `to_json` wrote."""
+        told = json.loads(text)
+        points = tuple(
+            Point(**{**{name: each[name] for name in _NAMES}, "columns": tuple(each["columns"])}) for each in told.pop("points")
+        )
+        return cls(points=points, **told)
 
     def text(self) -> str:
         """A table for a terminal."""
@@ -95,7 +113,7 @@ class TradeOff:
         from cloister.notebook import offline
 
         title = alt.Title("What projections keep and lose", subtitle=["against the best attacker", "not differentially private"])
-        rows = [{**each, "label": str(each["dimensions"])} for each in self.data()]
+        rows = [{**each, "label": str(each["dimensions"]), "columns": None} for each in self.data()]
         base = alt.Chart(alt.Data(values=rows)).properties(width=420, height=300, title=title)
         x = alt.X("utility:Q", scale=alt.Scale(zero=False), title="accuracy of the use")
         y = alt.Y("secret:Q", scale=alt.Scale(domain=[0, 1]), title="accuracy of the best attacker")
@@ -178,12 +196,14 @@ def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], s
     made.fit(rows[known], use[known], secret[known])
     z, seen = made.transform(rows[known]), made.transform(rows[others])
     inverse = getattr(made, "inverse_transform", None)
-    rebuilt = rows_rebuilt(z, rows[known], seen, rows[others], seed, inverse)
+    guesses = rows_rebuilt(z, rows[known], seen, seed, inverse)
+    rebuilt = {name: distance(guess, rows[others]) for name, guess in guesses.items()}
     return {
         "utility": use_kept(z, use[known], seen, use[others]),
         "secret": labels_read(z, secret[known], seen, secret[others], seed),
         "rebuilt": rebuilt,
         "published": rebuilt.get("inverse"),
+        "columns": {name: explained(guess, rows[others]) for name, guess in guesses.items()},
     }
 
 
@@ -220,6 +240,7 @@ def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[fl
         rebuilt=best["rebuilt"][0],
         rebuilt_by=best["rebuilt"][1],
         published=None if seen[0]["published"] is None else float(np.mean([one["published"] for one in seen])),
+        columns=tuple(np.mean([one["columns"][best["rebuilt"][1]] for one in seen], axis=0).round(4).tolist()),
     )
 
 

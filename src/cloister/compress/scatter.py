@@ -20,14 +20,14 @@ from cloister.errors import InvalidParameter
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from cloister.session import Measurer, Release
+    from cloister.session import Measurer, Question, Release
     from cloister.session.questions.question import Statistic
     from cloister.session.questions.spend import Spending
 
 Floats = npt.NDArray[np.float64]
 
 _CLASSES = Fraction(1, 3)
-_MOST_COLUMNS = 200
+MOST_COLUMNS = 200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,25 +101,10 @@ class Scatter:
         >>> scatter.utility.shape, scatter.classes, str(scatter.cost)
         ((2, 2), 2, 'ε = 9')
         """
-        from cloister.session import Count, Covariance, Mean, Question, Variance
-
         columns = list(columns)
-        if not 1 <= len(columns) <= _MOST_COLUMNS:
-            raise InvalidParameter(
-                "columns= is invalid", why=f"from 1 to {_MOST_COLUMNS} columns are measured", instead='columns=["age", "pay"]'
-            )
-        low, high = _bounds(session, table, columns)
+        questions, shares = scatter_questions(table, columns, utility, private)
         labels = [each for each in (utility, private) if each is not None]
-        first: tuple[Statistic, ...] = (Count(), *(Mean(column=name) for name in columns))
-        second: tuple[Statistic, ...] = (
-            *(Variance(column=name) for name in columns),
-            *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
-        )
-        questions = [Question(table=table, statistics=second)]
-        questions += [Question(table=table, by=(label,), statistics=first) for label in labels]
-        questions += [] if labels else [Question(table=table, statistics=first)]
-        each = _CLASSES / max(len(labels), 1)
-        shares = [1 - _CLASSES, *[each] * max(len(labels), 1)]
+        low, high = bounds_of(session.declared(table), columns)
         whole, *by = session.measure_all(questions, spend, purpose=purpose, shares=shares)
         read = [_classes(release, low, high, keys=1 if labels else 0) for release in by]
         counts = [np.maximum(found[0], 0.0) for found in read]
@@ -142,6 +127,29 @@ class Scatter:
         return len(self.mean)
 
 
+def scatter_questions(
+    table: str, columns: Sequence[str], utility: str | None, private: str | None
+) -> tuple[list[Question], list[Fraction]]:
+    """What the door is asked for scatters, and the share of the spend of each: two thirds for the covariances."""
+    from cloister.session import Count, Covariance, Mean, Question, Variance
+
+    if not 1 <= len(columns) <= MOST_COLUMNS:
+        raise InvalidParameter(
+            "columns= is invalid", why=f"from 1 to {MOST_COLUMNS} columns are measured", instead='columns=["age", "pay"]'
+        )
+    labels = [each for each in (utility, private) if each is not None]
+    first: tuple[Statistic, ...] = (Count(), *(Mean(column=name) for name in columns))
+    second: tuple[Statistic, ...] = (
+        *(Variance(column=name) for name in columns),
+        *(Covariance(x=x, y=y) for x, y in combinations(columns, 2)),
+    )
+    questions = [Question(table=table, statistics=second)]
+    questions += [Question(table=table, by=(label,), statistics=first) for label in labels]
+    questions += [] if labels else [Question(table=table, statistics=first)]
+    parts = max(len(labels), 1)
+    return questions, [1 - _CLASSES, *[_CLASSES / parts] * parts]
+
+
 def _between(away: Floats, labels: Any) -> Floats:
     """Of centred rows."""
     _, places = np.unique(np.asarray(labels), return_inverse=True)
@@ -151,16 +159,17 @@ def _between(away: Floats, labels: Any) -> Floats:
     return np.asarray(sums.T @ (sums / sizes[:, None]))
 
 
-def _bounds(session: Measurer, table: str, columns: Sequence[str]) -> tuple[Floats, Floats]:
+def bounds_of(declared: Any, columns: Sequence[str]) -> tuple[Floats, Floats]:
+    """The declared ends of columns of numbers, by which they are scaled to [−1, 1]."""
     from cloister.tables import Integer, Real
 
-    known = session.declared(table).columns or {}
+    known = declared.columns or {}
     domains = [known.get(name) for name in columns]
     for name, domain in zip(columns, domains, strict=True):
         if not isinstance(domain, Integer | Real):
             raise InvalidParameter(
                 f"The column {name!r} is invalid",
-                why="it is no number with declared bounds",
+                why="a projected column is a number with declared bounds",
                 instead=f'"{name}": cl.Real(0, 100)',
             )
     ends = [[float(each.low), float(each.high)] for each in domains if isinstance(each, Integer | Real)]

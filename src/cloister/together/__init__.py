@@ -20,6 +20,7 @@
     noisy_moments.py  second moments with noise in shares: what is measured, what one person changes, the proof
     proxy.py     owners, a proxy who adds, a user who holds the key: each by the bytes that it sends
     distributed_pca.py  principal components of what the user reads
+    service_provider.py  owners, a user who adds, a provider who keeps the key: exact components, by a circuit
     circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.

@@ -105,7 +105,7 @@ def _of(name: str, title: str, *roles: str, by: Literal["role", "owner", "grant"
     return Action(name=name, title=title, roles=frozenset(roles), by=by, **sets)  # type: ignore[arg-type]
 
 
-_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "algorithm.run")
+_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "compress.run", "algorithm.run")
 _OFFICE = (ADMINISTRATOR, STEWARD)
 _USERS = (ANALYST, OWNER)
 
@@ -163,6 +163,7 @@ BUILT_IN = (
     _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True, as_algorithm=True),
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
     _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
+    _of("compress.run", N_("Make a projection"), *_USERS, by="grant", data=True),
     _of(
         "release.see",
         N_("See a release"),

@@ -23,6 +23,7 @@ _NAMES = (
     "anonymizing",
     "synthesising",
     "guests",
+    "projecting",
     "sites",
     "pooling",
     "vault",

@@ -205,9 +205,9 @@ def order_pages(
     errors: Errors = lambda *_: (),
     priced_at: str = "price",
 ) -> APIRouter:
-    """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. `more`: what
-    a template of its own shows besides, by what was typed. A field that is a tuple is one of boxes to tick; one that is a mapping
-    is not on the form."""
+    """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. Work by the
+    marked door has no price. `more`: what a template of its own shows besides, by what was typed. A field that is a tuple is one
+    of boxes to tick; one that is a mapping is not on the form."""
     router = APIRouter()
     lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
@@ -232,7 +232,6 @@ def order_pages(
         """An empty order, for one data set."""
         return shown(asked, hub, caller, {"table": about})
 
-    @router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])
     def priced(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost, and what would be left."""
         values = typed(form)
@@ -241,6 +240,9 @@ def order_pages(
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return shown(asked, hub, caller, values, price=found)
+
+    if not work.marked:
+        router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])(priced)
 
     @router.post(path, dependencies=[TICKED, needs(work.action)])
     def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:

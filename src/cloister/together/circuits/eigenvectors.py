@@ -67,28 +67,30 @@ def leading_eigenvectors(triangle: SecretArray, components: int) -> SecretArray:
         raise InvalidParameter(
             f"components={components!r} is invalid", why=f"the matrix has {side} columns", instead=f"components={side}"
         )
-    upper = _scaled(triangle, side)
-    tridiagonal = _tridiagonal(upper[_mirrored(side)])
+    upper = scaled(triangle, side)
+    tridiagonal = _tridiagonal(upper[mirrored(side)])
     values = _eigenvalues(tridiagonal, components)
     rows = _factored(tridiagonal, values)
-    found = _orthonormal(_solved(rows, triangle.run.public(_starts(side, components), VECTOR)))
-    return _reflected(_orthonormal(_solved(rows, found)), tridiagonal.reflectors)
+    found = orthonormal(_solved(rows, triangle.run.public(_starts(side, components), VECTOR)))
+    return _reflected(orthonormal(_solved(rows, found)), tridiagonal.reflectors)
 
 
-def _step(fraction: int) -> Fraction:
+def step(fraction: int) -> Fraction:
+    """The last bit."""
     return Fraction(1, 1 << fraction)
 
 
-def _stacked(arrays: Sequence[SecretArray]) -> SecretArray:
+def stacked(arrays: Sequence[SecretArray]) -> SecretArray:
+    """Arrays as the rows of one."""
     return concatenate([each.reshape(1, *each.shape) for each in arrays])
 
 
-def _square(array: SecretArray) -> SecretArray:
-    """Exactly."""
+def squared(array: SecretArray) -> SecretArray:
+    """The square, exactly."""
     return array.multiply(array, fraction=2 * array.fraction)
 
 
-def _mirrored(side: int) -> npt.NDArray[np.intp]:
+def mirrored(side: int) -> npt.NDArray[np.intp]:
     """Where in the upper triangle each entry of the matrix is."""
     places = np.zeros((side, side), dtype=np.intp)
     rows, columns = np.triu_indices(side)
@@ -96,19 +98,20 @@ def _mirrored(side: int) -> npt.NDArray[np.intp]:
     return places
 
 
-def _filled(array: SecretArray, squares: SecretArray) -> SecretArray:
+def filled(array: SecretArray, squares: SecretArray) -> SecretArray:
     """Numbers times a power of two, so that a sum of squares is from ¼ to 1 (or 0)."""
     half = (squares.width + 1) // 2
     end, fraction = Fraction(1 << half, 1 << array.fraction), array.fraction
-    moved = array.ldexp(squares.leading_zeros(bits=2 * half, group=2), low=-end, high=end - _step(fraction))
+    moved = array.ldexp(squares.leading_zeros(bits=2 * half, group=2), low=-end, high=end - step(fraction))
     return moved.ldexp(fraction - half)
 
 
-def _scaled(triangle: SecretArray, side: int) -> SecretArray:
+def scaled(triangle: SecretArray, side: int) -> SecretArray:
+    """Times a power of two and 7/8, so that the norm is between 7/16 and 7/8 (or 0)."""
     rows, columns = np.triu_indices(side)
-    squares = _square(triangle)
-    full = _filled(triangle, squares.sum() + squares[rows != columns].sum()).rounded(MATRIX + 1)
-    return (full - full.ldexp(-3).rounded(MATRIX + 1)).rounded(MATRIX).within(-1, 1 - _step(MATRIX))
+    squares = squared(triangle)
+    full = filled(triangle, squares.sum() + squares[rows != columns].sum()).rounded(MATRIX + 1)
+    return (full - full.ldexp(-3).rounded(MATRIX + 1)).rounded(MATRIX).within(-1, 1 - step(MATRIX))
 
 
 @dataclass(frozen=True)
@@ -120,19 +123,19 @@ class _Tridiagonal:
 
 
 def _tridiagonal(matrix: SecretArray) -> _Tridiagonal:
-    fraction, one, two = MATRIX, 1 - _step(MATRIX), 2 - _step(REFLECTOR)
+    fraction, one, two = MATRIX, 1 - step(MATRIX), 2 - step(REFLECTOR)
     diagonal, beside, reflectors = [matrix[0, 0]], [], []
     for turn in range(len(matrix) - 2):
         x, matrix = matrix[0, 1:], matrix[1:, 1:]
-        square = _square(x).sum().within(0, 1 - _step(2 * fraction))
+        square = squared(x).sum().within(0, 1 - step(2 * fraction))
         # without leading zeros, or a short x would give a coarse direction
         moved = x.ldexp(square.leading_zeros(bits=2 * fraction, group=2), low=-1, high=one)
-        roots = _stacked([square, _square(moved).sum().within(0, 1 - _step(2 * fraction))]).sqrt(fraction=fraction)
+        roots = stacked([square, squared(moved).sum().within(0, 1 - step(2 * fraction))]).sqrt(fraction=fraction)
         roots = select(x[0].negative(), -roots, roots)
         v = concatenate([(moved[0] + roots[1]).reshape(1), moved[1:]]).rounded(REFLECTOR).within(-2, two)
-        length = _square(v).sum().rounded(fraction).within(0, 4).clip(Fraction(3, 8), 4)  # below ½: x and v are 0
+        length = squared(v).sum().rounded(fraction).within(0, 4).clip(Fraction(3, 8), 4)  # below ½: x and v are 0
         beta = x.run.public(2, 0).divide(length, fraction=fraction)
-        p = matrix.dot(v, fraction=fraction).within(-2, 2 - _step(fraction)).multiply(beta, fraction=fraction).within(-3, 3)
+        p = matrix.dot(v, fraction=fraction).within(-2, 2 - step(fraction)).multiply(beta, fraction=fraction).within(-3, 3)
         along = p.dot(v, fraction=fraction).within(-2, 2).multiply(beta, fraction=fraction)
         part = v.multiply(along.ldexp(-1).rounded(fraction).within(-4, 4), fraction=fraction)
         # products are rounded down, which would add up: each other step takes the opposite of what is rounded
@@ -145,9 +148,9 @@ def _tridiagonal(matrix: SecretArray) -> _Tridiagonal:
         upper = (upper + change if turned else upper - change).within(-1, one)
         beside.append(-roots[0])
         reflectors.append((v, beta))
-        matrix = upper[_mirrored(len(matrix))]
+        matrix = upper[mirrored(len(matrix))]
         diagonal.append(matrix[0, 0])
-    return _Tridiagonal(_stacked([*diagonal, matrix[1, 1]]), _stacked([*beside, matrix[0, 1]]), reflectors)
+    return _Tridiagonal(stacked([*diagonal, matrix[1, 1]]), stacked([*beside, matrix[0, 1]]), reflectors)
 
 
 def _eigenvalues(matrix: _Tridiagonal, components: int) -> SecretArray:
@@ -159,25 +162,25 @@ def _eigenvalues(matrix: _Tridiagonal, components: int) -> SecretArray:
     """
     side, fine, run = len(matrix.diagonal), EIGENVALUE + GUARD, matrix.diagonal.run
     diagonal = matrix.diagonal.rounded(EIGENVALUE)
-    squares = matrix.beside.multiply(matrix.beside, fraction=fine).within(0, Fraction(1, 2) - _step(fine))
+    squares = matrix.beside.multiply(matrix.beside, fraction=fine).within(0, Fraction(1, 2) - step(fine))
     low = run.public(np.full(components, -1), 0).rounded(EIGENVALUE + 1)
     for turn in range(EIGENVALUE):
         width = Fraction(1, 1 << turn)
         distances = diagonal.reshape(side, 1) - (low + width).reshape(1, components)
-        distances = distances.within(-2, 2 - _step(EIGENVALUE + 1))
+        distances = distances.within(-2, 2 - step(EIGENVALUE + 1))
         this = distances[0].ldexp(-1).rounded(fine)
         changes = [this.negative()]
-        pair = _stacked([run.public(np.full(components, Fraction(1, 2)), EIGENVALUE), this]).within(-1, 1 - _step(fine))
+        pair = stacked([run.public(np.full(components, Fraction(1, 2)), EIGENVALUE), this]).within(-1, 1 - step(fine))
         for row in range(1, side):
-            pair = pair.ldexp(pair.leading_zeros(0), low=-1, high=1 - _step(pair.fraction))
+            pair = pair.ldexp(pair.leading_zeros(0), low=-1, high=1 - step(pair.fraction))
             # the last bit is made 1: a pair of zeros would stay zeros
-            pair = pair.rounded(EIGENVALUE - 1).rounded(EIGENVALUE) + _step(EIGENVALUE)
+            pair = pair.rounded(EIGENVALUE - 1).rounded(EIGENVALUE) + step(EIGENVALUE)
             last, this = pair[0], pair[1]
             coming = this.multiply(distances[row], fraction=fine) - last.multiply(squares[row - 1], fraction=fine)
-            coming = coming.ldexp(-2).within(-1, 1 - _step(fine + 2))
+            coming = coming.ldexp(-2).within(-1, 1 - step(fine + 2))
             changes.append(coming.negative() ^ this.negative())
-            pair = _stacked([this.ldexp(-2), coming])
-        above = side - _stacked(changes).sum(0) >= np.arange(1, components + 1)
+            pair = stacked([this.ldexp(-2), coming])
+        above = side - stacked(changes).sum(0) >= np.arange(1, components + 1)
         low = (low + above.ldexp(-turn).rounded(EIGENVALUE + 1)).within(-1, 1 - width)
     return (low + width / 2).rounded(EIGENVALUE)
 
@@ -205,7 +208,7 @@ class _Row:
 def _factored(matrix: _Tridiagonal, values: SecretArray) -> list[_Row]:
     """T − λ as two triangles with rows exchanged, so that no multiplier is above 1: each λ a column."""
     side, count = len(matrix.diagonal), len(values)
-    distances = (matrix.diagonal.reshape(side, 1) - values.reshape(1, count)).within(-2, 2 - _step(MATRIX))
+    distances = (matrix.diagonal.reshape(side, 1) - values.reshape(1, count)).within(-2, 2 - step(MATRIX))
     beside = matrix.beside[np.arange(side).clip(0, side - 2)[:, None].repeat(count, axis=1)]
     zero = values.run.public(np.zeros(count, dtype=int), 0)
     pivot, right, rows = distances[0], beside[0], []
@@ -214,7 +217,7 @@ def _factored(matrix: _Tridiagonal, values: SecretArray) -> list[_Row]:
         diagonal = distances[row + 1] if row < side - 1 else zero
         swap = abs(below) > abs(pivot)
         first, second = select(swap, below, pivot), select(swap, pivot, below)
-        inverse = values.run.public(1, 0).divide(abs(first).clip(_step(FLOOR), 4), fraction=MATRIX)
+        inverse = values.run.public(1, 0).divide(abs(first).clip(step(FLOOR), 4), fraction=MATRIX)
         inverse = select(first.negative(), -inverse, inverse)
         multiplier = second.multiply(inverse, fraction=MATRIX).within(-1, 1)
         above, reduced = select(swap, diagonal, right), select(swap, right, diagonal)
@@ -236,25 +239,25 @@ def _solved(rows: list[_Row], sides: SecretArray) -> SecretArray:
         for factor, known in zip((row.right, row.further), found[::-1], strict=False):
             top = top - factor.multiply(known, fraction=COARSE + 6)
         found.append(top.multiply(row.inverse, fraction=COARSE).clip(-(1 << MOST), 1 << MOST))
-    return _stacked(found[::-1])
+    return stacked(found[::-1])
 
 
-def _orthonormal(array: SecretArray) -> SecretArray:
+def orthonormal(array: SecretArray) -> SecretArray:
     """Gram and Schmidt's columns, each taken from all that follow."""
     fraction = VECTOR + 2
     wide = array.width - 1
     end = Fraction(1 << wide, 1 << array.fraction)
-    array = array.ldexp(array.leading_zeros(0), low=-end, high=end - _step(array.fraction))
+    array = array.ldexp(array.leading_zeros(0), low=-end, high=end - step(array.fraction))
     array = array.ldexp(array.fraction - wide).rounded(fraction)
-    array = _filled(array, _square(array).sum(0)).rounded(fraction)
+    array = filled(array, squared(array).sum(0)).rounded(fraction)
     found: list[SecretArray] = []
     while True:
-        first = _filled(array[:, 0], _square(array[:, 0]).sum()).rounded(fraction)
-        size = _square(first).sum().within(0, 2).sqrt(fraction=fraction).clip(Fraction(3, 8), 2)
+        first = filled(array[:, 0], squared(array[:, 0]).sum()).rounded(fraction)
+        size = squared(first).sum().within(0, 2).sqrt(fraction=fraction).clip(Fraction(3, 8), 2)
         first = first.multiply(first.run.public(1, 0).divide(size, fraction=fraction), fraction=VECTOR)
         found.append(first.within(Fraction(-3, 2), Fraction(3, 2)))
         if array.shape[1] == 1:
-            return _stacked(found).T
+            return stacked(found).T
         rest = array[:, 1:]
         along = found[-1].dot(rest, fraction=fraction).within(Fraction(-3, 2), Fraction(3, 2))
         array = rest - found[-1].reshape(-1, 1).multiply(along.reshape(1, -1), fraction=fraction)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "algorithm.run", "release.download")
+_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "compress.run", "algorithm.run", "release.download")
 
 
 @dataclass(frozen=True, kw_only=True)

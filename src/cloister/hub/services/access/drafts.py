@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from cloister.hub.web.forms import Form
     from cloister.privacy import Guarantee
 
-_AREAS = {"data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "release", "budget", "algorithm.run")}
+_AREAS = {
+    "data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "compress", "release", "budget", "algorithm.run")
+}
 _NOT_HERE = ("question.see", "question.manage")
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "listed": {

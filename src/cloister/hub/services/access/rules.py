@@ -33,6 +33,7 @@ DATA_ACTIONS = (
     "learn.run",
     "anonymize.run",
     "synthesise.run",
+    "compress.run",
     "algorithm.run",
     "release.see",
     "release.download",

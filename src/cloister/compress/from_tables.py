@@ -1,0 +1,179 @@
+"""Projections of a session's table with what attackers make of them: by the marked door, for the owner.
+
+A trade-off is counted on exact rows and directions are fitted to them, so neither is differentially private: from the first one
+on the population's spending reads "unbounded" on every page (promise 1). The event is in the ledger before a row is read, and
+stands whatever happens then (promise 2). Directions that are private are fitted to `Scatter.measure`.
+
+Columns are scaled to [−1, 1] by their declared bounds, as `Scatter.measure` does, so that one form of a projection serves both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from cloister.compress.comparison import MARK, TradeOff, trade_off
+from cloister.compress.scatter import bounds_of
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.session.state.scrubbed import scrubbed
+from cloister.tables import Boolean, Category, PrivateTable, Text
+
+if TYPE_CHECKING:
+    from cloister.ledger import Ledger
+    from cloister.session import Door
+    from cloister.tables import Prepared
+
+MOST_ROWS = 2_000
+"""Of a table with more, so many are taken by chance: attackers learn in the square of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projected:
+    """What left: the trade-off, and each projection of it fitted to all rows. Not differentially private."""
+
+    trade_off: TradeOff
+    columns: tuple[dict[str, Any], ...]
+    """Name, low and high of each."""
+    projections: tuple[dict[str, Any], ...]
+
+    def to_json(self) -> str:
+        """As JSON: z = (2 (x − low)/(high − low) − 1 − mean) · componentsᵀ."""
+        told = {"mark": MARK, "columns": self.columns, "projections": self.projections}
+        return json.dumps({**told, "trade_off": json.loads(self.trade_off.to_json())}, ensure_ascii=False, allow_nan=False)
+
+
+def columns_told(declared: PrivateTable, columns: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    """The columns of a projection, and the bounds that scale them."""
+    ends = zip(columns, *bounds_of(declared, columns), strict=True)
+    return tuple({"name": name, "low": float(low), "high": float(high)} for name, low, high in ends)
+
+
+def projection_told(method: str, fitted: Any) -> dict[str, Any]:
+    """A linear projection as plain data."""
+    found = {"mean": fitted.mean_.tolist(), "components": fitted.components_.tolist()}
+    return {"method": method, "dimensions": len(fitted.components_), "promise": fitted.promise_, **found}
+
+
+def publish_projections(
+    session: Door,
+    table: str,
+    projections: Mapping[str, Any],
+    *,
+    columns: Sequence[str],
+    utility: str,
+    private: str,
+    dimensions: Sequence[int],
+) -> Projected:
+    """Fit linear projections to a table of a session of the owner's, attack them, and let the result out.
+
+    The words are those of `trade_off`; the labels are declared columns. Rows with a missing value are left out.
+
+    >>> import cloister as cl
+    >>> from cloister.compress import PCA
+    >>> rows = {"age": [*range(60)], "pay": [x * 7 % 60 for x in range(60)], "ill": [0, 1] * 30, "sex": [0, 0, 1, 1] * 15}
+    >>> kinds = {"age": cl.Integer(0, 60), "pay": cl.Integer(0, 60), "ill": cl.Category([0, 1]), "sex": cl.Category([0, 1])}
+    >>> with cl.Session({"people": cl.PrivateTable(rows, kinds)}, budget=cl.PureDP(1)) as session:
+    ...     how = {"columns": ["age", "pay"], "utility": "ill", "private": "sex", "dimensions": [1]}
+    ...     found = publish_projections(session, "people", {"PCA": PCA()}, **how)
+    ...     isinstance(found, Projected), found.projections[0]["promise"], session.ledger.charges("people")[0].state
+    (True, 'not differentially private', 'not private')
+    """
+    if not hasattr(session, "prepared"):
+        raise InvalidParameter(
+            "The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
+        )
+    declared = session.tables[table]
+    if not isinstance(declared, PrivateTable):
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table", instead="trade_off(…)")
+    check_projected(declared, columns, utility, private)
+    access = session.row_access(table)
+    how: dict[str, Any] = {"columns": columns, "utility": utility, "private": private, "dimensions": dimensions}
+    return project_rows(access.prepare, access.population, session.ledger, table, projections, who=session.who, **how)
+
+
+def project_rows(
+    prepare: Callable[[], Prepared],
+    population: str,
+    ledger: Ledger,
+    table: str,
+    projections: Mapping[str, Any],
+    *,
+    columns: Sequence[str],
+    utility: str,
+    private: str,
+    dimensions: Sequence[int],
+    who: str,
+    progress: Callable[[str], None] = lambda _: None,
+    random: Random | None = None,
+) -> Projected:
+    """The same for who has decided already that the owner asks, and has checked the columns."""
+    what = f"projections of {table}: {', '.join(projections)}"
+    ledger.note_not_private(population, who=who, what=f"{what} (not differentially private, and neither is a refusal)")
+
+    def found() -> Projected:
+        prepared = prepare()
+        X, use, secret, people = _rows(prepared, columns, utility, private, random or Random())
+        traded = trade_off(X, use, secret, projections, dimensions=dimensions, persons=people, progress=progress)
+        fitted = [
+            projection_told(name, clone(made).set_params(n_components=count).fit(X, use, secret))
+            for name, made in projections.items()
+            for count in dimensions
+        ]
+        told = columns_told(prepared.declaration, columns)
+        return Projected(trade_off=traded, columns=told, projections=tuple(fitted))
+
+    return scrubbed(found)
+
+
+def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str, private: str) -> None:
+    """Refuse columns without bounds, and labels without declared values; by declarations alone."""
+    bounds_of(declared, columns)
+    check_labels(declared, columns, [utility, private])
+
+
+def check_labels(declared: PrivateTable, columns: Sequence[str], labels: Sequence[str]) -> None:
+    """The same of labels alone."""
+    if len({*labels, *columns}) != len(labels) + len(columns):
+        raise InvalidParameter(
+            "The labels are invalid",
+            why="the label of use, the secret and the projected columns are different columns",
+            instead='columns=["age", "pay"], utility="ill", private="sex"',
+        )
+    for name in labels:
+        if not isinstance(declared.columns.get(name), Category | Boolean):
+            raise InvalidParameter(
+                f"The column {name[:200]!r} is invalid", why="a label has declared values", instead="a column that is a category"
+            )
+
+
+def _rows(prepared: Prepared, columns: Sequence[str], utility: str, private: str, random: Random) -> tuple[Any, ...]:
+    """Rows on the scale of [−1, 1], labels, and whose each is, where a person may have several: in an order of chance."""
+    declared = prepared.declaration
+    several = declared.unit is not None and declared.max_rows != 1
+    names = [*columns, utility, private, *([declared.unit] if several and declared.unit else [])]
+    codes = prepared.rows(list(dict.fromkeys(names)))
+    said = np.ones(len(codes[names[0]]), dtype=bool)
+    for name in names:
+        domain = declared.columns[name]
+        said &= np.array([each is not None for each in codes[name]]) if isinstance(domain, Text) else _known(domain, codes[name])
+    kept = np.flatnonzero(said)
+    kept = kept[random.permutation(len(kept))[:MOST_ROWS]]
+    low, high = bounds_of(declared, columns)
+    values = np.column_stack([_decoded(declared.columns[name], codes[name][kept]) for name in columns])
+    labels = [np.unique(np.asarray(codes[name][kept]).astype(str), return_inverse=True)[1] for name in names[len(columns) :]]
+    return (values - low) / (high - low) * 2 - 1, labels[0], labels[1], labels[2] if several else None
+
+
+def _known(domain: Any, codes: Any) -> Any:
+    return np.asarray(codes) != domain.null_code
+
+
+def _decoded(domain: Any, codes: Any) -> Any:
+    distinct, places = np.unique(codes, return_inverse=True)
+    return np.array([float(domain.decode(each)) for each in distinct.tolist()])[places]

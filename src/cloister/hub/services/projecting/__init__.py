@@ -1,0 +1,65 @@
+"""Projected data: few numbers of each row, in which one label shows and a secret does not.
+
+- `orders.py`: what somebody wants. `attacking.py`: projections of one's own data set with their attackers, by the marked door.
+  `fitting.py`: directions that are differentially private, for one charge.
+- `kinds.py`: both as kinds of releases: page, picture, file.
+
+What may not live here: a decision about who may what (`access`), rows of people (the session's door), and a method
+(`cloister.compress`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.projecting.attacking import ATTACK, ATTACKING
+from cloister.hub.services.projecting.fitting import FIT, FITTING
+from cloister.hub.services.projecting.kinds import DIRECTIONS, PROJECTED
+from cloister.hub.services.projecting.orders import ACTION, Attack, Fit
+from cloister.hub.web.languages import N_
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.work.ordering import order_pages
+
+    router = APIRouter()
+    router.include_router(order_pages(ATTACKING, Attack, "/project-data"))
+    router.include_router(order_pages(FITTING, Fit, "/fit-projection"))
+    return router
+
+
+def _api() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.work.ordering import order_api
+
+    router, fit = APIRouter(), ("Release a private projection", "Estimate the cost of a projection")
+    router.include_router(
+        order_api(ATTACKING, Attack, "/projected-data", summaries=("Release projections with their attackers",))
+    )
+    router.include_router(order_api(FITTING, Fit, "/projections", summaries=fit))
+    return router
+
+
+SERVICE = Service(
+    name="projecting",
+    title=N_("Projected data"),
+    pages=_pages,
+    api=_api,
+    jobs=(ATTACK, FIT),
+    releases=(PROJECTED, DIRECTIONS),
+    links=(
+        Link(title=N_("Project data"), path="/project-data", action="dataset.manage", order=33, icon="run"),
+        Link(title=N_("Projected data"), path="/projected", action="release.see", order=34, icon="chart"),
+        Link(title=N_("Fit a projection"), path="/fit-projection", action=ACTION, order=35, icon="run"),
+        Link(title=N_("Projections"), path="/projections", action="release.see", order=36, icon="chart"),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Projected data, and projections, as kinds of releases: what their pages show, what a program reads, the file."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.web.languages import N_
+
+_BEST = 5
+"""Columns that are named as the ones that an attacker gets back best."""
+ATTACKERS = {
+    "nearest neighbour": N_("nearest neighbour"),
+    "linear": N_("linear"),
+    "naive Bayes": N_("naive Bayes"),
+    "kernel": N_("kernel machine"),
+    "network": N_("small network"),
+    "inverse": N_("inverse of the projection"),
+    "ridge": N_("ridge regression"),
+    "kernel ridge": N_("kernel ridge regression"),
+}
+
+
+@lru_cache(maxsize=16)
+def _picture(body: bytes) -> str:
+    from cloister.compress.comparison import TradeOff
+    from cloister.hub.web.pictures import svg_of
+
+    return svg_of(TradeOff.from_json(json.dumps(json.loads(body)["trade_off"])).chart())
+
+
+def _projected(view: View) -> dict[str, Any]:
+    _ = view.language.gettext
+    told, details = json.loads(view.row.body), view.row.details
+    found = told["trade_off"]
+    names = [each["name"] for each in told["columns"]]
+    pairs = [
+        (_("Data set"), details["table"]),
+        (_("Columns"), ", ".join(names)),
+        (_("Label of use"), details["utility"]),
+        (_("Secret"), details["secret"]),
+        (_("Accuracy of guessing"), f"{_share(found['utility_guess'])} / {_share(found['secret_guess'])}"),
+    ]
+    columns = [_("Method"), _("Dimensions"), _("Use"), _("Secret"), _("Best attacker"), _("Secret of strangers")]
+    lines = [
+        [
+            each["method"],
+            each["dimensions"],
+            _share(each["utility"]),
+            _share(each["secret"]),
+            _(ATTACKERS.get(each["secret_by"], each["secret_by"])),
+            "–" if each["secret_of_strangers"] is None else _share(each["secret_of_strangers"]),
+            _(ATTACKERS.get(each["rebuilt_by"], each["rebuilt_by"])),
+            _best(names, each["columns"]),
+        ]
+        for each in found["points"]
+    ]
+    heads = [*columns, _("Best attacker of rows"), _("Columns rebuilt")]
+    return {"pairs": pairs, "columns": heads, "lines": lines, "picture": _picture(view.row.body)}
+
+
+def _directions(view: View) -> dict[str, Any]:
+    _ = view.language.gettext
+    told = json.loads(view.row.body)
+    names = [each["name"] for each in told["columns"]]
+    pairs = [(_("Data set"), view.row.details["table"]), (_("Method"), told["method"]), (_("Columns"), ", ".join(names))]
+    heads = [_("Column"), *(_("Direction %(number)s") % {"number": each + 1} for each in range(told["dimensions"]))]
+    lines = [[name, *(f"{each[at]:.3f}" for each in told["components"])] for at, name in enumerate(names)]
+    return {"pairs": pairs, "columns": heads, "lines": lines}
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _best(names: list[str], shares: list[float]) -> str:
+    """The columns of which an attacker gets most back, with the share of the variance."""
+    order = sorted(range(len(names)), key=lambda at: -shares[at])[:_BEST]
+    return ", ".join(f"{names[at]} {_share(shares[at])}" for at in order)
+
+
+def _file(name: str) -> FileKind:
+    def make(view: View) -> File:
+        return File(name=f"{name}-{view.row.id}.json", body=view.row.body)
+
+    return FileKind(media_type="application/json", make=make)
+
+
+PROJECTED = ReleaseKind(
+    name="projected",
+    path="/projected",
+    trail="projected-data",
+    title=N_("Projected data"),
+    missing=N_("There is no such projected data"),
+    private=False,
+    template="projecting/projected.html",
+    shown=_projected,
+    told=lambda view: view.row.body,
+    files={"json": _file("projected")},
+)
+DIRECTIONS = ReleaseKind(
+    name="projection",
+    path="/projections",
+    trail="projection",
+    title=N_("Projections"),
+    missing=N_("There is no such projection"),
+    template="projecting/projection.html",
+    shown=_directions,
+    told=lambda view: view.row.body,
+    files={"json": _file("projection")},
+)

@@ -1,0 +1,277 @@
+"""Exact components or discriminants of several owners' rows with a crypto service provider that keeps keys and sees no data.
+
+    the provider  makes a Paillier key and proves it; later it decrypts one vector of blinded sums, and garbles one circuit
+    an owner      encrypts its moments (`Moments`), sealed to the user, and is done
+    the user      multiplies the ciphertexts, blinds the product, evaluates the circuit, and gives the columns to the owners
+
+Everybody has the same `ExactPlan`; its hash is in every message, and every message is signed. Messages are bytes; the circuit
+runs over a `Transport`, such as TLS. After Al-Rubaie, Wu, Chang and Kung, "Privacy-preserving PCA on horizontally-partitioned
+data", DSC 2017 (there the owner's products are neither symmetric nor packed).
+
+**Not differentially private**: the columns are exact functions of all rows, and they leave by the marked door. An owner's `told`
+is called with what they tell before a row is read: let it write a `NotPrivate` event, or raise.
+
+Claim: if all follow the protocol, and user and provider don't pool what they see, the user learns the columns, the provider
+nothing. The owners' messages are ciphertexts under the provider's key, inside a seal that the user alone opens: the provider, on
+the wire, sees random bytes, and the user encryptions, simulated by those of noughts. The blinded sums are within length·2^−40 of
+numbers that do not depend on the rows (`EncryptedVector.blinded`). The circuit shows its result alone (`protocol`). The user with
+k owners learns what follows from the columns and the k owners' rows. ∎ All M columns with their eigenvalues would be the scatter:
+values do not leave, and components are fewer than columns.
+
+One plan, one circuit: a provider that has garbled takes no other message of it. A user who entered other blinds, or left out
+owners, would have the components of other sums, so a second run under the plan is refused, the same message included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy.typing as npt
+
+from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.together.circuits.moments import Moments
+from cloister.together.circuits.program import Program
+from cloister.together.circuits.programs import BlindedSum
+from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
+from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.paillier import EncryptedVector, Paillier, PublicKey
+
+_SEALED, _BITS = 32, 256
+MOST_OWNERS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactPlan:
+    """What all parties agree on before anybody reads a row."""
+
+    owners: Mapping[str, bytes]
+    """By name, the public half of each owner's signing key."""
+    user: bytes
+    provider: bytes
+    seal: bytes
+    """The user's public agreement key, for messages to it: fresh for each plan."""
+    key: PublicKey
+    proof: tuple[int, ...]
+    """The provider's key, and its proof."""
+    moments: Moments
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    components: int = 0
+    """None: the discriminants of the classes."""
+
+    def __post_init__(self) -> None:
+        signing = [*self.owners.values(), self.user, self.provider]
+        if not 1 <= len(self.owners) <= MOST_OWNERS or len(set(signing)) < len(signing):
+            raise InvalidParameter(
+                "The parties are invalid",
+                why=f"1 to {MOST_OWNERS} owners, a key for each party",
+                instead="a key of its own for each",
+            )
+        features = self.moments.features
+        fits = len(self.low) == len(self.high) == features
+        if not fits or not all(-1e100 < one < other < 1e100 for one, other in zip(self.low, self.high, strict=True)):
+            raise InvalidParameter(
+                "The bounds are invalid", why=f"{features} columns have a low below a high each", instead="low=(0.0, …)"
+            )
+        if not 0 <= self.components < features or bool(self.components) == bool(self.moments.classes):
+            raise InvalidParameter(
+                f"components={self.components!r} is invalid",
+                why="rows with classes have discriminants, others fewer components than columns",
+                instead="components=1",
+            )
+
+    @cached_property
+    def sums(self) -> BlindedSum:
+        """How the sum goes into the circuit."""
+        owners = len(self.owners)
+        return BlindedSum(slots=self.moments.slots(owners), terms=owners, length=self.moments.length)
+
+    @cached_property
+    def program(self) -> Program:
+        """What is computed: `str` says gates, bytes and seconds, before anything runs."""
+        if self.moments.classes:
+            return self.sums.program(self.moments.discriminants, bits=_BITS)
+        return self.sums.program(lambda total: self.moments.components(total, self.components), bits=_BITS)
+
+    @property
+    def tells(self) -> str:
+        """What leaves, in words for an owner."""
+        number = self.components or self.moments.classes - 1
+        kind = "principal components" if self.components else "discriminant components"
+        return (
+            f"{number} {kind} of {self.moments.features} columns, exact, of the rows of {len(self.owners)} owners: "
+            "not differentially private; the user with other owners learns what follows about yours"
+        )
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, as one text."""
+        how = self.moments
+        return canonical_json(
+            {
+                "format": 1,
+                "owners": {name: key.hex() for name, key in self.owners.items()},
+                "user": self.user.hex(),
+                "provider": self.provider.hex(),
+                "seal": self.seal.hex(),
+                "key": self.key.to_json(),
+                "proof": [f"{each:x}" for each in self.proof],
+                "moments": {"features": how.features, "rows": how.rows, "classes": how.classes, "fraction": how.fraction},
+                "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
+                "components": self.components,
+            }
+        )
+
+    @property
+    def id(self) -> str:
+        """By which messages name it."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @classmethod
+    def from_text(cls, text: str) -> ExactPlan:
+        """Back from its text; whatever is none is refused."""
+        try:
+            told = json.loads(text)
+            low, high = (tuple(float.fromhex(each) for each in side) for side in told["bounds"])
+            found = cls(
+                owners={name: bytes.fromhex(key) for name, key in told["owners"].items()},
+                user=bytes.fromhex(told["user"]),
+                provider=bytes.fromhex(told["provider"]),
+                seal=bytes.fromhex(told["seal"]),
+                key=PublicKey.from_json(told["key"]),
+                proof=tuple(int(each, 16) for each in told["proof"]),
+                moments=Moments(**told["moments"]),
+                low=low,
+                high=high,
+                components=told["components"],
+            )
+            if told["format"] != 1 or found.text != text:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
+            raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead="ExactPlan.text") from None
+        return found
+
+    def cipher(self, key: AgreementKey, other: bytes) -> DeterministicCipher:
+        """Of a message to the user: a key for each message, and one text under it."""
+        return DeterministicCipher(key.shared(other, f"cloister together exact 1 {self.id}".encode(), 64))
+
+    def check_key(self) -> None:
+        """Refuse a key whose proof does not hold."""
+        if not self.key.check(self.proof):
+            raise InvalidParameter(
+                "The provider's key is invalid",
+                why="its proof does not hold, or it is short",
+                instead="Paillier.generate(2048).prove()",
+            )
+
+
+class SendingOwner:
+    """One owner, who sends once and is offline then. `told` is called with what leaves before a row is read."""
+
+    def __init__(
+        self, plan: ExactPlan, name: str, key: SigningKey, *, told: Callable[[str], object], random: Random | None = None
+    ) -> None:
+        if plan.owners.get(name) != key.public:
+            raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
+        plan.check_key()
+        self.plan, self.name, self._key, self._told, self._random = plan, name, key, told, random
+
+    def message(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> bytes:
+        """For the user. A class that the owner has no row of is noughts like any other number."""
+        plan = self.plan
+        self._told(plan.tells)
+        numbers = plan.moments.of_rows(rows, plan.low, plan.high, labels)
+        encrypted = plan.key.encrypt(numbers, slots=plan.sums.slots, random=self._random).to_json().encode()
+        once = AgreementKey.generate(self._random)
+        sealed = once.public + plan.cipher(once, plan.seal).encrypt(encrypted, [self.name.encode()])
+        return pack("moments", plan.id, self.name, self._key, sealed)
+
+
+class DataUser:
+    """Who adds, blinds and evaluates; it has no key that reads."""
+
+    def __init__(self, plan: ExactPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
+        if (plan.user, plan.seal) != (key.public, seal.public):
+            raise InvalidParameter("The user's keys are invalid", why="the plan has others", instead="the keys of the plan")
+        self.plan, self._key, self._seal, self._random = plan, key, seal, random
+        self._sent: dict[str, tuple[bytes, EncryptedVector]] = {}
+        self._asked: tuple[bytes, npt.NDArray[Any]] | None = None
+
+    def take(self, data: bytes) -> str:
+        """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
+        plan = self.plan
+        message = unpack(data, "moments", plan.id, plan.owners)
+        digest = hashlib.sha256(data).digest()
+        if message.sender in self._sent:
+            if self._sent[message.sender][0] != digest:
+                raise _refused(f"{message.sender!r} sent another before", "its first message")
+            return message.sender
+        try:
+            text = plan.cipher(self._seal, message.body[:_SEALED]).decrypt(message.body[_SEALED:], [message.sender.encode()])
+            found = EncryptedVector.from_json(text.decode(), plan.key)
+            if (found.length, found.slots, found.count, found.blinds) != (plan.moments.length, plan.sums.slots, 1, 0):
+                raise ValueError
+        except (WrongKey, InvalidParameter, ValueError):
+            raise _refused(f"what {message.sender!r} sent has another form", "the message as the owner wrote it") from None
+        self._sent[message.sender] = digest, found
+        return message.sender
+
+    def blinded(self) -> bytes:
+        """For the provider, once all owners have sent. The same bytes if asked again."""
+        if self._asked is None:
+            if missing := len(self.plan.owners) - len(self._sent):
+                raise _refused(f"{missing} owners have not sent", "the messages of all owners")
+            first, *rest = [found for _, found in self._sent.values()]
+            for each in rest:
+                first = first + each
+            hidden, blinds = first.blinded(random=self._random)
+            self._asked = pack("blinded", self.plan.id, "user", self._key, hidden.to_json().encode()), blinds
+        return self._asked[0]
+
+    def evaluate(self, transport: Transport) -> npt.NDArray[Any]:
+        """The columns, by the circuit that the provider garbles at the other end."""
+        self.blinded()
+        assert self._asked is not None
+        values = {"blinds": self.plan.sums.residues(self._asked[1])}
+        return run_evaluator(self.plan.program, values, transport, random=self._random)  # type: ignore[no-any-return]
+
+
+class ServiceProvider:
+    """Who keeps the key, and garbles."""
+
+    def __init__(self, plan: ExactPlan, keys: Paillier, key: SigningKey, *, random: Random | None = None) -> None:
+        if plan.provider != key.public or plan.key.digest != keys.public.digest:
+            raise InvalidParameter("The provider's keys are invalid", why="the plan has others", instead="the keys of the plan")
+        self.plan, self._keys, self._random, self._done = plan, keys, random, False
+
+    def garble(self, data: bytes, transport: Transport) -> None:
+        """Decrypt the user's message and garble, once a plan. It learns nothing."""
+        plan = self.plan
+        message = unpack(data, "blinded", plan.id, {"user": plan.user})
+        if self._done:
+            raise _refused("this plan's circuit was garbled, and a second would be of other sums", "another plan")
+        try:
+            found = EncryptedVector.from_json(message.body.decode(), plan.key)
+            if (found.length, found.slots, found.count, found.blinds) != (
+                plan.moments.length,
+                plan.sums.slots,
+                len(plan.owners),
+                1,
+            ):
+                raise ValueError
+            seen = self._keys.decrypt(found, exact=True)
+        except (InvalidParameter, ValueError):
+            raise _refused("it is no blinded sum of this plan", "the message as the user wrote it") from None
+        self._done = True
+        run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, random=self._random)
+
+
+def _refused(why: str, instead: str) -> RoundRefused:
+    return RoundRefused("A message was refused", why=why, instead=instead)

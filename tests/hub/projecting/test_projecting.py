@@ -1,0 +1,159 @@
+"""Projected data leaves by the marked door with its attackers, for the owner alone; private directions are charged once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cloister.hub.services.jobs import Workers
+from cloister.hub.services.trail import verify
+from tests.hub.house import House, Visitor
+
+NUMBERS = {"kind": "integer", "low": 0, "high": 100}
+DECLARATION: dict[str, Any] = {
+    "columns": {
+        "age": NUMBERS,
+        "pay": NUMBERS,
+        "size": NUMBERS,
+        "ill": {"kind": "category", "values": ["no", "yes"]},
+        "sex": {"kind": "category", "values": ["F", "M"]},
+        "name": {"kind": "text"},
+    },
+    "size": 160,
+}
+ROWS = {
+    "age": [20 + 50 * (each % 2) + each % 7 for each in range(160)],
+    "pay": [20 + 50 * (each // 2 % 2) + each % 5 for each in range(160)],
+    "size": [each * 37 % 101 for each in range(160)],
+    "ill": [("no", "yes")[each % 2] for each in range(160)],
+    "sex": ["FM"[each // 2 % 2] for each in range(160)],
+    "name": [f"n{each}" for each in range(160)],
+}
+ATTACK: dict[str, Any] = {
+    "table": "people",
+    "columns": "age, pay, size",
+    "utility": "ill",
+    "secret": "sex",
+    "methods": "PCA, RUCA",
+    "dimensions": "1, 2",
+    "approval": "yes",
+    "purpose": "research",
+}
+FIT: dict[str, Any] = {
+    "table": "people",
+    "columns": "age, pay, size",
+    "method": "DCA",
+    "utility": "ill",
+    "dimensions": "1",
+    "spend": "0.5",
+    "purpose": "research",
+}
+
+
+@pytest.fixture
+def owner(house: House) -> Visitor:
+    found = house.person("owner", email="olga@example.org", name="Olga")
+    house.sample_data_set("people", owner=found, rows=ROWS, declaration=DECLARATION)
+    return found
+
+
+def post(house: House, who: Visitor, path: str, body: dict[str, Any]) -> Any:
+    return house.client().post(f"/api/v1{path}", json=body, headers=who.bearer)
+
+
+def run(house: House, who: Visitor, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Order it and let a worker do it: its job."""
+    answer = post(house, who, path, body)
+    assert answer.status_code == 202, answer.text
+    assert Workers(house.hub, 0).run_one()
+    told: dict[str, Any] = house.client().get(f"/api/v1/jobs/{answer.json()['job']}", headers=who.bearer).json()
+    return told
+
+
+def test_projected_data_is_marked_attacked_shown_and_taken_away(house: House, owner: Visitor) -> None:
+    form = owner.client.get("/project-data?about=people").text
+    assert "What leaves has no guarantee" in form
+    assert "/project-data/price" not in form
+    told = run(house, owner, "/projected-data", ATTACK)
+    assert told["state"] == "done", told["problem"]
+    assert house.hub.ledger.unbounded("people")
+    page = owner.client.get(told["result"]["href"])
+    assert page.status_code == 200
+    for words in ("Not differentially private", "attackers that were tried", "image/svg+xml", "Columns rebuilt", "age "):
+        assert words in page.text, words
+    assert "Not differentially private" in owner.client.get("/projected").text
+    found = json.loads(owner.client.get(f"/releases/{told['result']['projected']}/download/json").content)
+    assert found["mark"].startswith("not differentially private; attackers tried:")
+    assert [(each["method"], each["dimensions"]) for each in found["projections"]] == [
+        ("PCA", 1), ("PCA", 2), ("RUCA", 1), ("RUCA", 2)
+    ]  # fmt: skip
+    points = {(each["method"], each["dimensions"]): each for each in found["trade_off"]["points"]}
+    assert points["RUCA", 1]["utility"] > 0.95
+    assert points["PCA", 2]["secret"] > 0.8
+    assert points["RUCA", 1]["columns"][0] > 0.9
+    assert "n17" not in json.dumps(found)
+    assert verify(house.hub)
+
+
+def test_directions_are_charged_once_and_leave_under_their_guarantee(house: House, owner: Visitor) -> None:
+    ada = analyst_of(house, owner)
+    price = post(house, ada, "/projections/price", FIT).json()
+    assert (price["cost"], price["charge"], str(house.hub.ledger.spent("people"))) == ("ε = 0.5", "ε = 0.5", "ε = 0")
+    told = run(house, ada, "/projections", FIT)
+    assert told["state"] == "done", told["problem"]
+    assert str(house.hub.ledger.spent("people")) == "ε = 0.5"
+    assert not house.hub.ledger.unbounded("people")
+    page = ada.client.get(told["result"]["href"]).text
+    assert "0.5" in page
+    assert "a projected row is still personal data" in page
+    other = run(house, ada, "/projections", {**FIT, "dimensions": "2"})  # of the same scatters
+    assert other["state"] == "done", other["problem"]
+    assert str(house.hub.ledger.spent("people")) == "ε = 0.5"
+
+
+def analyst_of(house: House, owner: Visitor) -> Visitor:
+    """Somebody with a grant."""
+    from cloister.hub.records.catalogue import DataSet
+
+    other = house.person("analyst", email="eve@example.org", name="Eve")
+    with house.hub.database.reading() as db:
+        people = db.query(DataSet).filter_by(name="people").one()
+    house.grant(people, other, by=owner, actions=("dataset.see", "compress.run", "release.see", "release.download"))
+    return other
+
+
+REFUSED: tuple[tuple[str, dict[str, str], str], ...] = (
+    ("/projected-data", {"approval": "no"}, "in so many words"),
+    ("/projected-data", {"columns": "age, name"}, "with declared bounds"),
+    ("/projected-data", {"columns": "age, nose"}, "declares none of that name"),
+    ("/projected-data", {"secret": "ill"}, "different columns"),
+    ("/projected-data", {"utility": "size", "columns": "age, pay"}, "a label has declared values"),
+    ("/projected-data", {"dimensions": "1, 4"}, "from 1 to the 3 columns"),
+    ("/projected-data", {"methods": "PCA, magic"}, "they are known ones"),
+    ("/projections", {"method": "RUCA"}, "a secret as well"),
+    ("/projections", {"dimensions": "0"}, "from 1 to the 3 columns"),
+    ("/projections", {"utility": "name"}, "a label has declared values"),
+    ("/projections", {"columns": "age, age"}, "different columns"),
+    ("/projections", {"spend": "0"}, "spend"),
+)
+
+
+def test_what_is_refused_reads_no_row(house: House, owner: Visitor) -> None:
+    for path, changed, words in REFUSED:
+        answer = post(house, owner, path, {**(ATTACK if path == "/projected-data" else FIT), **changed})
+        assert answer.status_code == 422, (changed, answer.text)
+        assert words in answer.text
+    eve = analyst_of(house, owner)
+    assert post(house, eve, "/projected-data", ATTACK).status_code == 404, "no grant opens the marked door"
+    assert not house.hub.ledger.unbounded("people")
+    assert str(house.hub.ledger.spent("people")) == "ε = 0"
+
+
+def test_rows_that_cannot_be_judged_are_told_in_words_that_say_nothing_of_them(house: House, owner: Visitor) -> None:
+    house.sample_data_set("few", owner=owner, rows={name: each[:2] for name, each in ROWS.items()}, declaration=DECLARATION)
+    told = run(house, owner, "/projected-data", {**ATTACK, "table": "few"})
+    assert told["state"] == "failed"
+    assert "too few of each class" in json.dumps(told["problem"])
+    assert house.hub.ledger.unbounded("few")
