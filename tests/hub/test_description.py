@@ -63,9 +63,9 @@ VERBS = frozenset(
     re.findall(
         r"\w+",
         """
-    Acknowledge Add Approve Ask Block Cancel Close Compare Confirm Connect Create Decide
-    Delete Download End Estimate Explain Get Grant Invite Join List Open Predict
-    Pool Preview Raise Refuse Register Rehearse Release Remove Rename Reopen Request Revoke Save
+    Acknowledge Add Approve Ask Block Cancel Change Close Compare Confirm Connect Create Decide
+    Delete Download End Estimate Explain Get Grant Invite Join Keep List Open Predict
+    Pool Preview Put Raise Refuse Register Rehearse Release Remove Rename Reopen Request Revoke Save
     Send Set Share Stop Train Try Unblock Update Upload Verify Withdraw
     """,
     )

@@ -4,8 +4,19 @@ Lives here: everything that knows SQL, from text to questions, and the session t
 door for trusted insiders, which is not differential privacy. May not live here: noise, charges, and rows outside of `controls/`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
 from cloister.query.parse import Parsed, parse
 from cloister.query.session import Session
-from cloister.query.writing import read_sql, write_sql
 
-__all__ = ["Parsed", "Session", "parse", "read_sql", "write_sql"]
+if TYPE_CHECKING:
+    from cloister.query.writing import read_sql as read_sql
+    from cloister.query.writing import write_sql as write_sql
+
+_lazily = Lazily(__name__, {".writing": "read_sql write_sql"})
+
+__all__ = ["Parsed", "Session", "parse", *_lazily.all]
+__getattr__ = _lazily.get
