@@ -25,6 +25,10 @@ UNTICKED = {
     "POST /ask/rehearse",
     "GET /ask",
     "POST /ask/save",
+    "GET /ask/build",
+    "GET /dashboards",
+    "POST /dashboards",
+    "POST /dashboards/{number}/remove",
     "GET /releases",  # names and costs, of which nothing follows from rows
     "GET /questions",
     "POST /questions/{number}/remove",

@@ -46,7 +46,7 @@ def test_a_spreadsheet_computes_nothing(stage: Stage):
     rows = told(stage, number, 'age,=cmd,"+x"\n30,"=1+1",-3\n40,@SUM(A1),"\t=1"\n')
     assert rows[0] == ["age", "'=cmd", "'+x", "prediction"]
     assert rows[1][1:3] == ["'=1+1", "-3"]
-    assert rows[2][1:3] == ["'@SUM(A1)", "'\t=1"]
+    assert rows[2][1:3] == ["'@SUM(A1)", "'\t'=1"]
 
 
 def test_a_column_named_prediction_is_kept(stage: Stage):

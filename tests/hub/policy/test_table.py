@@ -92,6 +92,8 @@ ada       | access.decide    | health | - | - | yes owner owner
 ada       | dataset.version  | health | - | - | yes owner owner
 ada       | question.ask     | health | - | - | yes owner owner
 ada       | synthesise.run   | health | - | - | yes owner owner
+ada       | compress.run     | health | - | - | yes owner owner
+eve       | compress.run     | health | research   | - | no grants no-grant
 ada       | dataset.manage   | census | - | - | no owner not-owner
 odo       | dataset.manage   | health | - | - | no owner not-owner
 odo       | access.decide    | health | - | - | no owner not-owner
