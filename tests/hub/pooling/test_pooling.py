@@ -74,6 +74,8 @@ def test_every_owner_is_asked_and_every_population_pays(play: Play) -> None:
     whole = play.ask()
     assert whole.status_code == 403
     assert "all of its rows would be in the sum" in whole.text
+    beside = play.ask(f"{SQL} UNION ALL SELECT COUNT(*) AS n FROM south")
+    assert "all of its rows would be in the sum" in beside.text  # also where the part itself is asked in the same breath
     with house.hub.database.begin() as db:
         grant = db.get_one(Grant, narrow)
         grant.rules = {
