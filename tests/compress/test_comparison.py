@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cloister as cl
 from cloister.compress import DCA, PCA, MultiplicativeNoise, RandomProjection, Rounded, TradeOff, drawn_faces, trade_off
 from cloister.compress.attackers import distance, explained, labels_read, linked, rows_rebuilt, scaled
 from cloister.compress.drawing import normal
+from cloister.compress.from_tables import publish_projections
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
@@ -168,3 +170,18 @@ def test_bad_input(changed: dict[str, Any], why: str) -> None:
     }
     with pytest.raises(InvalidParameter, match=why):
         trade_off(**{**how, **changed})
+
+
+def test_projections_of_people_with_several_rows_need_no_declared_unit() -> None:
+    rows = {
+        "age": [*range(60)],
+        "ill": [0, 0, 1, 1] * 15,
+        "sex": [0, 0, 0, 0, 1, 1] * 10,
+        "who": [each // 2 for each in range(60)],
+    }
+    kinds = {"age": cl.Integer(0, 60), "ill": cl.Category([0, 1]), "sex": cl.Category([0, 1])}
+    people = cl.PrivateTable(rows, kinds, unit="who", max_rows=2)
+    how: dict[str, Any] = {"columns": ["age"], "utility": "ill", "private": "sex", "dimensions": [1]}
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        found = publish_projections(session, "people", {"PCA": PCA()}, **how)
+    assert len(found.projections) == 1

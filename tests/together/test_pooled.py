@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,26 @@ def test_public_tables_are_joined_where_the_rows_are() -> None:
     assert found[0] == found[1] == found[2]
     assert sum(found[0]["n"]) > ROWS
     assert {site.spent for site in sites} == {cl.PureDP(NONE)}
+
+
+def test_rows_are_asked_through_a_pool_on_their_own_budget_alone(tmp_path: Path) -> None:
+    columns, ledger = {"age": cl.Integer(17, 90)}, Ledger()
+    files = {name: tmp_path / f"{name}.csv" for name in ("spent", "south")}
+    for age, file in zip((51, 64), files.values(), strict=True):
+        file.write_text(f"age\n39\n{age}\n")
+    cl.Session({"spent": cl.PrivateTable(files["spent"], columns=columns)}, budget=cl.PureDP(1), ledger=ledger).close()
+    fresh, south, north = (
+        cl.PrivateTable(source, columns=columns, population=name)
+        for name, source in (("fresh", files["spent"]), ("south", files["south"]), ("north", {"age": [22]}))
+    )
+    with pytest.raises(cl.InvalidParameter, match="another population's budget"):
+        cl.Session({"pool": PooledTable({"fresh": fresh, "north": north})}, budget=cl.PureDP(1), ledger=ledger)
+    pool = PooledTable({"south": south, "north": north})
+    with cl.Session({"south": south, "north": north, "pool": pool}, budget=cl.PureDP(1), ledger=ledger) as session:
+        files["south"].write_text(files["spent"].read_text())  # another's rows by now
+        with pytest.raises(cl.InvalidParameter, match="another population's budget"):
+            session.sql("SELECT COUNT(*) AS n FROM pool", spend=1)
+        assert not np.any([each.epsilon for each in session.spent_by.values()])
 
 
 REFUSED = [

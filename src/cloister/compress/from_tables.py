@@ -22,7 +22,7 @@ from cloister.compress.scatter import bounds_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Boolean, Category, PrivateTable, Text
+from cloister.tables import Boolean, Category, PrivateTable
 
 if TYPE_CHECKING:
     from cloister.ledger import Ledger
@@ -135,6 +135,12 @@ def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str
     """Refuse columns without bounds, and labels without declared values; by declarations alone."""
     bounds_of(declared, columns)
     check_labels(declared, columns, [utility, private])
+    if declared.unit is not None and "unit" in (*columns, utility, private):
+        raise InvalidParameter(
+            "The column 'unit' is invalid",
+            why="by this name it is known whose a row is",
+            instead="another name for the column",
+        )
 
 
 def check_labels(declared: PrivateTable, columns: Sequence[str], labels: Sequence[str]) -> None:
@@ -156,18 +162,17 @@ def _rows(prepared: Prepared, columns: Sequence[str], utility: str, private: str
     """Rows on the scale of [−1, 1], labels, and whose each is, where a person may have several: in an order of chance."""
     declared = prepared.declaration
     several = declared.unit is not None and declared.max_rows != 1
-    names = [*columns, utility, private, *([declared.unit] if several and declared.unit else [])]
-    codes = prepared.rows(list(dict.fromkeys(names)))
+    names = [*columns, utility, private]
+    codes = prepared.rows(names, unit=several)  # whether the unit is declared as a column or not
     said = np.ones(len(codes[names[0]]), dtype=bool)
     for name in names:
-        domain = declared.columns[name]
-        said &= np.array([each is not None for each in codes[name]]) if isinstance(domain, Text) else _known(domain, codes[name])
+        said &= _known(declared.columns[name], codes[name])
     kept = np.flatnonzero(said)
     kept = kept[random.permutation(len(kept))[:MOST_ROWS]]
     low, high = bounds_of(declared, columns)
     values = np.column_stack([_decoded(declared.columns[name], codes[name][kept]) for name in columns])
     labels = [np.unique(np.asarray(codes[name][kept]).astype(str), return_inverse=True)[1] for name in names[len(columns) :]]
-    return (values - low) / (high - low) * 2 - 1, labels[0], labels[1], labels[2] if several else None
+    return (values - low) / (high - low) * 2 - 1, labels[0], labels[1], codes["unit"][kept] if several else None
 
 
 def _known(domain: Any, codes: Any) -> Any:

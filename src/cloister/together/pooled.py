@@ -62,8 +62,8 @@ class PooledSource(Source):
         self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in first.columns.items()}
         if first.unit is not None:
             self.schema.setdefault(first.unit, "text")
-        self.charged = tuple(dict.fromkeys(table.population or name for name, table in self.tables.items()))
-        if len(self.charged) < len(self.tables):
+        self.made_of = {table.population or name: table for name, table in self.tables.items()}
+        if len(self.made_of) < len(self.tables):
             raise _unlike("two of them are of one population", "tables of different populations")
 
     def describe(self) -> str:

@@ -74,6 +74,8 @@ def test_every_owner_is_asked_and_every_population_pays(play: Play) -> None:
     whole = play.ask()
     assert whole.status_code == 403
     assert "all of its rows would be in the sum" in whole.text
+    beside = play.ask(f"{SQL} UNION ALL SELECT COUNT(*) AS n FROM south")
+    assert "all of its rows would be in the sum" in beside.text  # also where the part itself is asked in the same breath
     with house.hub.database.begin() as db:
         grant = db.get_one(Grant, narrow)
         grant.rules = {
@@ -100,8 +102,8 @@ def test_every_owner_is_asked_and_every_population_pays(play: Play) -> None:
 
 def granted(play: Play) -> None:
     for name, owner in (("north", play.north), ("south", play.south)):
-        play.house.grant(play.parts[name], play.analyst, by=owner, actions=(*READS, "synthesise.run"))
-    play.house.grant(play.row("everybody"), play.analyst, by=play.study, actions=(*READS, "synthesise.run"))
+        play.house.grant(play.parts[name], play.analyst, by=owner, actions=(*READS, "synthesise.run", "compress.run"))
+    play.house.grant(play.row("everybody"), play.analyst, by=play.study, actions=(*READS, "synthesise.run", "compress.run"))
 
 
 def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
@@ -115,7 +117,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert Workers(play.house.hub, 0).run_one()
     with play.house.hub.database.reading() as db:
         [made] = db.query(StoredRelease).filter(StoredRelease.kind == "synthetic")
+        [line] = db.query(TrailLine).filter(TrailLine.action == "synthesise.run")
     assert made.cost == dict.fromkeys(("everybody", "north", "south"), "ε = 50")
+    assert line.cost == made.cost
     assert len(made.data_sets) == 3  # what may be done with it is what every owner allows
     assert play.spent() == ["ε = 450", "ε = 850", "ε = 450"]
 
@@ -146,6 +150,12 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert token
     shown = play.analyst.client.post("/pools/everybody", data={"form_token": token[1], **compare})
     assert "each apart, and counts and sums added up" in shown.text
+    order = {"table": "everybody", "columns": "age, pay", "method": "PCA", "dimensions": "1", "spend": "50"}
+    assert play.analyst.client.post("/api/v1/projections", json=order, headers=play.analyst.bearer).status_code == 202
+    assert Workers(play.house.hub, 0).run_one()
+    with play.house.hub.database.reading() as db:
+        [projection] = db.query(StoredRelease).filter(StoredRelease.kind == "projection")
+    assert projection.cost == made.cost
 
 
 def test_an_owner_who_goes_takes_the_whole_along(play: Play) -> None:

@@ -106,7 +106,7 @@ class Charges:
         """What a line of the trail says of an attempt that is not the first."""
         if self._progress.attempt == 1:
             return {}
-        lines = [each.id for each in self._earlier]
+        lines = list(dict.fromkeys(each.id for each in self._earlier))
         under = {"charged_by": "the first attempt", "ledger_lines": lines} if lines else {}
         return {"attempt": self._progress.attempt, **under}
 
@@ -153,8 +153,8 @@ class Charges:
             self._noted.append(each)
 
     def _made(self) -> list[Charge]:
-        found = {charge.id: charge for each in self._noted if (charge := each.made(self._hub.ledger)) is not None}
-        return list(found.values())
+        made = [charge for each in self._noted if (charge := each.made(self._hub.ledger)) is not None]
+        return list({(charge.population, charge.id): charge for charge in made}.values())  # one number for all of a charge
 
 
 class AttemptSession(Delegate):

@@ -172,8 +172,8 @@ def authorise(
         own = tuple(seen[name] for name in asked)
         touched = _with_parts(facts, own, asked, work.words)
         held = live.held(first, touched, facts.generation, now.tables)
-        parts = tuple(each for each in facts.data_sets.values() if each.name in touched.keys() - asked.keys())
-        objects = (*own, *parts)
+        parts = tuple(facts.data_sets[part] for part in dict.fromkeys(part for each in own for part in each.parts))
+        objects = (*own, *(each for each in parts if each.name not in asked))
         columns = {each.id: touched[each.name] for each in objects}
 
         def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:

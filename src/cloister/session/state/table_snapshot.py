@@ -49,7 +49,7 @@ class Subject:
     population: str
     version: str
     also: tuple[str, ...] = ()
-    """Further populations whose people its rows are of (`Source.charged`): each is charged what the population is."""
+    """Further populations whose people its rows are of (`Source.made_of`): each is charged what the population is."""
     fingerprint: str
     """A digest of the table's identity and its whole declaration: equal only where the same question means the same."""
 
@@ -292,6 +292,8 @@ class TableSnapshot:
     def _compare(self, entry: Entry) -> None:
         """See that the rows of a table are still its population's: what they come from by now and did not at first (a partition,
         another table under a view, a file that was written anew) is bound to it too, and refused where it is another's."""
+        for population, marks in self._check_made_of(entry.name, entry.declaration).items():
+            self._ledger.bind(marks.own, population, who="session")
         new = marks_of(entry.declaration.source, self._ledger) - entry.marks
         others = set(self._ledger.bound_to(new.own).values()) - {entry.population}
         if entry.declaration.source.part:  # all parts of a table are cut from one: as a whole it is the first part's
@@ -309,6 +311,24 @@ class TableSnapshot:
             )
         self._ledger.bind(new.own, entry.population, who="session")
 
+    def _check_made_of(self, name: str, table: PrivateTable) -> dict[str, Marks]:
+        """The marks of the tables that a table is made of: whoever is charged for their rows is whose these rows are."""
+        found = {}
+        for population, part in table.source.made_of.items():
+            found[population] = marks = marks_of(part.source, self._ledger)
+            known = {
+                *self._ledger.bound_to(marks.own).values(),
+                self._kin.population(part),
+                self._kin.population(part.source.origin),
+            }
+            if known - {None, population}:
+                raise InvalidParameter(
+                    f"The table {name!r} was refused",
+                    why="rows that it is made of belong to another population's budget than is charged for them",
+                    instead="the same tables, each with the population whose its rows are",
+                )
+        return found
+
     def slow(self, table: str | Relation) -> list[str]:
         """Those of a question's tables whose rows are known to be held by views of a database that could not be written to."""
         names = [table] if isinstance(table, str) else list(table.bases())
@@ -316,6 +336,7 @@ class TableSnapshot:
         return [name for name, prepared in known.items() if prepared is not None and not prepared.materialised]
 
     def _entry(self, name: str, table: PrivateTable, others: Collection[Entry], before: Entry | None) -> Entry:
+        self._check_made_of(name, table)
         identity, state, marks = table.source.identity(), table.source.state(), marks_of(table.source, self._ledger)
         twin = next((other for other in others if _same_object(other.declaration, table)), None)
         kin = [None if each is None else each.population for each in (before, twin)]
@@ -335,7 +356,7 @@ class TableSnapshot:
             name=name,
             declaration=table,
             population=population,
-            also=tuple(each for each in table.source.charged if each != population),
+            also=tuple(each for each in table.source.made_of if each != population),
             version=version,
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
             secret=self._ledger.derive("order", population, place, version).hex(),

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -35,6 +36,7 @@ from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, 
 from cloister.tables.sourcing.reading import EPOCH, representable
 
 if TYPE_CHECKING:
+    from cloister.tables.declaring.table import PrivateTable
     from cloister.tables.engines.abilities import Abilities
     from cloister.tables.engines.engine import Engine
 
@@ -71,8 +73,8 @@ class Source(ABC):
     able_as: Abilities | None = None
     """What its tables can be asked where that is not what its engine can do: of rows that stand for those of another source."""
 
-    charged: tuple[str, ...] = ()
-    """Populations, besides the table's own, whose people its rows are of: whatever the table's own is charged, each is too."""
+    made_of: Mapping[str, PrivateTable] = MappingProxyType({})
+    """Tables whose rows these are, by population: whatever the table's own population is charged, each of them is too."""
 
     part: str = ""
     """Which of its rows are meant, where tables of several populations share it and each reads rows of its own (`during=`). The

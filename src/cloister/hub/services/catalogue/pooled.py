@@ -1,7 +1,7 @@
 """Data sets that are made of other data sets of this hub, each with an owner and a population of its own: asked as one.
 
 Whoever makes one reads nothing by it. A question about it is a question about each of its parts: the policy of each is asked
-(`work/authorise.py`), and the population of each is charged (`Source.charged`). The list of parts never changes; what a part's
+(`work/authorise.py`), and the population of each is charged (`Source.made_of`). The list of parts never changes; what a part's
 rows are is looked up whenever the catalogue changes, so a part that gets another version makes another version of the whole.
 """
 

@@ -73,9 +73,8 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
         told = {"columns": columns_told(found.table, order.names), **projection_told(order.method, fitted)}
         details = {"table": order.table, "method": order.method, "columns": list(order.names)}
         assert scatter.cost is not None
-        return Product(
-            body=json.dumps(told, ensure_ascii=False).encode(), cost={found.which.population: scatter.cost}, details=details
-        )
+        cost = dict.fromkeys(found.populations, scatter.cost)
+        return Product(body=json.dumps(told, ensure_ascii=False).encode(), cost=cost, details=details)
 
     def written(self, found: ReadyTable[Fit]) -> dict[str, Any]:
         return {"method": found.order.method}
