@@ -90,6 +90,13 @@ def test_what_an_audit_breaks_or_cannot_see_is_not_admitted(
         admit(guest, by=["Ana", "Ben"], audited=found)
 
 
+def test_an_audit_tries_a_person_with_all_the_rows_that_the_table_lets_one_have() -> None:
+    table = cl.PrivateTable({"who": [1, 2], "age": [30, 50]}, COLUMNS, unit="who", max_rows=10)
+    for reach, found in ((100, (False, True)), (1000, (True, True))):  # noise for one row, and for ten
+        audit = audited(declared(SUM.replace("100 /", f"{reach} /")), table)
+        assert (audit.kept, audit.telling) == found
+
+
 def test_one_name_twice_is_one_person_and_an_old_audit_is_none(people: cl.PrivateTable) -> None:
     with pytest.raises(AccessDenied, match="two people"):
         admit(declared(), by=["Ana", "Ana ", ""])

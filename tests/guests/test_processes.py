@@ -180,6 +180,23 @@ return held
     assert value(server, body) == []
 
 
+def test_no_signal_goes_out_by_way_of_a_lease(server: ProcessSandbox) -> None:
+    """The kernel signals the owner of a lease that is broken, whoever was named: the server, and it would begin anew, which the
+    next run would see by its own number. Locks of files are seen by runs beside it."""
+    body = """
+held = []
+where = os.open("/tmp/x", os.O_CREAT | os.O_RDWR)
+for command, argument in ((1024, 1), (8, 1), (10, 2), (15, bytes(8)), (1026, 1), (5, bytes(32)), (6, bytes(32)), (37, bytes(32))):
+    try:
+        fcntl.fcntl(where, command, argument)
+        held.append(command)
+    except OSError as error:
+        held += [] if error.errno == 1 else [command, error.errno]
+return held
+"""
+    assert value(server, body) == []
+
+
 def test_there_is_one_empty_folder_and_what_was_handed_over(server: ProcessSandbox) -> None:
     body = """
 held = []

@@ -173,6 +173,13 @@ def test_what_a_statistics_package_says(tmp_path: Path) -> None:
         ("name\n", "it describes no column"),
         ("<x/>", "no variables"),
         ("name" * 3_000_000, "longer than"),
+        ("a" + "\n" * 1_000_000 + "a", "called name, column or variable"),  # bombs: each would take minutes or hours to try
+        ("create " * 14_000, "called name, column or variable"),
+        ("CREATE TABLE a (x INT);" + " " * 10**6 + "x", "longer than"),
+        (f"name,values\na,1{'.' * 100_000}x\na,1", "stands twice"),
+        (f"name,values\na,x{' ' * 100_000}x\na,1", "stands twice"),
+        ('{"fields": [{"name": "a", "constraints": {"enum": 5}}, {}]}', "the field 2 has no name"),
+        ('{"declaration": 5}', "declares no column"),
     ],
 )
 def test_what_is_wrong_is_said_as_sheets_do(text: str, why: str) -> None:

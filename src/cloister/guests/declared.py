@@ -175,7 +175,7 @@ def audit_declared(
     from cloister.noise import default_random
 
     chance = random or default_random()
-    left, right = _neighbours(guest.made_up(table))
+    left, right = _neighbours(guest.made_up(table), table)
 
     def found(weaker: int) -> AuditResult:
         def mechanism(data: Any, n: int, _: Random) -> npt.NDArray[Any]:
@@ -200,11 +200,16 @@ def _runs(guest: Guest, data: Any, n: int, spend: Guarantee, random: Random, wea
     return np.array(found)
 
 
-def _neighbours(block: Mapping[str, list[Any]]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """A crowd of people at the lower end of everything; and the same crowd with one more at the upper end."""
+def _neighbours(block: Mapping[str, list[Any]], table: PrivateTable) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """A crowd of people at the lower end of everything; and the same crowd with one more at the upper end, with as many rows as
+    the table lets a person have."""
     ends = {name: sorted({each for each in values if each is not None}) or [None] for name, values in block.items()}
     right = {name: [each[0]] * _CROWD for name, each in ends.items()}
-    return {name: [*right[name], each[-1]] for name, each in ends.items()}, right
+    whose, most = table.unit, table.max_rows or 1
+    if whose is not None and whose in right:  # each row of the crowd is somebody else's
+        others = ends[whose][:-1] or ends[whose]
+        right[whose] = [others[place % len(others)] for place in range(_CROWD)]
+    return {name: [*right[name], *[each[-1]] * most] for name, each in ends.items()}, right
 
 
 @dataclass(frozen=True, kw_only=True)

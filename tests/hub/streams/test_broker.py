@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paho.mqtt.client import CallbackAPIVersion, Client, MQTTMessage, MQTTv5
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 from sqlalchemy import func, select
 
 from cloister.hub.hub import Hub
@@ -105,6 +108,16 @@ def test_readings_in_and_released_steps_out(play: Play, broker: Broker, tmp_path
         reader.close()
     assert {topic.rpartition("/")[2] for topic in reader.topics if silent in topic} == {"schema", "badge"}
     assert not any(topic.endswith("/readings") for topic in reader.topics)
+
+
+def test_an_answer_to_a_topic_with_a_wildcard_is_left_out_and_ends_nothing() -> None:
+    """A client raises where it is to publish there: the thread that takes readings in would end with it."""
+    bridge, message = object.__new__(Bridge), MQTTMessage(topic=b"cloister/streams/a/readings")
+    bridge._client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTv5)
+    message.properties = Properties(PacketTypes.PUBLISH)
+    for topic in ("cloister/streams/a/answers/#", "cloister/streams/a/answers/+/b", "cloister/streams/a/answers/b"):
+        message.properties.ResponseTopic = topic
+        bridge._answer(message, {"waiting": 1, "late": 0, "outside": 0})
 
 
 WORKER = """

@@ -158,6 +158,7 @@ def main() -> None:
     """Import what was named, say so, and fork for each pair of files until the socket is closed."""
     if os.getpid() != 1:
         raise SystemExit("this program belongs inside the walls that processes.py builds")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # with a handler, process 1 could be ended from within
     about = json.loads(sys.argv[1])
     host = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDWR)

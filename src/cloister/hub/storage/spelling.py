@@ -25,7 +25,7 @@ _BLANKS = " \u00a0\u2009\u202f'\u2019"
 _COMMA = re.compile(rf"([+-]?)([0-9]{{1,3}}(?:[.{_BLANKS}][0-9]{{3}})+|[0-9]+)(?:,([0-9]+))?")
 _POINT = re.compile(rf"([+-]?)([0-9]{{1,3}}(?:[,{_BLANKS}][0-9]{{3}})+|[0-9]+)(?:\.([0-9]+))?")
 _BETWEEN = r"\s?[./年月-]\s?"
-_LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}.*)?)"
+_LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}[^,;|\t\"]*)?)"
 _DAY_FIRST = re.compile(rf"([0-9]{{1,2}}){_BETWEEN}([0-9]{{1,2}}){_BETWEEN}([0-9]{{4}}){_LATER}")
 _YEAR_FIRST = re.compile(rf"([0-9]{{4}}){_BETWEEN}([0-9]{{1,2}}){_BETWEEN}([0-9]{{1,2}}){_LATER}")
 
@@ -117,8 +117,8 @@ def reader_of(how: Reading) -> Callable[[str], str]:
     """What becomes of one field, as it stands in the file.
 
     >>> read = reader_of(Reading(numbers="point", dates="mdy", missing=("NA", "-99")))
-    >>> [read(each) for each in ('"1,234.5"', "12", "-99", "3/31/2026", "2/30/2026", '"a, b"')]
-    ['1234.5', '12', '', '2026-03-31', '2/30/2026', '"a, b"']
+    >>> [read(each) for each in ('"1,234.5"', "12", "-99", "3/31/2026", "2/30/2026", '"3/31/2026 9:30, b"')]
+    ['1234.5', '12', '', '2026-03-31', '2/30/2026', '"3/31/2026 9:30, b"']
     """
     missing = frozenset(how.missing)
     number = {"comma": _COMMA, "point": _POINT}.get(how.numbers)

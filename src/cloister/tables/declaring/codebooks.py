@@ -26,6 +26,8 @@ from cloister.tables.sourcing.lines import delimiter_of
 
 LONGEST = 10_000_000
 _MOST = 5_000
+_LONGEST_SQL, _LONGEST_RANGE = 1_000_000, 200
+"""What is read by trying has a bound of its own: a text made for it would take hours."""
 _HEADS = {
     "name": (
         "name",
@@ -97,13 +99,15 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
         book = read_ddi(plain)
     elif plain.startswith(("{", "[{", "[\n")):
         book = _of_json(plain, table)
-    elif re.search(r"\bcreate\b[^;(]*\btable\b", plain[:100_000], re.IGNORECASE):
+    elif re.search(r"\bcreate\b[^;(]{0,200}\btable\b", plain[:100_000], re.IGNORECASE):
         from cloister.tables.declaring.create_table import read_create_table
 
+        if len(plain) > (longest := _LONGEST_SQL):
+            raise wrong(f"it is longer than {longest:,} characters", "the codebook of one table")
         book = read_create_table(plain, table)
-    elif re.search(r"(?m)^\s*\[(tables|columns)\b", plain):
+    elif re.search(r"(?m)^[ \t]*\[(tables|columns)\b", plain):
         book = _of_toml(plain, table)
-    elif re.search(r"(?m)^\s+type:", plain):
+    elif re.search(r"(?m)^[ \t]+type:", plain):
         from cloister.tables.declaring.metadata import read_metadata
 
         found = read_metadata(plain, table or None)
@@ -167,7 +171,7 @@ def categories(text: str) -> tuple[str, ...]:
         if mark in text:
             parts = text.split(mark)
             break
-    codes = [re.sub(r"^(\S[^=:]*?)\s*[=:]\s*\S.*$", r"\1", each.strip()) for each in parts]
+    codes = [re.sub(r"^(\S[^=:]{0,200}?)\s{0,20}[=:]\s{0,20}\S.*$", r"\1", each.strip()) for each in parts]
     return tuple(dict.fromkeys(each for each in codes if each))
 
 
@@ -204,7 +208,7 @@ def _drafted(cells: Mapping[str, str], line: int, heads: Mapping[str, int]) -> C
         raise wrong(why, _EXAMPLE)
     low, high = cells.get("low", ""), cells.get("high", "")
     listed: tuple[str, ...] = ()
-    within = _RANGE.fullmatch(values)
+    within = _RANGE.fullmatch(values) if len(values) <= _LONGEST_RANGE else None
     if within is not None and kind != "category":
         low, high = low or within[1], high or within[2]
         kind = kind or ("integer" if "." not in within[0].replace("..", "") else "real")
@@ -247,7 +251,8 @@ def _of_json(text: str, table: str) -> Codebook:
         document = document["schema"]
     if isinstance(document.get("fields"), list):
         return _frictionless(document)
-    return of_declaration(document.get("declaration", document))
+    declared = document.get("declaration", document)
+    return of_declaration(declared if isinstance(declared, Mapping) else {})
 
 
 def _resource(resources: list[Any], table: str) -> Mapping[str, Any]:
@@ -274,8 +279,9 @@ def _frictionless(schema: Mapping[str, Any]) -> Codebook:
 def _field(each: Mapping[str, Any], is_key: bool, everywhere: tuple[str, ...]) -> ColumnDraft:
     rules = each.get("constraints")
     rules = rules if isinstance(rules, Mapping) else {}
-    listed = rules.get("enum") or each.get("categories") or ()
-    values = tuple(said(one.get("value", "") if isinstance(one, Mapping) else one) for one in listed) if listed else ()
+    listed = rules.get("enum") or each.get("categories")
+    listed = listed if isinstance(listed, list) else ()
+    values = tuple(said(one.get("value", "") if isinstance(one, Mapping) else one) for one in listed)
     missing = _texts(each.get("missingValues", [])) or everywhere
     kind = kind_of(str(each.get("type", "")))
     values = tuple(one for one in values if one not in missing)
