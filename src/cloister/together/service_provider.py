@@ -275,7 +275,7 @@ class ServiceProvider:
         of_key = self.journal.of(plan.key.digest)
         with of_key.locked():
             if of_key.get(_GARBLED) is not None:
-                raise _refused("a circuit was garbled under this key, and a second would be of other sums", "a plan with a new key")
+                raise _refused("a circuit was garbled under this key, a second would be of other sums", "a plan with a new key")
             of_key.put(_GARBLED, plan.id.encode())
         run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, random=self._random)
 

@@ -189,8 +189,8 @@ class Collection:
     def mask(self, sealer: CellSealer, folder: str | Path, *, restart: bool = False) -> Masked:
         """Writes a batch of masked cells with what is new or has changed since the last one, for a hub and a key holder that
         answer questions from it, with noise (`cloister.together.SealedTable`). Where nothing changed, none. `restart` begins with
-        all records in another folder, for another data set of the hub; upload all batches of one beginning, and no other. What was
-        uploaded before stays as it was, people included who were forgotten since: delete that data set.
+        all records in another folder, for another data set of the hub; upload all batches of one beginning, and no other. What
+        was uploaded before stays as it was, people included who are forgotten later: delete that data set.
 
         >>> from tempfile import TemporaryDirectory
         >>> import cloister as cl
