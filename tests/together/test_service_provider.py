@@ -167,8 +167,10 @@ def test_malformed_replayed_and_foreign_messages_are_refused(keys: Paillier) -> 
     found = user.evaluate(other)
     thread.join()
     assert found.shape == (3, 1)
-    with pytest.raises(RoundRefused, match="was garbled"):
-        provider.garble(blinded, one)
+    again = ServiceProvider(plan, keys, SIGNING["provider"], journal=provider.journal)
+    for each in (provider, again):
+        with pytest.raises(RoundRefused, match="was garbled"):
+            each.garble(blinded, one)
 
 
 def test_what_the_provider_decrypts_is_blinds(keys: Paillier) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from cloister.together import Journal, KeyHolder, Marginal, MaskedFormat, Sealer
 from cloister.together.plan import Plan
 from cloister.together.sealed.batches import Batch, pad_sums
 from cloister.together.sealed.holder import SealedPlan
-from cloister.vault.masking import Masked
+from cloister.together.sealed.renewing import MARK
+from cloister.vault.errors import Conflict
+from cloister.vault.masking import Masked, Masker
 from cloister.vault.state import State
 from tests.session.test_parts import NONE
 from tests.vault.conftest import Place
@@ -154,9 +157,52 @@ def test_a_crash_loses_and_doubles_nothing(uploads: Uploads, after: bool, monkey
     assert uploads.mask().added == (0 if after else 10)
     assert uploads.asked()["n"] == [5, 5]
     uploads.people.reader.state.drop_cells(uploads.people.reader.table, uploads.sealer.name)
-    with pytest.raises(cl.InvalidParameter, match="state does not know"):
+    with pytest.raises(cl.InvalidParameter, match="batch of this number"):
         uploads.mask()
     assert uploads.people.mask(uploads.sealer, uploads.place.folder / "other", restart=True).added == 10
+
+
+def test_rows_that_were_sealed_again_or_renewed_twice_are_in_no_sum_twice(uploads: Uploads) -> None:
+    """A hub that put both in one sum would have twice of each person for one charge."""
+    other, holder = uploads.place.folder / "other", uploads.holder
+    paths = [uploads.mask().path]
+    with pytest.raises(cl.InvalidParameter, match="batch of this number"):
+        uploads.people.mask(uploads.sealer, uploads.folder, restart=True)
+    assert uploads.mask().path is None, "what was refused forgot nothing"
+    paths.append(uploads.people.mask(uploads.sealer, other, restart=True).path)
+    uploads.people.update_one({"_id": 1}, {"$set": {"age": 51}})
+    paths.append(uploads.people.mask(uploads.sealer, other).path)
+    batches = {holder.accept(each.head.data): each for each in (Batch(path) for path in paths if path)}
+    first, again, more = batches
+    for one, both in ((first, again), (first, more)):
+        holder.agreed(plan({one: ((0, 16),)}))
+        with pytest.raises(cl.UnsupportedQuery, match=r"same rows twice|withdrew"):
+            holder.agreed(plan({one: ((0, 16),), both: ((0, 16),)}))
+    [(_, gone)] = batches[more].head.withdrawn.items()
+    made: dict[str, list[str]] = {each: [] for each in batches}
+    for written in [renewed(holder, holder.public, uploads.place.folder / each) for each in ("once", "twice")]:
+        for difference in written:
+            old = difference.read_bytes()[len(MARK) :][:32].hex()
+            batch = Batch(difference.with_suffix(".masked"))
+            made[old].append(holder.accept(apply_difference(batches[old].path, difference, batch.path).data))
+            if old == again:
+                opened = batch.sums(0, gone) - pad_sums(holder.key_of(batch.head), FORM, 0, gone)
+                assert (np.abs(opened.view(np.int64)) > 2**20).all(), "of what was withdrawn, new keys open nothing"
+    holder.agreed(plan({made[first][0]: ((0, 16),)}))
+    for one, both in ((first, made[first][0]), made[first], (made[first][0], made[more][1]), (made[more][0], made[more][1])):
+        with pytest.raises(cl.UnsupportedQuery, match="same rows twice"):
+            holder.agreed(plan({one: ((0, 16),), both: ((0, 16),)}))
+
+
+def test_of_two_that_mask_at_once_one_goes_on_from_the_other(uploads: Uploads) -> None:
+    masker = Masker(uploads.people.reader, FIELDS, None, uploads.sealer, uploads.folder)
+    state, table = uploads.people.reader.state, uploads.people.reader.table
+    with ThreadPoolExecutor(2) as threads:
+        found = [each.result().added for each in [threads.submit(masker.write) for _ in range(2)]]
+    assert sorted(found) == [0, 10]
+    with pytest.raises(Conflict, match="another process"):
+        state.keep_cells(table, uploads.sealer.name, None, {}, [], before=0)
+    assert uploads.asked()["n"] == [5, 5]
 
 
 def test_of_a_person_no_more_rows_count_than_declared_and_forgetting_takes_the_cells(place: Place) -> None:

@@ -112,6 +112,7 @@ def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder:
         people.leakage("age")
     with pytest.raises(cl.InvalidParameter, match="TLS"):
         cl.vault.connect("http://db.example.org", token="x")
+    assert not cl.vault.connect("http://127.0.0.1:8766", token="x")._client.trust_env, "HTTP_PROXY would see documents"
     shown = httpx.get(proxy.page).text
     assert "canary-Ada" in shown
     body = sqlite3.connect(proxy.folder / "store" / "sealed.db").execute("SELECT name FROM sqlite_master").fetchall()

@@ -287,10 +287,12 @@ def _serve(wanted: list[tuple[Any, str, int, dict[str, Any]]], key: str) -> None
     import uvicorn
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "off"}
-    places = [socket.create_server((host, port), backlog=256) for _, host, port, _ in wanted]
+    kinds = {True: socket.AF_INET6, False: socket.AF_INET}
+    places = [socket.create_server((host, port), family=kinds[":" in host], backlog=256) for _, host, port, _ in wanted]
     servers = [uvicorn.Server(uvicorn.Config(app, **quiet, **tls)) for app, _, _, tls in wanted]
     for (_, host, _, tls), place in zip(wanted, places, strict=True):
-        address = f"{'https' if tls else 'http'}://{host}:{place.getsockname()[1]}"
+        name = f"[{host}]" if ":" in host else host
+        address = f"{'https' if tls else 'http'}://{name}:{place.getsockname()[1]}"
         click.echo(f"documents at {address}" if place is places[0] else f"the page of this machine at {address}/{key}")
 
     async def all_of_them() -> None:

@@ -18,8 +18,9 @@ numbers that do not depend on the rows (`EncryptedVector.blinded`). The circuit 
 k owners learns what follows from the columns and the k owners' rows. ∎ All M columns with their eigenvalues would be the scatter:
 values do not leave, and components are fewer than columns.
 
-One plan, one circuit: a provider that has garbled takes no other message of it. A user who entered other blinds, or left out
-owners, would have the components of other sums, so a second run under the plan is refused, the same message included.
+One key, one circuit: a user who entered other blinds, or left out owners, would have the components of other sums. So a provider
+that has garbled takes no second message, the same one included; with a `journal`, which outlasts its process, nor one of another
+plan under its key, into which the same ciphertexts would fit.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ from cloister.together.circuits.moments import Moments
 from cloister.together.circuits.program import Program
 from cloister.together.circuits.programs import BlindedSum
 from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
+from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.messages import RoundRefused, pack, unpack
 from cloister.together.paillier import EncryptedVector, Paillier, PublicKey
 
-_SEALED, _BITS = 32, 256
+_SEALED, _BITS, _GARBLED = 32, 256, "garbled"
 MOST_OWNERS = 10_000
 
 
@@ -246,17 +248,18 @@ class DataUser:
 class ServiceProvider:
     """Who keeps the key, and garbles."""
 
-    def __init__(self, plan: ExactPlan, keys: Paillier, key: SigningKey, *, random: Random | None = None) -> None:
+    def __init__(
+        self, plan: ExactPlan, keys: Paillier, key: SigningKey, *, journal: Journal | None = None, random: Random | None = None
+    ) -> None:
         if plan.provider != key.public or plan.key.digest != keys.public.digest:
             raise InvalidParameter("The provider's keys are invalid", why="the plan has others", instead="the keys of the plan")
-        self.plan, self._keys, self._random, self._done = plan, keys, random, False
+        self.plan, self._keys, self._random = plan, keys, random
+        self.journal = journal or MemoryJournal()
 
     def garble(self, data: bytes, transport: Transport) -> None:
-        """Decrypt the user's message and garble, once a plan. It learns nothing."""
+        """Decrypt the user's message and garble, once. It learns nothing."""
         plan = self.plan
         message = unpack(data, "blinded", plan.id, {"user": plan.user})
-        if self._done:
-            raise _refused("this plan's circuit was garbled, and a second would be of other sums", "another plan")
         try:
             found = EncryptedVector.from_json(message.body.decode(), plan.key)
             if (found.length, found.slots, found.count, found.blinds) != (
@@ -269,7 +272,11 @@ class ServiceProvider:
             seen = self._keys.decrypt(found, exact=True)
         except (InvalidParameter, ValueError):
             raise _refused("it is no blinded sum of this plan", "the message as the user wrote it") from None
-        self._done = True
+        of_key = self.journal.of(plan.key.digest)
+        with of_key.locked():
+            if of_key.get(_GARBLED) is not None:
+                raise _refused("a circuit was garbled under this key, a second would be of other sums", "a plan with a new key")
+            of_key.put(_GARBLED, plan.id.encode())
         run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, random=self._random)
 
 

@@ -189,7 +189,8 @@ class Collection:
     def mask(self, sealer: CellSealer, folder: str | Path, *, restart: bool = False) -> Masked:
         """Writes a batch of masked cells with what is new or has changed since the last one, for a hub and a key holder that
         answer questions from it, with noise (`cloister.together.SealedTable`). Where nothing changed, none. `restart` begins with
-        all records, for another data set of the hub; upload all batches of one beginning, and no other.
+        all records in another folder, for another data set of the hub; upload all batches of one beginning, and no other. What
+        was uploaded before stays as it was, people included who are forgotten later: delete that data set.
 
         >>> from tempfile import TemporaryDirectory
         >>> import cloister as cl
@@ -205,10 +206,7 @@ class Collection:
         ...     first.added, people.mask(sealer, folder).withdrawn
         (2, 1)
         """
-        masker = Masker(self.reader, self.fields, self.person, sealer, Path(folder))
-        if restart:
-            self.reader.state.drop_cells(self._table, sealer.name)
-        return masker.write()
+        return Masker(self.reader, self.fields, self.person, sealer, Path(folder)).write(restart=restart)
 
     def layers(self) -> dict[str, list[str]]:
         """How each field is stored."""

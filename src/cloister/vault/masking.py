@@ -8,12 +8,14 @@ once, with its newest values as of the last batch; what is not in a batch is not
 No position is used twice: a batch has a key of its own and is written once, under a number that follows the last one. The
 client's state says where each record's cells are before the batch has its name, so that after a crash the file is either named or
 written again by nobody. A state from a backup would write a second batch of the same number: the key holder refuses the second.
+Who begins again has each record in two first batches; they name one beginning, and the key holder puts both in no sum.
 
 Who forgets a person deletes their records, so the next batch withdraws their cells, and the hub overwrites them.
 """
 
 from __future__ import annotations
 
+import fcntl
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +77,7 @@ class CellSealer(Protocol):
         """Of format and key holder."""
 
     def add(
-        self, source: Mapping[str, Sequence[Any]], path: Path, *, after: str, withdrawn: Mapping[str, Ranges]
+        self, source: Mapping[str, Sequence[Any]], path: Path, *, after: str, withdrawn: Mapping[str, Ranges], beginning: str
     ) -> tuple[Header, list[int]]:
         """Writes a batch: its header, and the place of each row."""
 
@@ -113,10 +115,20 @@ class Masker:
                 instead=f"unit={person!r}, max_rows=…" if person else "unit=None",
             )
 
-    def write(self) -> Masked:
-        """One batch."""
+    def write(self, *, restart: bool = False) -> Masked:
+        """One batch; with `restart`, the first of all records once more."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("ab") as lock:  # of two processes, the second waits and goes on from the first
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if restart:
+                self._check_free(0)
+                self.state.drop_cells(self.table, self.form)
+            return self._next()
+
+    def _next(self) -> Masked:
         self._named()
         with self.reader.reading():
+            before = self.state.cell_batches(self.table, self.form)
             leaves = {handle: leaf.mac for handle, leaf in self.state.leaves(self.table).items()}
             known = self.state.cells(self.table, self.form)
             changed = [handle for handle, mac in leaves.items() if handle not in known or known[handle].mac != mac]
@@ -124,7 +136,7 @@ class Masker:
             same = {handle: each for handle, each in fresh.items() if handle in known and known[handle].digest == each.digest}
             renewed = fresh.keys() - same.keys()
             stay = {handle: cell for handle, cell in known.items() if handle in leaves and handle not in renewed}
-            emptied = self._emptied(stay)
+            emptied = _emptied(before, stay)
             moved = [handle for handle, cell in stay.items() if cell.batch in emptied]
             again = self._read(moved)
         stay = {handle: cell for handle, cell in stay.items() if cell.batch not in emptied}
@@ -132,15 +144,19 @@ class Masker:
         gone = {handle: cell for handle, cell in known.items() if handle not in stay}
         touched = {handle: stay[handle]._replace(mac=leaves[handle]) for handle in same if handle in stay}
         if not wanted and not gone:
-            self.state.keep_cells(self.table, self.form, None, touched, [])
+            self.state.keep_cells(self.table, self.form, None, touched, [], before=len(before))
             return Masked(path=None, waiting=waiting)
-        path = self._write(wanted, gone, emptied, touched)
+        path = self._write(before, wanted, gone, emptied, touched)
         return Masked(path=path, added=len(wanted), withdrawn=len(gone), waiting=waiting)
 
     def _write(
-        self, wanted: Mapping[bytes, _Fresh], gone: Mapping[bytes, Cell], emptied: set[int], touched: Mapping[bytes, Cell]
+        self,
+        before: Sequence[CellBatch],
+        wanted: Mapping[bytes, _Fresh],
+        gone: Mapping[bytes, Cell],
+        emptied: set[int],
+        touched: Mapping[bytes, Cell],
     ) -> Path:
-        before = self.state.cell_batches(self.table, self.form)
         places: dict[str, list[int]] = {}
         for cell in gone.values():
             if cell.batch not in emptied:
@@ -148,22 +164,27 @@ class Masker:
         withdrawn = {batch: _ranges(each) for batch, each in places.items()}
         withdrawn |= {before[number].id: ((0, before[number].rows),) for number in emptied}
         source = {name: [each.values[at] for each in wanted.values()] for at, name in enumerate(self.columns)}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self._path(len(before)).exists():
-            raise InvalidParameter(
-                "The batch was not written",
-                why="its folder has a batch of this number, which this client's state does not know",
-                instead="mask(sealer, another_folder, restart=True), and another data set of the hub",
-            )
+        self._check_free(len(before))
         draft = self._path(len(before), ".new")
-        head, found = self.sealer.add(source, draft, after=before[-1].id if before else "", withdrawn=withdrawn)
+        beginning = self.reader.keys.mac("beginning of cells", self.table, b"").hex()  # the same after a restoration
+        after = before[-1].id if before else ""
+        head, found = self.sealer.add(source, draft, after=after, withdrawn=withdrawn, beginning=beginning)
         cells = {
             handle: Cell(len(before), place, each.person, each.digest, each.mac)
             for (handle, each), place in zip(wanted.items(), found, strict=True)
         }
         made = CellBatch(head.id, head.rows, len(wanted))
-        self.state.keep_cells(self.table, self.form, made, {**touched, **cells}, gone.keys() - cells.keys())
+        left = gone.keys() - cells.keys()
+        self.state.keep_cells(self.table, self.form, made, {**touched, **cells}, left, before=len(before))
         return draft.rename(self._path(len(before)))
+
+    def _check_free(self, number: int) -> None:
+        if self._path(number).exists():
+            raise InvalidParameter(
+                "The batch was not written",
+                why="its folder has a batch of this number already, and this client would write another",
+                instead="mask(sealer, another_folder, restart=True), and another data set of the hub",
+            )
 
     def _path(self, number: int, more: str = "") -> Path:
         return self.folder / f"{self.form[:12]}-{number:06d}{SUFFIX}{more}"
@@ -173,11 +194,6 @@ class Masker:
         number = len(self.state.cell_batches(self.table, self.form)) - 1
         if number >= 0 and self._path(number, ".new").exists():
             self._path(number, ".new").rename(self._path(number))
-
-    def _emptied(self, stay: Mapping[bytes, Cell]) -> set[int]:
-        left = Counter(cell.batch for cell in stay.values())
-        batches = self.state.cell_batches(self.table, self.form)
-        return {number for number, each in enumerate(batches) if 0 < left[number] * _EMPTIED < each.sealed}
 
     def _read(self, handles: Sequence[bytes]) -> dict[bytes, _Fresh]:
         return {row.handle: self._fresh(row, leaf.mac) for row, leaf in self.reader.known(handles)}
@@ -212,6 +228,11 @@ class _Fresh:
     person: bytes
     digest: bytes
     mac: bytes
+
+
+def _emptied(batches: Sequence[CellBatch], stay: Mapping[bytes, Cell]) -> set[int]:
+    left = Counter(cell.batch for cell in stay.values())
+    return {number for number, each in enumerate(batches) if 0 < left[number] * _EMPTIED < each.sealed}
 
 
 def _ranges(places: Iterable[int]) -> Ranges:

@@ -84,6 +84,7 @@ class RemoteVault:
             base_url=url,
             headers={b"authorization": f"Bearer {token}".encode()},
             timeout=_SECONDS,
+            trust_env=parts.scheme == "https",  # what goes to this machine goes through no HTTP_PROXY
             verify=client_context(authority) if parts.scheme == "https" else True,
         )
 

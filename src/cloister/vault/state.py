@@ -310,14 +310,22 @@ class State:
         return {handle: Cell(*row) for handle, *row in rows}
 
     def keep_cells(
-        self, collection: str, form: str, batch: CellBatch | None, cells: Mapping[bytes, Cell], gone: Iterable[bytes]
+        self,
+        collection: str,
+        form: str,
+        batch: CellBatch | None,
+        cells: Mapping[bytes, Cell],
+        gone: Iterable[bytes],
+        *,
+        before: int,
     ) -> None:
-        """One more batch, and where cells are from now on."""
+        """One more batch, and where cells are from now on; for someone who read all of it when there were `before` batches."""
         about = (collection, form)
         with self.database.transaction("IMMEDIATE"):
+            if len(self.cell_batches(collection, form)) != before:  # or places would be forgotten, and their rows count twice
+                raise Conflict("The batch was not written", why="another process wrote one", instead="the same once more")
             if batch is not None:
-                number = len(self.cell_batches(collection, form))
-                self.database.run("INSERT INTO cell_batches VALUES (?, ?, ?, ?, ?, ?)", [*about, number, *batch])
+                self.database.run("INSERT INTO cell_batches VALUES (?, ?, ?, ?, ?, ?)", [*about, before, *batch])
             self.database.run_many(
                 "DELETE FROM cells WHERE collection = ? AND format = ? AND handle = ?", [(*about, handle) for handle in gone]
             )

@@ -13,7 +13,7 @@ import pytest
 
 import cloister as cl
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.catalogue import key_of
+from cloister.hub.services.catalogue import key_of, sweep_masked
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
 from cloister.together.sealed.batches import Batch, withdrawn_by
 from cloister.vault.masking import Masked
@@ -159,6 +159,9 @@ def test_what_is_withdrawn_is_overwritten_once_nobody_reads_it(story: Story) -> 
     first = next(each for each in batches if not each.head.after)
     assert [bool(first.sums(0, (one,)).any()) for one in ranges_of(first, batches)] == [False, False, True]
     assert sum(after - before for before, after in gone[first.head.id]) == 3
+    story.house.clock.move(hours=2)
+    sweep_masked(story.house.hub)
+    assert not first.sums(0, gone[first.head.id]).any(), "also of the last batch, though none comes after it"
 
 
 def ranges_of(first: Batch, batches: list[Batch]) -> list[tuple[int, int]]:

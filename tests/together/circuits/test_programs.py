@@ -97,6 +97,7 @@ def test_bad_input() -> None:
     for work, why in (
         (lambda: largest_sums(3, 4), "3 places"),
         (lambda: GeometricNoise(epsilon=0), "epsilon"),
+        (lambda: intersection_size(1, 1, noise=GeometricNoise(epsilon=1, numbers=3)), "another answer"),
         (lambda: GeometricNoise(epsilon="1e-12"), "binary digits"),
         (lambda: GeometricNoise(epsilon=1, numbers=0), "from 1 to"),
     ):

@@ -79,6 +79,12 @@ def intersection_size(
     >>> int(program.as_numbers(a=[2, 5, 9], b=[1, 2, 9, 200])), program.gates
     (2, 523)
     """
+    if noise is not None and noise.numbers != 1:
+        raise InvalidParameter(
+            f"noise.numbers={noise.numbers} is invalid",
+            why="each draw over the one count would be another answer, and one was charged",
+            instead="GeometricNoise(epsilon=…)",
+        )
     one, other = (FixedPoint(bits=bits, low=0, shape=(count,)) for count in (garbler, evaluator))
     size = 1 << (garbler + evaluator - 1).bit_length()
     empty = size - garbler - evaluator

@@ -13,7 +13,9 @@ nobody else, and a hub that asks about some places of a batch learns no more of 
 A batch may follow another of its owner's and *withdraw* rows of those before it, by their places: who keeps count of places (a
 sealed collection) puts a changed row into the next batch and withdraws the old one. The key holder accepts a batch after the one
 that it follows, one follower of each, and no sum over withdrawn rows any more: so the old row and the new one are never in one
-sum, whichever batches a hub shows, and what the hub learns of places is which were withdrawn when.
+sum, whichever batches a hub shows, and what the hub learns of places is which were withdrawn when. A first batch may name its
+*beginning*, which stays when rows are sealed from the start again or keys are renewed: two first batches of one beginning, and
+what follows them, are never in one sum either.
 
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
 open. A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
@@ -102,6 +104,11 @@ class Head:
         """The batch that it follows; "" for a first one."""
         return str(self._told.get("after", ""))
 
+    @property
+    def beginning(self) -> str:
+        """What a first batch is of: the same rows may be in another of the same beginning."""
+        return str(self._told.get("beginning") or self.id)
+
     @cached_property
     def withdrawn(self) -> dict[str, Ranges]:
         """Rows of batches before it that no longer count."""
@@ -116,9 +123,11 @@ class Head:
             raise _damaged("its header withdraws rows that do not exist") from None
         return found
 
-    def following(self, names: Mapping[str, str]) -> tuple[str, dict[str, Ranges]]:
-        """What it follows and withdraws, where those batches have other names now."""
-        return names.get(self.after, ""), {names[batch]: ranges for batch, ranges in self.withdrawn.items()}
+    def following(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """What its header tells of other batches, where those have other names now."""
+        if not self.after:
+            return {"beginning": self.beginning}
+        return told_of(names[self.after], {names[batch]: ranges for batch, ranges in self.withdrawn.items()}, "")
 
     @classmethod
     def read(cls, path: Path) -> Head:
@@ -172,7 +181,8 @@ class Batch:
         for place in range(len(self.head.format.marginals)):
             cells = self._cells(place, "r+")
             for first, after in ranges:
-                cells[first:after] = 0
+                if cells[first:after].any():
+                    cells[first:after] = 0
             cells.flush()
 
     def _cells(self, place: int, mode: Literal["r", "r+"]) -> np.memmap[Any, np.dtype[np.uint64]]:
@@ -264,6 +274,12 @@ def pads_of(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.N
     return vector.reshape(rows, numbers)
 
 
+def told_of(after: str, withdrawn: Mapping[str, Ranges] | None, beginning: str) -> dict[str, Any]:
+    """What a header tells of other batches."""
+    told = {"after": after, "withdrawn": dict(withdrawn or {}), "beginning": "" if after else beginning}
+    return {name: each for name, each in told.items() if each}
+
+
 def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mapping[str, Any]) -> Head:
     """The header of a batch, with its key sealed about it."""
     header = canonical_json({"format": declared.plain(), "rows": rows, **told}).encode()
@@ -312,14 +328,14 @@ class Sealer:
         *,
         after: str = "",
         withdrawn: Mapping[str, Ranges] | None = None,
+        beginning: str = "",
     ) -> tuple[Head, list[int]]:
         """Writes a batch that follows another and withdraws rows, for someone who keeps the places of rows and counts those of
-        each person (`max_rows`): its header, and the place of each row."""
+        each person (`max_rows`): its header, and the place of each row. `beginning` names what a first one is of."""
         rows = len(next(iter(source.values())))
         codes = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
         order = np.argsort(codes.pop(_NUMBER), kind="stable")
-        told: dict[str, Any] = {"after": after} if after else {}
-        told |= {"withdrawn": dict(withdrawn)} if withdrawn else {}
+        told = told_of(after, withdrawn, beginning)
         head, places = self._written({name: values[order] for name, values in codes.items()}, Path(path), told)
         return head, places.tolist()
 

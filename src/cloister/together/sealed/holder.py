@@ -18,6 +18,7 @@ charges, each with noise of its own; one charge asked again gives the same bytes
 or remove a person is to fill or empty their places, and the lemma holds for such neighbours too, but for the padded number of
 rows and the places that were withdrawn: those are public. A row that takes another's place in a later batch is in no sum with it:
 a batch is accepted after the one that it follows, so the key holder knows every withdrawal that comes before what it sums.
+Batches that were sealed from the start again, or renewed, have the rows of those before once more: a sum has one of them.
 
 Cells and pads are added modulo 2⁶⁴: post-processing. A hub that changes cells falsifies its own answer. Hub and key holder
 together read everything. Blinding an encrypted value instead, so that the key holder adds noise to what it opens, holds for an
@@ -134,6 +135,7 @@ class KeyHolder:
         self._heads: dict[str, Head] = {}
         self._withdrawn: dict[str, Ranges] = {}
         self._followers: dict[str, str] = {}
+        self._firsts: dict[str, str] = {}
         self._budgets = dict(budgets or {})
         for population, budget in self._budgets.items():
             known = population in self.ledger.populations()
@@ -175,12 +177,13 @@ class KeyHolder:
                     "another batch follows the same one, so that a row may be in both", "the batches of the owner's newest state"
                 )
             for batch, ranges in head.withdrawn.items():
-                self._withdrawn[batch] = joined([*self._gone(batch), *ranges])
+                self._withdrawn[batch] = joined([*self.gone(batch), *ranges])
                 gone.put(batch, canonical_json(self._withdrawn[batch]).encode())
             self._followers[head.after] = head.id
             followers.put(head.after, head.id.encode())
 
-    def _gone(self, batch: str) -> Ranges:
+    def gone(self, batch: str) -> Ranges:
+        """The rows of a batch that later ones withdrew, as far as it accepted them."""
         if batch not in self._withdrawn:
             kept = json.loads(self.journal.of(_WITHDRAWN).get(batch) or b"[]")
             self._withdrawn[batch] = tuple((first, after) for first, after in kept)
@@ -248,8 +251,11 @@ class KeyHolder:
         over = any(ranges and ranges[-1][1] > head.rows for head, (_, ranges) in zip(heads, sealed.rows, strict=True))
         if over or rows > MOST_ROWS:
             raise _refused("it asks for rows that its batches don't have, or too many", f"at most {MOST_ROWS:,} rows")
-        if any(_overlap(ranges, self._gone(batch)) for batch, ranges in sealed.rows):
+        if any(_overlap(ranges, self.gone(batch)) for batch, ranges in sealed.rows):
             raise _refused("it counts a row that its owner withdrew", "the rows that are left")
+        firsts = {self._first(head) for head in heads}
+        if len({self._head(batch).beginning for batch in firsts}) < len(firsts):
+            raise _refused("its batches have the same rows twice, sealed again or renewed", "the batches of one beginning")
         self._known(heads[0].format.population)
         request = request_from(sealed.plan.request, heads[0].format.columns)
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
@@ -262,6 +268,15 @@ class KeyHolder:
                 instead=f"budgets={{{population!r}: …}}, or [budgets] in csp.toml, by its operator",
             )
         return population
+
+    def _first(self, head: Head) -> str:
+        """The batch from which those begin that a batch follows."""
+        passed = [head]
+        while passed[-1].id not in self._firsts and passed[-1].after:
+            passed.append(self._head(passed[-1].after))
+        first = self._firsts.get(passed[-1].id, passed[-1].id)
+        self._firsts.update({each.id: first for each in passed})
+        return first
 
     def _head(self, batch: str) -> Head:
         if batch not in self._heads:

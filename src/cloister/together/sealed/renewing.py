@@ -6,9 +6,11 @@ of the pads, F_k′ − F_k, cell by cell. The hub adds it: c + F_k′ − F_k =
 Claim: whoever has the old key k, and of the hub's files only those from after the change, learns nothing of x; whoever has the
 new key k′ alone does neither. Sketch: x + F_k′ is uniform to someone without k′, and k′ is fresh. The difference is what must
 not stay: with it k opens the new cells. It stands in no file of the hub once it was added, and travels as cells do, over TLS.
-Who copied both, the old key and the hub's old cells, read everything: no new key undoes that.
+Who copied both, the old key and the hub's old cells, read everything: no new key undoes that. Of rows that were withdrawn the
+difference is random: the new key holder can't open them, whatever a hub shows it.
 
-A difference that is added twice, or to another batch, gives sums that mean nothing; the header says to which it belongs.
+A difference that is added twice, or to another batch, gives sums that mean nothing; the header says to which it belongs. Who
+renews twice has two keys for the same rows: their beginning is the same, so no key holder puts both in one sum.
 """
 
 from __future__ import annotations
@@ -21,8 +23,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidDeclaration
 from cloister.noise import default_random
-from cloister.together.sealed.batches import KEY_BYTES, PAGE, Head, headed, pads_of
-from cloister.together.sealed.format import MaskedFormat
+from cloister.together.sealed.batches import KEY_BYTES, PAGE, Head, Ranges, headed, pads_of, pages_of
 from cloister.together.sealed.holder import KeyHolder
 
 MARK = b"cloister pad differences 1\n"
@@ -42,17 +43,15 @@ def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
     written: list[Path] = []
     for old in holder.batches():
         key, declared = default_random().bytes(KEY_BYTES), old.format
-        after, withdrawn = old.following(names)
-        told = ({"after": after} if after else {}) | ({"withdrawn": withdrawn} if withdrawn else {})
-        new = headed(declared, old.rows, to[KEY_BYTES:], key, told)
+        new = headed(declared, old.rows, to[KEY_BYTES:], key, old.following(names))
         names[old.id] = new.id
         Path(folder).mkdir(parents=True, exist_ok=True)
         path = Path(folder) / f"{len(written):06d}{SUFFIX}"
         draft = path.with_suffix(".draft")
         with draft.open("wb") as file:
             file.write(MARK + bytes.fromhex(old.id) + len(new.data).to_bytes(4, "big") + new.data)
-            for before, fresh in zip(_pages(holder.key_of(old), old, declared), _pages(key, old, declared), strict=True):
-                file.write((fresh - before).astype("<u8").tobytes())
+            for page in _differences(holder.key_of(old), key, old, holder.gone(old.id)):
+                file.write(page.astype("<u8").tobytes())
         draft.replace(path)
         written.append(path)
     return written
@@ -97,11 +96,16 @@ def apply_difference(batch: str | Path, difference: str | Path, out: str | Path)
     return new
 
 
-def _pages(key: bytes, head: Head, declared: MaskedFormat) -> Iterator[npt.NDArray[np.uint64]]:
-    for place, marginal in enumerate(declared.marginals):
+def _differences(old: bytes, new: bytes, head: Head, gone: Ranges) -> Iterator[npt.NDArray[np.uint64]]:
+    lost = pages_of(gone)
+    for place, marginal in enumerate(head.format.marginals):
         for page in range(-(-head.rows // PAGE)):
-            rows = min(PAGE, head.rows - page * PAGE)
-            yield pads_of(key, place, page, rows, declared.numbers(marginal))
+            rows, numbers = min(PAGE, head.rows - page * PAGE), head.format.numbers(marginal)
+            found = pads_of(new, place, page, rows, numbers) - pads_of(old, place, page, rows, numbers)
+            for first, after in lost.get(page, ()):
+                drawn = np.frombuffer(default_random().bytes(8 * (after - first) * numbers), dtype="<u8")
+                found[first:after] = drawn.reshape(-1, numbers)
+            yield found
 
 
 def _invalid(why: str) -> InvalidDeclaration:

@@ -29,6 +29,7 @@ from cloister.hub.services.catalogue.live import (
 )
 from cloister.hub.services.catalogue.managing import destroy_old
 from cloister.hub.services.catalogue.masked import (
+    MASKED,
     Masked,
     MaskedRows,
     add_masked,
@@ -121,6 +122,8 @@ def _api() -> APIRouter:
 def _opened(hub: Hub) -> None:
     hub.parts[KEEPER] = Keeper(hub)
     sweep_scratch(hub)
+    if hub.settings.path(MASKED).is_dir():
+        sweep_masked(hub)
 
 
 def _closed(hub: Hub) -> None:

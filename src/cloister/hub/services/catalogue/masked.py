@@ -4,7 +4,8 @@ What a version keeps is whose key it is and which batches there are; the batches
 by their ids. Each version has the batches of the one before and one more (`together/sealed/batches.py`), or the same ones under
 another key holder's pads. A key holder calls the hub's own process, as sites do (`joint.py`).
 
-Cells that a batch withdraws are overwritten once no question can be reading them any more: an hour after.
+Cells that a batch withdraws are overwritten once no question can be reading them any more: an hour after, as soon as anything is
+uploaded or a version destroyed, or the hub starts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -203,7 +205,6 @@ def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
 
     with hub.database.reading() as db:
         row = db.get_one(DataSet, data_set)
-        before = [masked_in(hub, version) for version in _settled(hub, db, data_set)]
     given = MaskedRows(hub, masked)
     given.origin = _origin(hub, data_set) or given.origin
     form, declared = masked.source(hub, line_of(hub, masked)).format, row.declaration
@@ -219,8 +220,6 @@ def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
             bump(db)
     except IntegrityError:
         raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
-    for old in before:
-        _overwrite(hub, old.batches)
     return version.number
 
 
@@ -248,11 +247,16 @@ def _overwrite(hub: Hub, batches: Iterable[str]) -> None:
 
 
 def sweep_masked(hub: Hub) -> None:
-    """Removes batches that no version names, and uploads that waited for a day."""
+    """Overwrites cells that were withdrawn, removes batches that no version names, and uploads that waited for a day."""
     with hub.database.reading() as db:
+        every = [data_set.id for data_set, _ in masked_versions(db, open_only=False)]
+        settled = [masked_in(hub, version) for each in every for version in _settled(hub, db, each)]
         live = db.scalars(select(DataSetVersion).where(DataSetVersion.kind == MASKED, DataSetVersion.address.is_not(None)))
         kept = {batch for version in live for batch in masked_in(hub, version).batches}
+    for masked in settled:
+        _overwrite(hub, masked.batches)
     for path in folder_of(hub).iterdir():
         patience = _FRESH if path.suffix == ".masked" else _WAITING
-        if path.stem not in kept and time.time() - path.stat().st_mtime > patience:
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process sweeps too
+            if path.stem not in kept and time.time() - path.stat().st_mtime > patience:
+                path.unlink()
