@@ -409,15 +409,6 @@ def test_no_row_and_no_exact_value_leaves_a_site() -> None:
                 ask()
 
 
-def test_joins_are_refused() -> None:
-    joined = "SELECT COUNT(*) AS n FROM people JOIN towns ON people.town = towns.town"
-    towns = cl.PublicTable({"town": ["Delft"], "size": [5]})
-    with (
-        cl.Session({"people": joint_of(sites_of()), "towns": towns}, budget=cl.PureDP(10)) as session,
-        pytest.raises(cl.UnsupportedQuery),
-    ):
-        session.sql(joined, spend=1)
-
 
 @pytest.mark.parametrize("overlap", [0, 1, 4, True, "all", None, "2"])
 def test_overlap_is_said(overlap: Any) -> None:

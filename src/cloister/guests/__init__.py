@@ -6,8 +6,7 @@
     blocks.py    way "blocks": the code runs on disjoint parts of the people, and what it says of them is averaged with noise
     declared.py  way "declared": a mechanism with its author's proof, admitted by two people after an audit
     asking.py    way "ask": the code gets no rows, but answers at the door, within a share of the budget
-    sandbox/     where the code runs: CPython in WebAssembly, without files, network, clock or chance; or, for admitted code
-                 that needs packages or R, processes behind bubblewrap's walls
+    sandbox/     where the code runs: WebAssembly without files, network, clock or chance; or, for admitted code, processes
 
 Lives here: whatever keeps foreign code from rows and rows from the outside. May not live here: a mechanism's noise (`noise`),
 a charge (`session`), or who may run what (`hub`).

@@ -500,7 +500,7 @@ class Door:
                 why="two releases with undeclared keys show different groups and can't be combined",
                 instead='spend="0.1", or declared keys',
             )
-        if not history.stored:
+        if any(each.without for each in history.stored):
             raise EngineError(
                 "The pilot is not of all rows",
                 why="a site dropped out of it, and the sizes that it found are not those of the question; the charge stands",

@@ -41,7 +41,7 @@ def test_from_keys_to_an_open_data_set(served: tuple[House, Visitor, str], visit
     looked_at(page, f"roster-{width}")
     roster = Roster.from_plain(json.loads(page.get_by_label("Roster", exact=True).input_value()))
     assert roster.missing == 1
-    page.get_by_label("Signatures").fill(
+    page.get_by_label("Signatures", exact=True).fill(
         "\n".join(json.dumps({each: key.sign(roster.text).hex()}) for each, key in sites.items())
     )
     page.get_by_label("Table").fill(TABLE.replace("hospitals", f"hospitals_{width}"))

@@ -161,7 +161,7 @@ class ProcessSandbox:
         about = {
             "language": self._language,
             "packages": self._packages,
-            "packages_at": str(packages_folder()),
+            "packages_at": "/packages",
             "parts": "/parts",
             "program": str(_r_home()) if self._language == "r" else "",
             "environment": {**_THREADS, **_R_SHARE, "R_DEFAULT_PACKAGES": "NULL", "LC_ALL": "C.UTF-8"},
@@ -320,13 +320,11 @@ def _walls(language: Language, tell: int) -> list[str]:
             words += ["--symlink", os.readlink(name), name]
         elif Path(name).exists():
             words += ["--ro-bind", name, name]
-    readable = (
-        [Path(sys.base_prefix).resolve(), packages_folder()]
-        if language == "python"
-        else [Path("/etc/R"), Path("/etc/alternatives")]
-    )
-    if language == "r":
-        readable.append(Path(sys.base_prefix).resolve())
+    readable = [Path(sys.base_prefix).resolve()]
+    if language == "python":  # at a place of its own, which the empty /tmp does not hide
+        words += ["--ro-bind", str(packages_folder()), "/packages"]
+    else:
+        readable += [Path("/etc/R"), Path("/etc/alternatives")]
     for path in readable:
         if path.exists() and not path.is_relative_to("/usr"):
             words += ["--ro-bind", str(path), str(path)]
