@@ -409,7 +409,6 @@ def test_no_row_and_no_exact_value_leaves_a_site() -> None:
                 ask()
 
 
-
 @pytest.mark.parametrize("overlap", [0, 1, 4, True, "all", None, "2"])
 def test_overlap_is_said(overlap: Any) -> None:
     with pytest.raises(cl.InvalidDeclaration, match="at how many sites one person may have rows"):

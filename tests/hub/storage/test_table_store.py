@@ -86,7 +86,12 @@ def test_any_csv_file_that_is_taken_answers_as_the_plain_one(lines: list[str]) -
         plain = Path(name) / "plain.csv"
         plain.write_bytes(content)
         store = TableStore(Path(name) / "vault", KEYS)
-        assert rows_of(store.open(stored_from(store, content), name="t"), columns) == rows_of(plain, columns)
+        try:
+            stored = stored_from(store, content)
+        except RefusedUpload as refusal:
+            assert "most lines" in str(refusal)  # noqa: PT017
+            return
+        assert rows_of(store.open(stored, name="t"), columns) == rows_of(plain, columns)
 
 
 def test_a_stored_parquet_file_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:

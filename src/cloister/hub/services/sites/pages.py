@@ -66,7 +66,7 @@ def pages() -> APIRouter:
         try:
             change_roster(hub, caller, name, form.text("roster", most=_LONG), form.text("signatures", most=_LONG))
         except CloisterError as error:
-            return _page(request, hub, caller, error=error, typed=form)
+            return _page(request, hub, caller, error=error, typed=form, changing=name)
         return go(request, "/sites", request_gettext(request)("The sites of %(name)s have changed.", name=name))
 
     @router.post("/together/{name:path}", dependencies=[needs("site.call")])
@@ -112,7 +112,9 @@ def _page(
     made: Roster | None = None,
     error: CloisterError | None = None,
     typed: Form | None = None,
+    changing: str = "",
 ) -> Response:
+    """`typed` is what was sent, into the form of the data set `changing`, or of a new one."""
     with hub.database.reading() as db:
         found = standings(hub, db, caller)
         populations = [(row.name, money_of(hub, row.name)) for row in populations_of(db, caller)]
@@ -122,7 +124,8 @@ def _page(
         "sites/sites.html",
         status=200 if problem is None else problem.status,
         problem=problem,
-        typed=typed or {},
+        typed={} if changing else typed or {},
+        changed={changing: typed or {}},
         made=made,
         roster="" if made is None else json.dumps(made.plain(), indent=1),
         standings=found,
