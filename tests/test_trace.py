@@ -23,7 +23,7 @@ def test_over_http() -> None:
     trace = over_http()
     assert 600 < trace.calls <= 1130  # the thread that answers is among them, and waits in a few calls more or less
     assert trace.files <= 114
-    assert trace.changes.total() <= 97
+    assert trace.changes.total() <= 98
     assert trace.facts["seen"] <= 6
     assert trace.facts["aggregation checked"] == 1
     assert trace.facts["policy decided"] == 1

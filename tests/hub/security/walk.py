@@ -42,6 +42,13 @@ BODIES: Mapping[str, Any] = {
     "Inviting": {"count": 1},
     "Composing": {"title": "Mine now"},
     "NewDevice": {"name": "mine"},
+    "NextRoster": {
+        "roster": {"sites": [["a", "ab" * 32], ["b", "cd" * 32]], "hub": "01" * 32, "missing": 0, "threshold": 2, "epoch": 2},
+        "signatures": {"a": "ab" * 64},
+    },
+    "NewPads": {"holder": "keys", "key": "ab" * 64, "uploads": []},
+    "Scores": {"scores": {"code": "guessed"}},
+    "Comparing": {"sql": "SELECT COUNT(*) AS n FROM secrets_zqx", "spend": "0.1"},
     "ReadingBatch": {"readings": [{"at": "2030-01-01T00:05:00Z"}]},
 }
 """A body that is right in form, for each route that takes one about an object of its address."""

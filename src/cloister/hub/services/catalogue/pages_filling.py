@@ -30,6 +30,7 @@ from cloister.tables.declaring.draft import declaration_text, of_declaration
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import Arrival
 
 _REGISTER, _MANAGE = [needs("dataset.register")], [needs("dataset.manage")]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
@@ -43,6 +44,7 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/uploads/codebooks/{number}", dependencies=_REGISTER)
     async def codebook(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        await run_in_threadpool(lambda: _own(hub, caller, number))  # before the first byte of the file
         form = FileForm(request.headers.get("content-type", ""), request.stream())
         fields = await form.head()
         if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
@@ -80,10 +82,14 @@ def routes(router: APIRouter) -> None:
         return Response(text, headers=attachment(f"{name}.toml"), media_type=_TOML)
 
 
+def _own(hub: Hub, caller: Caller, number: str) -> Arrival:
+    with hub.database.reading() as db:
+        return arrival_of(db, caller, number)
+
+
 def _filled(request: Request, hub: Hub, caller: Caller, number: str, name: str, content: bytes) -> Response:
     _ = request_gettext(request)
-    with hub.database.reading() as db:
-        arrival = arrival_of(db, caller, number)
+    arrival = _own(hub, caller, number)
     columns = columns_of(arrival)
     typed = arrival.typed or with_drafts(beginning(columns, arrival.shown), suggested(columns, _))
     try:
