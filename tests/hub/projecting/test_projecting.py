@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.generation import bump
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.trail import verify
 from tests.hub.house import House, Visitor
@@ -115,8 +117,6 @@ def test_directions_are_charged_once_and_leave_under_their_guarantee(house: Hous
 
 def analyst_of(house: House, owner: Visitor) -> Visitor:
     """Somebody with a grant."""
-    from cloister.hub.records.catalogue import DataSet
-
     other = house.person("analyst", email="eve@example.org", name="Eve")
     with house.hub.database.reading() as db:
         people = db.query(DataSet).filter_by(name="people").one()
@@ -149,6 +149,15 @@ def test_what_is_refused_reads_no_row(house: House, owner: Visitor) -> None:
     assert post(house, eve, "/projected-data", ATTACK).status_code == 404, "no grant opens the marked door"
     assert not house.hub.ledger.unbounded("people")
     assert str(house.hub.ledger.spent("people")) == "ε = 0"
+
+
+def test_who_forbids_anonymised_tables_forbids_projected_data(house: House, owner: Visitor) -> None:
+    with house.hub.database.begin() as db:
+        db.query(DataSet).filter_by(name="people").one().metadata_ = {"policy": {"prohibitions": ["anonymize.run"]}}
+        bump(db)
+    assert post(house, owner, "/projected-data", ATTACK).status_code == 403
+    assert not house.hub.ledger.unbounded("people")
+    assert post(house, analyst_of(house, owner), "/projections", FIT).status_code == 202
 
 
 def test_rows_that_cannot_be_judged_are_told_in_words_that_say_nothing_of_them(house: House, owner: Visitor) -> None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.query import Session
 
+_MARKED = "anonymize.run"
+"""The action whose prohibitions say that no rows leave without differential privacy."""
 WORDS = Words(
     name="The projected data",
     invalid=N_("The projected data is invalid"),
@@ -53,8 +55,8 @@ class _Columns:
 
     words = WORDS
 
-    def __init__(self, order: Attack, name: str) -> None:
-        self.terms, self._order, self._name = Terms(action=ACTION, purpose=order.purpose), order, name
+    def __init__(self, order: Attack, name: str, action: str) -> None:
+        self.terms, self._order, self._name = Terms(action=action, purpose=order.purpose), order, name
 
     def touches(self, session: Session) -> Touched:
         from cloister.compress.from_tables import check_projected
@@ -83,7 +85,8 @@ class _Attacking(OrderedWork[Attack, AuthorisedAttack]):
     ) -> AuthorisedAttack:
         row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
         which = facts.data_sets.get(row.id) or data_set_object(row)
-        found = authorise(hub, db, facts, caller, _Columns(order, row.name), {row.name: which}, priced=False)
+        for action in (_MARKED, ACTION):  # who forbids one way of rows by the marked door forbids this one
+            found = authorise(hub, db, facts, caller, _Columns(order, row.name, action), {row.name: which}, priced=False)
         return AuthorisedAttack(**vars(found), order=order, row=row)
 
     def run(self, hub: Hub, found: AuthorisedAttack, stage: Running) -> Product:
