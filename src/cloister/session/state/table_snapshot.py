@@ -323,7 +323,7 @@ class TableSnapshot:
             }
             if known - {None, population}:
                 raise InvalidParameter(
-                    f"The table {name!r} was refused",
+                    f"The table {name!r} is invalid",
                     why="rows that it is made of belong to another population's budget than is charged for them",
                     instead="the same tables, each with the population whose its rows are",
                 )

@@ -44,15 +44,21 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/uploads/codebooks/{number}", dependencies=_REGISTER)
     async def codebook(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
-        await run_in_threadpool(lambda: _own(hub, caller, number))  # before the first byte of the file
-        form = FileForm(request.headers.get("content-type", ""), request.stream())
-        fields = await form.head()
+        try:
+            form = FileForm(request.headers.get("content-type", ""), request.stream())
+            fields = await form.head()
+        except CloisterError:
+            await run_in_threadpool(
+                lambda: _own(hub, caller, number)
+            )  # of somebody else's upload nothing is said, not this either
+            raise
         if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
             raise AccessDenied(
                 "The form was not accepted",
                 why="the form comes from another session, or the page is old",
                 instead="load the page again and send it once more",
             )
+        await run_in_threadpool(lambda: _own(hub, caller, number))  # before the first byte of the file
         content = bytearray()
         async for chunk in form.file():
             content += chunk
