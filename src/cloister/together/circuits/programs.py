@@ -81,7 +81,7 @@ def intersection_size(
     """
     if noise is not None and noise.numbers != 1:
         raise InvalidParameter(
-            f"noise.numbers={noise.numbers} is invalid",
+            "The noise is invalid",
             why="each draw over the one count would be another answer, and one was charged",
             instead="GeometricNoise(epsilon=…)",
         )

@@ -62,7 +62,7 @@ def apply_difference(batch: str | Path, difference: str | Path, out: str | Path)
 
     >>> from tempfile import TemporaryDirectory
     >>> from cloister.tables import Integer
-    >>> from cloister.together import Marginal, Sealer
+    >>> from cloister.together import Marginal, MaskedFormat, Sealer
     >>> form = MaskedFormat(columns={"age": Integer(17, 90)}, marginals=[Marginal(sums=["age"])], population="patients")
     >>> from cloister.privacy import PureDP
     >>> old, new = (KeyHolder(name, budgets={"patients": PureDP(1)}) for name in ("old", "new"))
