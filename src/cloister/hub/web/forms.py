@@ -126,12 +126,22 @@ async def form_of(request: Request) -> Form:
         raise InvalidParameter("The form is invalid", why="it could not be read", instead="the form of the page") from None
     form = Form(data)
     if not hub_of(request).keys.signed("form", _bound_to(request), form.get(TOKEN_FIELD, "")):
-        raise AccessDenied(
-            "The form was not accepted",
-            why="the form comes from another session, or the page is old",
-            instead="load the page again and send it once more",
-        )
+        raise _not_ours()
     return form
+
+
+def check_token(request: Request, fields: Mapping[str, str]) -> None:
+    """Refuse a form with a file that no page of this session sent: its fields stand before the file."""
+    if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
+        raise _not_ours()
+
+
+def _not_ours() -> AccessDenied:
+    return AccessDenied(
+        "The form was not accepted",
+        why="the form comes from another session, or the page is old",
+        instead="load the page again and send it once more",
+    )
 
 
 FormDep = Annotated[Form, Depends(form_of)]

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.ids import same
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.reading import attachment
 from cloister.hub.services.catalogue import reading
@@ -22,7 +21,7 @@ from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.pages_register import declare_page
 from cloister.hub.services.catalogue.typed import beginning
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import TOKEN_FIELD, token_of
+from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import request_gettext
 from cloister.tables.declaring.draft import declaration_text, of_declaration
@@ -48,16 +47,9 @@ def routes(router: APIRouter) -> None:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
             fields = await form.head()
         except CloisterError:
-            await run_in_threadpool(
-                lambda: _own(hub, caller, number)
-            )  # of somebody else's upload nothing is said, not this either
+            await run_in_threadpool(lambda: _own(hub, caller, number))  # somebody else's upload is not told of by this either
             raise
-        if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
-            raise AccessDenied(
-                "The form was not accepted",
-                why="the form comes from another session, or the page is old",
-                instead="load the page again and send it once more",
-            )
+        check_token(request, fields)
         await run_in_threadpool(lambda: _own(hub, caller, number))  # before the first byte of the file
         content = bytearray()
         async for chunk in form.file():

@@ -13,11 +13,10 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.ids import same
 from cloister.hub.problems import problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.services.catalogue import reading
@@ -29,7 +28,7 @@ from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
 from cloister.hub.storage import DATES, NUMBERS, Reading, SeveralSheets, missing_in
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import TOKEN_FIELD, token_of
+from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 
@@ -123,12 +122,7 @@ async def _arrived(
     """The fields of the form and what arrived with it; None where that is optional and no file was chosen."""
     form = FileForm(request.headers.get("content-type", ""), request.stream())
     fields = await form.head(optional=optional)
-    if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
-        raise AccessDenied(
-            "The form was not accepted",
-            why="the form comes from another session, or the page is old",
-            instead="load the page again and send it once more",
-        )
+    check_token(request, fields)
     if optional and not form.file_name:
         return fields, None
     how = _reading(fields)

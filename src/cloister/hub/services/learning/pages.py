@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.ids import new_secret, same
+from cloister.hub.ids import new_secret
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.pages import release_page
@@ -26,7 +26,7 @@ from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.released import FreeTraining, offered_table, submit_free
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import TOKEN_FIELD, FormDep, token_of
+from cloister.hub.web.forms import FormDep, check_token
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render
@@ -112,12 +112,7 @@ async def _sent(request: Request) -> str:
     """The text of the file, once the form is known to be ours."""
     form = FileForm(request.headers.get("content-type", ""), request.stream())
     fields = await form.head()
-    if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
-        raise AccessDenied(
-            "The form was not accepted",
-            why="the form comes from another session, or the page is old",
-            instead="load the page again and send it once more",
-        )
+    check_token(request, fields)
     whole = bytearray()
     async for chunk in form.file():
         whole += chunk

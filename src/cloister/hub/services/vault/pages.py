@@ -9,17 +9,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.crypto import fingerprint
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
-from cloister.hub.ids import same
 from cloister.hub.problems import problem_of
 from cloister.hub.services.catalogue import key_of, money_of, populations_of
 from cloister.hub.services.vault.keeping import Asked, all_waiting, followed, received, registered, standing, standings
 from cloister.hub.web.flashes import go
-from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
+from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 
@@ -43,12 +42,7 @@ def pages() -> APIRouter:
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         try:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
-            if not same((await form.head()).get(TOKEN_FIELD, ""), token_of(request)):
-                raise AccessDenied(
-                    "The form was not accepted",
-                    why="the form comes from another session, or the page is old",
-                    instead="load the page again and send it once more",
-                )
+            check_token(request, await form.head())
             came = await received(hub, caller, form.file())
             found = await run_in_threadpool(lambda: followed(hub, caller, came))
         except CloisterError as refused:
