@@ -164,7 +164,14 @@ def _as(user: pwd.struct_passwd | None) -> dict[str, object]:
 
 
 def _run(command: list[object], user: pwd.struct_passwd | None, folder: Path) -> None:
-    subprocess.run([str(part) for part in command], check=True, capture_output=True, cwd=folder, **_as(user))
+    for left in (2, 1, 0):
+        done = subprocess.run([str(part) for part in command], check=False, capture_output=True, cwd=folder, **_as(user))
+        if done.returncode >= 0 or not left:  # a signal, seen once (SIGABRT): the machine had run short of something
+            break
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()[-500:]
+        raise CannotStart(f"{Path(str(command[0])).name} ended with {done.returncode}: {said}")
 
 
 def _free_port() -> int:

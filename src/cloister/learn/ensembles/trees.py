@@ -160,7 +160,7 @@ class DecisionTreeClassifier(_Trees):
 
     >>> X, y = [[0.1, 5.0], [0.9, 5.0]] * 300, [0, 1] * 300
     >>> tree = DecisionTreeClassifier(epsilon=1, bounds=([0, 0], [1, 10]), max_depth=2).fit(X, y)
-    >>> tree.predict([[0.05, 1.0], [0.95, 1.0]]).tolist()
+    >>> tree.predict(X[:2]).tolist()
     [0, 1]
     """
 
