@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +14,11 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.generation import bump
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import key_of, sweep_masked
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
+from cloister.together.messages import pack
 from cloister.together.sealed.batches import Batch, withdrawn_by
 from cloister.vault.masking import Masked
 from tests.hub.house import House, Visitor, served
@@ -143,6 +147,17 @@ def test_after_a_key_was_copied_the_hub_masks_anew_and_destroys_the_old_cells(st
 def _age(story: Story) -> None:
     for path in story.files():
         os.utime(path, (0, 0))
+
+
+def test_a_version_that_cannot_be_read_keeps_nobody_of_another_one_out(story: Story) -> None:
+    """Not its key holder, and not the sites, which are looked for at the same address."""
+    story.opened()
+    with story.house.hub.database.begin() as db:
+        db.query(DataSetVersion).one().address = b"damaged"
+        bump(db)
+    poll = pack("poll", "", "keys", story.holder.signing, at=int(time.time()), roster="", answers="")
+    signed = "Cloister " + base64.b64encode(poll).decode()
+    assert story.house.client().post("/together/keys", headers={"authorization": signed}).status_code == 403
 
 
 def test_what_is_withdrawn_is_overwritten_once_nobody_reads_it(story: Story) -> None:

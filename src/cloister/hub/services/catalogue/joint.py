@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from sqlalchemy import select
-
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import CloisterError, EngineError
-from cloister.hub.generation import generation
-from cloister.hub.ids import new_id
+from cloister.errors import EngineError
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
+from cloister.hub.services.catalogue.remote import Called, newest_of, text_in, version_of
 from cloister.together import Coordinator, SignedRoster
 from cloister.together.joint import JointSource
 
@@ -95,19 +90,8 @@ class SiteRows:
     def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
         """A version that holds the roster."""
         self._made_for = data_set.id
-        made = DataSetVersion(
-            id=new_id(),
-            data_set=data_set.id,
-            number=number,
-            kind=SITES,
-            format=SITES,
-            origin=self.origin,
-            length=0,
-            created=self.hub.now(),
-            created_by=caller.id,
-        )
-        made.address = self.hub.keys.wrap(self.joined.text().encode(), f"connection {made.place}")
-        return made
+        text = self.joined.text()
+        return version_of(self.hub, caller, data_set, number, kind=SITES, origin=self.origin, length=0, text=text)
 
     def take(self, db: Db) -> None:
         """Refuses a site that another open data set of this hub asks already."""
@@ -126,25 +110,22 @@ class SiteRows:
 
 def versions_at_sites(db: Db) -> list[tuple[DataSet, DataSetVersion]]:
     """The open data sets whose rows are at sites."""
-    present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
-    wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present)
-    found = db.execute(wanted.where(DataSet.state == "open", DataSetVersion.kind == SITES).order_by(DataSet.created, DataSet.id))
-    return [(data_set, version) for data_set, version in found if version.address is not None]
+    return newest_of(db, SITES)
 
 
 def joined_in(hub: Hub, version: DataSetVersion) -> Joined:
     """What a version keeps."""
-    assert version.address is not None
-    return Joined.read(hub.keys.unwrap(version.address, f"connection {version.place}").decode())
+    return Joined.read(text_in(hub, version))
 
 
-class Coordinators:
+class Coordinators(Called[Coordinator]):
     """Those of one process, by the digests of their rosters."""
 
+    kind = SITES
+
     def __init__(self, hub: Hub) -> None:
-        self._hub, self._lock = hub, threading.Lock()
+        super().__init__(hub)
         self._known: WeakValueDictionary[str, Coordinator] = WeakValueDictionary()  # as long as a session or a call needs one
-        self._open: tuple[int, list[Coordinator]] = (-1, [])
 
     def of(self, signed: SignedRoster) -> Coordinator:
         """The one of a roster."""
@@ -154,21 +135,9 @@ class Coordinators:
                 found = self._known[signed.roster.digest] = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=WAIT)
             return found
 
-    def called_by(self, name: str, authorization: str) -> Coordinator | None:
-        """The one that a site's call is for; None where no open data set has a site of that name and key."""
-        with self._hub.database.reading() as db:
-            now = generation(db)
-            if self._open[0] != now:
-                self._open = now, self._opened(versions_at_sites(db))
-        return next((each for each in self._open[1] if each.knows(name, authorization)), None)
-
-    def _opened(self, versions: Iterable[tuple[DataSet, DataSetVersion]]) -> list[Coordinator]:
-        """Those of open data sets. One whose roster can't be read keeps no other's sites out."""
-        found: list[Coordinator] = []
-        for _, version in versions:
-            with suppress(CloisterError):
-                found.append(self.of(joined_in(self._hub, version).signed))
-        return found
+    def of_version(self, version: DataSetVersion) -> Coordinator:
+        """The one of the sites of a version."""
+        return self.of(joined_in(self._hub, version).signed)
 
 
 def coordinators_of(hub: Hub) -> Coordinators:

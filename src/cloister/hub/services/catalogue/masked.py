@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -26,12 +25,12 @@ from sqlalchemy.exc import IntegrityError
 
 from cloister.crypto import canonical_json
 from cloister.errors import EngineError, InvalidDeclaration
-from cloister.hub.generation import bump, generation
-from cloister.hub.ids import new_id
+from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.joint import DEADLINE, WAIT, key_of
+from cloister.hub.services.catalogue.remote import Called, newest_of, text_in, version_of
 from cloister.together.sealed.batches import Batch, Head, withdrawn_by
 from cloister.together.sealed.table import SealedSource
 from cloister.together.sealed.wire import KeyHolderLine
@@ -116,19 +115,8 @@ class MaskedRows:
     def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
         """A version that holds their names."""
         self._made_for = data_set.id
-        made = DataSetVersion(
-            id=new_id(),
-            data_set=data_set.id,
-            number=number,
-            kind=MASKED,
-            format=MASKED,
-            origin=self.origin,
-            length=sum(batch_file(self.hub, each).stat().st_size for each in self.masked.batches),
-            created=self.hub.now(),
-            created_by=caller.id,
-        )
-        made.address = self.hub.keys.wrap(self.masked.text().encode(), f"connection {made.place}")
-        return made
+        length, text = sum(batch_file(self.hub, each).stat().st_size for each in self.masked.batches), self.masked.text()
+        return version_of(self.hub, caller, data_set, number, kind=MASKED, origin=self.origin, length=length, text=text)
 
     def take(self, db: Db) -> None:
         """Refuses batches that another data set of this hub has: its population would be charged beside."""
@@ -143,26 +131,22 @@ class MaskedRows:
 
 def masked_versions(db: Db, *, open_only: bool = True) -> list[tuple[DataSet, DataSetVersion]]:
     """The data sets of masked cells, with their newest versions."""
-    present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
-    wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSetVersion.kind == MASKED)
-    wanted = wanted.where(DataSet.state == "open") if open_only else wanted.where(DataSet.state != "deleted")
-    found = db.execute(wanted.order_by(DataSet.created, DataSet.id))
-    return [(data_set, version) for data_set, version in found if version.address is not None]
+    return newest_of(db, MASKED, open_only=open_only)
 
 
 def masked_in(hub: Hub, version: DataSetVersion) -> Masked:
     """What a version keeps."""
-    assert version.address is not None
-    return Masked.read(hub.keys.unwrap(version.address, f"connection {version.place}").decode())
+    return Masked.read(text_in(hub, version))
 
 
-class Lines:
+class Lines(Called[KeyHolderLine]):
     """The mailboxes of the key holders, in one process."""
 
+    kind = MASKED
+
     def __init__(self, hub: Hub) -> None:
-        self._hub, self._lock = hub, threading.Lock()
+        super().__init__(hub)
         self._known: dict[tuple[str, bytes], KeyHolderLine] = {}
-        self._open: tuple[int, list[KeyHolderLine]] = (-1, [])
 
     def of(self, masked: Masked) -> KeyHolderLine:
         """The one of a key holder."""
@@ -172,13 +156,9 @@ class Lines:
                 self._known[about] = KeyHolderLine(key_of(self._hub), masked.name, masked.key, deadline=DEADLINE, wait=WAIT)
             return self._known[about]
 
-    def called_by(self, name: str, authorization: str) -> KeyHolderLine | None:
-        """The one that a call is for; None where no open data set has a key holder of that name and key."""
-        with self._hub.database.reading() as db:
-            now = generation(db)
-            if self._open[0] != now:
-                self._open = now, [self.of(masked_in(self._hub, version)) for _, version in masked_versions(db)]
-        return next((each for each in self._open[1] if each.knows(name, authorization)), None)
+    def of_version(self, version: DataSetVersion) -> KeyHolderLine:
+        """The one of the key holder of a version."""
+        return self.of(masked_in(self._hub, version))
 
 
 def lines_of(hub: Hub) -> Lines:
