@@ -17,6 +17,7 @@ from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import Guarantee
 from cloister.session import Count, Door, Mean, Measurer, Question
 from cloister.session.asker import Bounds
+from cloister.session.examples import small_door
 from cloister.session.share import WithinShare
 from cloister.tables import Column, Compare, Literal
 
@@ -256,3 +257,14 @@ def test_a_model_learns_within_a_share(door: Door) -> None:
         with pytest.raises(cl.BudgetExceeded, match="of the share"):
             GaussianNB(epsilon=1).fit_table(taken, "people", features=["pay"], target="sex", spend=1)
     assert door.spent == cl.PureDP(1)
+
+
+def test_what_an_attempt_that_died_was_charged_is_gone_from_the_share() -> None:
+    with small_door() as door:
+        door.measure(COUNT, spend="0.3")
+        with door.within_share("0.5", paid={"people": cl.PureDP("0.3")}) as share:
+            assert share.remaining_by["people"] == cl.PureDP("0.2")
+            share.measure(COUNT, spend="0.3")  # answered from the ledger
+            with pytest.raises(cl.BudgetExceeded):
+                share.measure(BY_SEX, spend="0.3")
+        assert door.spent == cl.PureDP("0.3")

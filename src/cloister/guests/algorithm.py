@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
-from cloister.guests.asking import asking
+from cloister.guests.asking import Sharing, asking
 from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of
 from cloister.guests.code import check_code, digest_of, text_of
 from cloister.guests.declared import Admission, Declared, HostNoise, terms
@@ -220,14 +220,18 @@ class Guest:
         wanted = purpose or f"guest {self.name}"
         declaration = _declared(session, table)
         if self.way == "ask":
-            asked, cost = asking(session, table, spend, wanted, self._asked)
-            ran, questions = asked
-            return made(values=ran.value, margins={}, cost=cost, asked=questions, why=ran.why)
+            return self.by_asking(session, table, spend, purpose=wanted)
         method = self.method(declaration)
         outcome = session.run(method, table, spend, purpose=wanted)
         margins = method.margins(outcome.cost) if isinstance(method, Blocks) else {}
         provenance = f"declared by {self.author}, {admitted}" if self.way == "declared" else ""
         return made(provenance=provenance, values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
+
+    def by_asking(self, session: Sharing, table: str, spend: Spending, *, purpose: str = "", tick: float = 0.0) -> Result:
+        """Way "ask", within a share of whatever gives one; answers come to the code at multiples of `tick` seconds."""
+        (ran, asked), cost = asking(session, table, spend, purpose, self._asked, tick=tick)
+        about: dict[str, Any] = {"guest": self.name, "way": self.way, "digest": self.digest}
+        return Result(**about, values=ran.value, margins={}, cost=cost, asked=asked, why=ran.why)
 
     def rehearse(self, session: Door, table: str) -> list[Ran]:
         """Runs on made-up rows that follow the declarations, with what each printed and where it failed: for its author, free.

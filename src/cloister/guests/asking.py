@@ -8,18 +8,48 @@ of them may follow from answers (sequential composition, adaptively chosen: Roge
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import (
+    BudgetExceeded,
+    CloisterError,
+    InvalidParameter,
+    MissingBound,
+    UnknownColumn,
+    UnknownTable,
+    UnsupportedQuery,
+)
 from cloister.privacy import Guarantee, zero_of
 from cloister.query.parse import parse
 from cloister.query.session import laid_out
-from cloister.session import Door, Measurer, Release
+from cloister.session import Measurer, Release
 from cloister.session.questions.spend import Spending, less
+from cloister.tables import PrivateTable, PublicTable
 
 Result = TypeVar("Result")
 _MOST_QUESTIONS = 1000
+_GUESTS_OWN = (BudgetExceeded, InvalidParameter, MissingBound, UnknownColumn, UnknownTable, UnsupportedQuery)
+"""Refusals of what a guest asked. Others, as of an engine or a job, are for whoever runs it."""
+
+
+class Sharing(Protocol):
+    """What gives a share of its budget: a session, or the attempt of a job."""
+
+    def declared(self, table: str) -> PrivateTable | PublicTable:
+        """The declaration of a table."""
+        ...
+
+    def population_of(self, table: str) -> tuple[str, Guarantee]:
+        """Its population, and the budget of that."""
+        ...
+
+    def within_share(self, spend: Spending) -> AbstractContextManager[Measurer]:
+        """What spends at most so much."""
+        ...
 
 
 def ask(sql: str, spend: Any) -> dict[str, Any]:
@@ -33,12 +63,23 @@ def ask(sql: str, spend: Any) -> dict[str, Any]:
 class Answers:
     """What a guest may ask of one table, within a share: `ask(sql, spend)` gives columns and margins, or says why not."""
 
-    def __init__(self, share: Measurer, table: str, purpose: str) -> None:
-        self._share, self._table, self._purpose = share, table, purpose
+    def __init__(self, share: Measurer, table: str, purpose: str, *, tick: float = 0.0) -> None:
+        """With a `tick`, in seconds, answers come at multiples of it: how long an engine worked is rounded up."""
+        self._share, self._table, self._purpose, self._tick = share, table, purpose, tick
+        self.broken: CloisterError | None = None
+        """The first refusal that is not the guest's doing: its caller looks at it when the guest has ended."""
         self.asked: list[str] = []
 
     def __call__(self, question: str) -> str:
         """One question as the sandbox hands it over, and its answer as text."""
+        began = time.monotonic()
+        answer = self._replied(question)
+        if self._tick:
+            used = time.monotonic() - began
+            time.sleep(math.ceil(used / self._tick) * self._tick - used)
+        return answer
+
+    def _replied(self, question: str) -> str:
         try:
             told = json.loads(question)
             sql, spend = str(told["sql"]), str(told["spend"])
@@ -50,6 +91,8 @@ class Answers:
             self.asked.append(sql)
             return json.dumps(_told(self._answer(sql, spend)), default=str)
         except CloisterError as refused:
+            if not isinstance(refused, _GUESTS_OWN):
+                self.broken = self.broken or refused
             return json.dumps({"refused": str(refused)})
 
     def _answer(self, sql: str, spend: str) -> Release:
@@ -66,7 +109,13 @@ class Answers:
 
 
 def asking(
-    session: Door, table: str, spend: Spending, purpose: str, work: Callable[[Answers, dict[str, Any]], Result]
+    session: Sharing,
+    table: str,
+    spend: Spending,
+    purpose: str,
+    work: Callable[[Answers, dict[str, Any]], Result],
+    *,
+    tick: float = 0.0,
 ) -> tuple[Result, Guarantee]:
     """Does the work with a share of the session's budget; also what it spent of the table's population."""
     population, _ = session.population_of(table)
@@ -74,7 +123,10 @@ def asking(
     with session.within_share(spend) as share:
         before = share.remaining_by[population]
         about = {"table": table, "columns": {name: each.describe() for name, each in (declared.columns or {}).items()}}
-        found = work(Answers(share, table, purpose), {**about, "spend": str(before)})
+        answers = Answers(share, table, purpose, tick=tick)
+        found = work(answers, {**about, "spend": str(before)})
+        if answers.broken is not None:
+            raise answers.broken
         return found, less(before, share.remaining_by[population]) or zero_of(before)
 
 

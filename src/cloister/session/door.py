@@ -274,11 +274,12 @@ class Door:
         """
         self._asker = replace(self._asker, about_to_charge=told)
 
-    def within_share(self, spend: Spending) -> WithinShare:
-        """A measurer for a `with` block that spends at most so much of each population, in all that it measures (`share.py`)."""
+    def within_share(self, spend: Spending, *, paid: Mapping[str, Guarantee] | None = None) -> WithinShare:
+        """A measurer for a `with` block that spends at most so much of each population, in all that it measures (`share.py`).
+        `paid`: what of it was charged before, by the attempts of a job that died."""
         from cloister.session.share import WithinShare
 
-        return WithinShare(self._light(self._asker), self._asker.bounds, spend)
+        return WithinShare(self._light(self._asker), self._asker.bounds, spend, paid or {})
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
         """One table more; `budget` opens its population where the ledger does not know it yet."""

@@ -50,10 +50,10 @@ class WithinShare(Delegate):
       Instead: a smaller spend=, or a larger share: session.within_share(1)
     """
 
-    def __init__(self, session: Door, bounds: Bounds, spend: Spending) -> None:
-        """`session` is a light one of its own, whose charges are held within `bounds` too."""
+    def __init__(self, session: Door, bounds: Bounds, spend: Spending, paid: Mapping[str, Guarantee]) -> None:
+        """`session` is a light one of its own, whose charges are held within `bounds` too; `paid`: what of the share is gone."""
         super().__init__(session)
-        self._session, self._before, self._spend = session, bounds, spend
+        self._session, self._before, self._spend, self._paid = session, bounds, spend, paid
         self._lock = threading.Lock()
         self._shares: dict[str, tuple[Guarantee, Guarantee]] = {}
         self._open = True
@@ -127,7 +127,9 @@ class WithinShare(Delegate):
             ledger, who = self._session.ledger, self._session.who
             for name in missing:
                 share = spend_of(self._spend, ledger.budget(name)).whole()
-                self._shares[name] = (share, ledger.spent_by(name, who) + share)
+                most = ledger.spent_by(name, who) + share
+                gone = self._paid.get(name)
+                self._shares[name] = (share, most if gone is None else less(most, gone) or zero_of(share))
             self._session.keep_within(Bounds(ceilings=self._before.ceilings, shares=self._with_shares(self._before.shares)))
 
     def _with_shares(self, before: Mapping[str, Sequence[Bound]]) -> dict[str, Sequence[Bound]]:

@@ -157,6 +157,50 @@ def test_neither_of_them_alone_lets_anybody_in(play: Play) -> None:
     assert play.post("/questions", ask).status_code == 403
 
 
+ASKS = """
+def search(about):
+    low, high, told = 17, 90, []
+    for question in ("SELECT COUNT(*) AS n FROM others", "SELECT AVG(pay) AS n FROM people", "SELECT 1 AS n FROM pg_class"):
+        try:
+            told.append(ask(question, "0.01"))
+        except ValueError:
+            told.append("refused")
+    for _ in range(9):
+        middle = (low + high) // 2
+        try:
+            n = ask(f"SELECT COUNT(*) AS n FROM people WHERE age <= {middle}", "0.1")["columns"]["n"][0]
+        except ValueError:
+            break
+        low, high = (low, middle) if n > 150 else (middle, high)
+    return {"between": [low, high], "told": told, "columns": sorted(about["columns"]), "odd": [float("nan"), chr(0xD800)]}
+"""
+
+
+def test_a_guest_that_asks_gets_no_rows_and_no_more_than_its_share_of_the_columns_that_were_granted(play: Play) -> None:
+    settings = {"code": ASKS, "inputs": ["age"], "way": "ask", "seconds": 1}
+    assert register(play.provider, "a9", settings).status_code == 201
+    for wrong in ({"inputs": []}, {"blocks": 10}, {"way": "declared"}, {"low": [0]}):
+        assert register(play.provider, "b9", {**settings, **wrong}).status_code == 422
+    let(play.provider, "a9", play.owner, actions=["algorithm.see"])
+    let(play.provider, "a9", play.u3, only_with=["people"])
+    assert play.post("/algorithm-runs", {**ORDER, "algorithm": "a9"}).status_code == 403  # the owner has not granted it
+    rules = {"actions": ["algorithm.run", "release.see"], "algorithms": ["a9"]}
+    grant(play.house.hub, play.owner.caller, data_set="people", role="runner", members={"people": [play.u3.id]}, rules=rules)
+    price = play.post("/algorithm-runs/price", {**ORDER, "algorithm": "a9"}).json()
+    assert (price["cost"], price["errors"]) == ("ε = 0.25", [])
+    told = play.run(algorithm="a9")
+    assert told["state"] == "done", told
+    assert play.spent == "ε = 0.2"  # two questions of ε = 0.1 fit into the share, whatever else it tries
+    found = play.get(f"/releases/{told['result']['guest']}").json()
+    kept = found if "values" in found else json.loads(found["body"])
+    assert kept["values"]["told"] == ["refused"] * 3
+    assert (kept["values"]["columns"], kept["values"]["odd"][0], kept["cost"]) == (["age"], None, "ε = 0.2")
+    page = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}")
+    assert page.status_code == 200
+    assert "between" in page.text
+    assert verify(play.house.hub)
+
+
 def test_what_is_revoked_while_a_run_waits_leaves_nothing(play: Play) -> None:
     answer = play.post("/algorithm-runs", ORDER)
     assert answer.status_code == 202

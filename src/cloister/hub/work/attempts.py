@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,12 @@ class Charges:
     @property
     def paid(self) -> dict[str, str]:
         """By population, what has been charged until now, as text."""
-        return {population: str(each) for population, each in _sums(self._made()).items()}
+        return {population: str(each) for population, each in self.charged.items()}
+
+    @property
+    def charged(self) -> dict[str, Guarantee]:
+        """By population, what has been charged until now."""
+        return _sums(self._made())
 
     @property
     def told(self) -> dict[str, Any]:
@@ -174,7 +180,20 @@ class AttemptSession(Delegate):
     def remaining_by(self) -> dict[str, Guarantee]:
         """What is left for this job: what it was charged before is left for it too."""
         before = self._charges.before
-        return {name: left + before[name] if name in before else left for name, left in self._session.remaining_by.items()}
+        return {name: left + before[name] if name in before else left for name, left in super().remaining_by.items()}
+
+    @property
+    def charged(self) -> dict[str, Guarantee]:
+        """By population, what the job was charged until now."""
+        return self._charges.charged
+
+    @contextmanager
+    def within_share(self, spend: Spending) -> Iterator[AttemptSession]:
+        """One for questions alone, which spends at most so much over all attempts of the job."""
+        with self._session.within_share(spend, paid=self._charges.before) as share:
+            within = copy(self)
+            within._measurer = share
+            yield within
 
     def measure(self, question: Question, spend: Spending, *, purpose: str = "") -> Release:
         """As the session does."""
@@ -192,6 +211,7 @@ class AttemptSession(Delegate):
 
     def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
         """As the session does, once a job."""
+        assert self._measurer is self._session, "a share is for questions"
         self._begun()
         outcome = self._session.run(method, table, spend, purpose=purpose, once=self._charges.name())
         self._charges.answered([outcome.charge])

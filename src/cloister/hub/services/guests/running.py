@@ -1,7 +1,8 @@
 """A run of a guest as work of the frame (`hub/work/orders.py`): which algorithm on which data set, its cost, and what is kept.
 
 The charge is that of the order, whatever the code does; the proof is in `cloister.guests.blocks`. The job lasts as long as all
-blocks may last, so that its end says nothing.
+blocks may last, so that its end says nothing. Of way "ask" the charge is at most that of the order, over all attempts of the job:
+the code asks about the declared columns alone, and its answers come at ticks.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.privacy import Guarantee, exact_positive
+from cloister.privacy import Guarantee, exact_positive, zero_of
+from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 
 ACTION, NAME = "algorithm.run", "guests"
 _UNKNOWN = "–"
-"""The margin of a median: it follows from how the blocks lie."""
+"""The margin of a median, which follows from how the blocks lie, and of what a guest made of answers."""
+_LONGEST_QUERY = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,11 @@ class Order:
 def _lines(view: View) -> list[list[Any]]:
     """Each number, and the margin of its noise."""
     told = json.loads(view.row.body)
+    if "asked" in told:
+        _ = view.language.gettext
+        why = [[_("Returned nothing"), told["why"], _UNKNOWN]] if told["why"] else []
+        asked = [[_("Query"), each, _UNKNOWN] for each in told["asked"]]
+        return [[_("Result"), json.dumps(told["values"], ensure_ascii=False), _UNKNOWN], *why, *asked]
     margins = {name: f"± {margin:.4g}" for name, margin in told["margins"].items()}
     return [[name, f"{value:.6g}", margins.get(name, _UNKNOWN)] for name, value in told["values"].items()]
 
@@ -74,7 +82,7 @@ def _shown(view: View) -> dict[str, Any]:
         (_("Algorithm"), details["algorithm"]),
         (_("Data set"), details["table"]),
         (_("Columns"), ", ".join(details["inputs"])),
-        (_("Blocks of people"), details["blocks"]),
+        (_("Queries"), details["queries"]) if "queries" in details else (_("Blocks of people"), details["blocks"]),
         (_("Digest of the code"), details["digest"][:16]),
     ]
     return {"pairs": pairs, "columns": [_("Number"), _("Value"), _("Margin")], "lines": _lines(view)}
@@ -124,14 +132,22 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
         order = replace(order, algorithm=row.id)
 
         def charge(session: Session, _: PrivateTable, budget: Guarantee) -> Guarantee:
+            if guest.way == "ask":
+                return spend_of(order.spend, budget).whole()
             return guest.explain(session, order.table, order.spend)[0].cost
 
         terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=row.id)
         how |= {"table": order.table, "columns": tuple(guest.inputs), "terms": terms, "words": self.words}
-        return ready_table(hub, db, caller, order, **how, spend=order.spend, charge=charge)
+        found = ready_table(hub, db, caller, order, **how, spend=order.spend, charge=charge)
+        if guest.way == "blocks":
+            return found
+        columns = {order.table: tuple(guest.inputs)}  # what the policy was asked about, and no more
+        return replace(found, session=found.session.on_behalf(found.session.who, columns=columns))
 
     def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
         guest = _guest(hub, found)
+        if guest.way == "ask":
+            return _by_asking(hub, guest, found, session())
         method = guest.by_blocks(found.table)
         outcome = session().run(method, found.order.table, found.order.spend, purpose=found.order.purpose)
         told = {"values": dict(outcome.values), "margins": method.margins(outcome.cost), "cost": str(outcome.cost)}
@@ -148,6 +164,23 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
         )
 
 
+def _by_asking(hub: Hub, guest: Guest, found: ReadyTable[Order], session: AttemptSession) -> Product:
+    """The result is any plain value, made of private answers alone: so is the reason why there is none."""
+    order, tick = found.order, hub.settings.tick_ms / 1000
+    result = guest.by_asking(session, order.table, order.spend, purpose=order.purpose, tick=tick)
+    asked = [each[:_LONGEST_QUERY] for each in result.asked]
+    cost = session.charged.get(found.which.population) or zero_of(found.cost)
+    told = {"values": result.values, "margins": {}, "cost": str(cost), "asked": asked, "why": result.why[-_LONGEST_QUERY:]}
+    try:
+        body = json.dumps(json.loads(json.dumps(told), parse_constant=lambda _: None))  # what is no number is no JSON either
+    except RecursionError:
+        body = json.dumps(told | {"values": None})
+    details = {"algorithm": guest.name, "table": order.table, "inputs": list(guest.inputs), "digest": guest.digest}
+    return Product(
+        body=body.encode(), cost={found.which.population: cost}, details=details | {"way": "ask", "queries": len(asked)}
+    )
+
+
 def _guest(hub: Hub, found: AuthorisedOrder[Order]) -> Guest:
     from cloister.hub.records.access import Algorithm
 
@@ -159,6 +192,8 @@ def _guest(hub: Hub, found: AuthorisedOrder[Order]) -> Guest:
 def expected(hub: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
     """The margins of the noise of each mean at 95 %, from the declarations alone."""
     guest = _guest(hub, found)
+    if guest.way == "ask":
+        return []
     margins = guest.by_blocks(found.table).margins(found.cost)
     return [{"name": name, "margin": margin} for name, margin in margins.items()]
 
