@@ -72,7 +72,7 @@ class FixedPoint:
             raise InvalidParameter(
                 "The array is invalid", why=f"its shape is {given.shape}, and {self.shape} was declared", instead=f"{self.shape}"
             )
-        found, (low, high) = [], self.bounds
+        found, (low, high) = list[int](), self.bounds
         for place, each in enumerate(given.ravel().tolist()):
             if (value := _fraction(each)) is None:
                 raise InvalidParameter(f"The value at {place} is invalid", why="it is no finite number", instead="a number")
