@@ -100,6 +100,8 @@ def test_bad_input() -> None:
         (lambda: intersection_size(1, 1, noise=GeometricNoise(epsilon=1, numbers=3)), "another answer"),
         (lambda: GeometricNoise(epsilon="1e-12"), "binary digits"),
         (lambda: GeometricNoise(epsilon=1, numbers=0), "from 1 to"),
+        (lambda: intersection_size(2, 1).as_numbers(a=[7, 5], b=[5]), "The value at 1 is not above"),
+        (lambda: intersection_size(1, 2).bits_of("b", [5, 5]), "The value at 1 is not above"),
     ):
         with pytest.raises(InvalidParameter, match=why):
             work()

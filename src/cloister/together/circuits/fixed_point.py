@@ -30,6 +30,8 @@ class FixedPoint:
     """None: as far as signed bits go. From 0 on, no bit is spent on the sign."""
     high: float | Fraction | None = None
     """None: as far as the bits go."""
+    rising: bool = False
+    """Whether each number is above the one before it, as in a set in its order; refused by its place where it is not."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (("bits", self.bits, 1, MOST_BITS), ("fraction", self.fraction, 0, MOST_FRACTION)):
@@ -70,7 +72,7 @@ class FixedPoint:
             raise InvalidParameter(
                 "The array is invalid", why=f"its shape is {given.shape}, and {self.shape} was declared", instead=f"{self.shape}"
             )
-        found, (low, high) = [], self.bounds
+        found, (low, high) = list[int](), self.bounds
         for place, each in enumerate(given.ravel().tolist()):
             if (value := _fraction(each)) is None:
                 raise InvalidParameter(f"The value at {place} is invalid", why="it is no finite number", instead="a number")
@@ -78,6 +80,12 @@ class FixedPoint:
             if not low <= steps <= high:
                 raise InvalidParameter(
                     f"The value at {place} does not fit", why="it is outside the declared bounds", instead="FixedPoint(bits=…)"
+                )
+            if self.rising and found and steps <= found[-1]:
+                raise InvalidParameter(
+                    f"The value at {place} is not above the one before it",
+                    why="a set is brought in rising order, with nothing twice",
+                    instead="sorted(set(values))",
                 )
             found.append(steps)
         return integers(found).reshape(self.shape)

@@ -72,7 +72,8 @@ def intersection_size(
 
     Both lists are merged by a bitonic network, and neighbours compared (Huang, Evans & Katz, NDSS 2012): some
     n·log₂ n·bits gates of n = garbler + evaluator numbers. Names are brought as hashes; 64 bits make it unlikely that two of 10⁵
-    meet. A list that is not in order, or has a number twice, makes a wrong count, and says no more than a chosen set does. With
+    meet. A list that is not in order, or has a number twice, is refused where it is brought; a party that brings one all the same
+    (the circuit does not look) gets a wrong count, which says no more than a chosen set does. With
     `noise` (for sets of which a person is one number: sensitivity 1) each party brings coins as well.
 
     >>> program = intersection_size(3, 4, bits=8)
@@ -85,7 +86,7 @@ def intersection_size(
             why="each draw over the one count would be another answer, and one was charged",
             instead="GeometricNoise(epsilon=…)",
         )
-    one, other = (FixedPoint(bits=bits, low=0, shape=(count,)) for count in (garbler, evaluator))
+    one, other = (FixedPoint(bits=bits, low=0, shape=(count,), rising=True) for count in (garbler, evaluator))
     size = 1 << (garbler + evaluator - 1).bit_length()
     empty = size - garbler - evaluator
 
