@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from scripts.engines import chromium
 from scripts.tour_anonymising import anonymised_pictures
 from scripts.tour_building import built_pictures
 from scripts.tour_declaring import declared_pictures
+from scripts.tour_menu import menu_pictures
 from scripts.tour_surveys import survey_pictures
 
 __all__ = ["STOPS", "Stop", "tour"]
@@ -114,6 +116,7 @@ def tour(folder: Path) -> list[Path]:
         picture = partial(_picture, folder)
         files += survey_pictures(pages["analyst"], pages["visitor"], found["address"], picture)
         files += built_pictures(pages["analyst"], found["address"], picture)
+        files += menu_pictures(pages["owner"], found["address"], picture)
         files += declared_pictures(pages["owner"], found["address"], picture)
         files += anonymised_pictures(pages["owner"], found["address"], picture)
         browser.close()
@@ -152,7 +155,7 @@ def _stop(page: Page, address: str, stop: Stop, folder: Path) -> Path | None:
             page.locator("main").get_by_role("button", name=str(label), exact=True).first.click()
             page.wait_for_load_state("load")
             continue
-        field = page.locator("main").get_by_label(str(label)).first
+        field = page.locator("main").get_by_label(re.compile(rf"^\s*{label}\b")).first
         if isinstance(value[0], bytes):
             field.set_input_files({"name": "survey.csv", "mimeType": "text/csv", "buffer": value[0]})
         elif field.evaluate("field => field.tagName") == "SELECT":
@@ -166,7 +169,8 @@ def _picture(folder: Path, page: Page, name: str, upper: str, height: int) -> Pa
     page.evaluate("document.activeElement?.blur()")
     page.evaluate("scrollTo(0, 0)")
     top = page.locator(upper).first.bounding_box() if upper else None
-    clip = {"x": 0, "y": max(0, top["y"] - 12) if top else 0, "width": WIDTH, "height": height, "scale": 1}
+    wide = (page.viewport_size or {"width": WIDTH})["width"]
+    clip = {"x": 0, "y": max(0, top["y"] - 12) if top else 0, "width": wide, "height": height, "scale": 1}
     wanted = {"format": "webp", "quality": QUALITY, "clip": clip, "captureBeyondViewport": True}
     drawn = page.context.new_cdp_session(page).send("Page.captureScreenshot", wanted)
     file = folder / f"{name}.webp"

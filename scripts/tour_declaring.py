@@ -30,6 +30,7 @@ def declared_pictures(owner: Page, address: str, picture: Callable[[Page, str, s
         owner.locator(f"[name=c{place}_kind]").select_option(kind)
     for name, text in texts.items():
         owner.locator(f"[name={name}]").fill(text)
+    owner.locator("[name=rows_are]").first.check()
     owner.get_by_label("No bound, category or size above").check()
     press(owner, "Review")
     press(owner, "Make a trial reading")

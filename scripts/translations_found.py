@@ -1,6 +1,6 @@
 """Texts for pages that no extractor of Babel knows, found in the code.
 
-- titles of what services bring: `Link(title="…")`, and so of actions, jobs and services;
+- titles of what services bring: `Link(title="…")`, and so of actions, guides, jobs and services;
 - `request_gettext(request)("…")`, said without a name for it;
 - the three parts of errors, which pages translate where they show them, also where a function of the module makes the error of
   what it is given. An f-string gives a text with places (`cloister.hub.web.retelling` knows it again when it is filled);
@@ -19,7 +19,7 @@ from cloister.voices import pieces_of
 
 __all__ = ["said", "text_of"]
 
-TITLED = ("Action", "JobType", "Link", "Service")
+TITLED = ("Action", "Guide", "JobType", "Link", "Service")
 PARTS = ("what", "why", "instead")
 PLACED = {
     "_set": slice(1, 2),

@@ -32,6 +32,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pg_port": 8765}, "pg_port"),
     ({"max_delta": "banana"}, "delta_floor"),
     ({"max_delta": "2"}, "delta_floor"),
+    ({"docs": "javascript:alert(1)"}, "docs"),
+    ({"docs": "docs.example.org"}, "docs"),
+    ({"docs": "https://docs.example.org/?page"}, "docs"),
     ({"memory": "lots"}, "memory"),
     ({"memory": "512"}, "memory"),
     ({"memory": "0GiB"}, "memory"),
@@ -78,6 +81,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"proxies": "0.0.0.0/0"}, "proxies"),
 ]
 FINE: list[dict[str, Any]] = [
+    {"docs": "https://docs.example.org/cloister/"},
     {"max_delta": "0"},
     {"max_delta": "1/100000"},
     {"memory": "512MB"},

@@ -124,6 +124,7 @@ _NUMBERS = (
 _LEVELS = ("debug", "info", "warning", "error")
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*(k|m|g|t|kb|mb|gb|tb|kib|mib|gib|tib)", re.IGNORECASE)
 _LEAST_MEMORY = 32 * 2**20
+_DOCS = re.compile(r"https?://[^\s\"'<>?#]+")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _KEY_BYTES = 32
 _KEY_BACK = "the key from your key backup; of a new hub: cloister hub key > master.key"
@@ -268,6 +269,9 @@ def _names(settings: Settings) -> Iterator[Weakness]:
     if settings.address and not _is_origin(settings.address):
         why = f"{settings.address!r} is not an address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
         yield Weakness(name="address", why=why, instead='address = "https://hub.example.org"')
+    if settings.docs and _DOCS.fullmatch(settings.docs) is None:
+        why = f"{settings.docs!r} is not an address that pages can link to: https:// or http://, and no query"
+        yield Weakness(name="docs", why=why, instead='docs = "https://docs.example.org"')
     for host in listed(settings.hosts):
         if _HOST.fullmatch(host) is None:
             why = f"{host!r} is not a host name; an address or a port is not part of it"

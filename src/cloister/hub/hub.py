@@ -23,7 +23,7 @@ from cloister.hub.database import Database, answering, sqlite_address
 from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.max_delta import MaxDeltaLedger
 from cloister.hub.secrets import has_stored_secrets, stored_secret
-from cloister.hub.service import JobType, Link, Service
+from cloister.hub.service import Guide, JobType, Link, Service
 from cloister.hub.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class Hub:
         self.links: list[Link] = sorted(
             (link for service in self.services for link in service.links), key=lambda link: link.order
         )
+        self.guides: list[Link | Guide] = [*self.links, *(guide for service in self.services for guide in service.guides)]
+        self.help: dict[str, str] = {each.path: each.help for each in self.guides}
         for service in self.services:
             if service.opened is not None:
                 service.opened(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, Request
@@ -21,15 +21,35 @@ if TYPE_CHECKING:
     from cloister.hub.releases.kinds import ReleaseKind
 
 
+GroupName = Literal["data", "ask", "learn", "publish", "collect", "govern", "account"]
+"""The groups of the menu; "account" is the menu of one's own account."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """An entry of the navigation, shown to those who may do the action. `title` is an English msgid."""
+    """A link of the menu, shown to those who may do the action. `title` is an English msgid."""
 
     title: str
     path: str
     action: str
+    group: GroupName
+    """What people do there: the frame draws the menu by it (`web/menu.py`)."""
+    help: str
+    """The page of the documentation that says how, as "how-to/ask-a-hub": of this address and of those below it."""
     order: int = 50
     icon: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """The page of the documentation for an address that no link of the menu leads to. `title` is an English msgid; `*` in `path`
+    is any one part of an address.
+    """
+
+    title: str
+    path: str
+    group: GroupName
+    help: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +136,7 @@ class Service:
     algorithm: Callable[[Mapping[str, Any]], None] | None = None
     """Refuses settings under which it can run no algorithm; None: it runs none. Empty ones are the service itself."""
     links: tuple[Link, ...] = ()
+    guides: tuple[Guide, ...] = ()
     cards: Callable[[Hub, Session, Caller], list[Card]] | None = None
     in_project: Callable[[Hub, Session, Caller, Project], Mapping[str, Any]] | None = None
     """What it shows of a project on the page of that project."""

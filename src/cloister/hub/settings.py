@@ -80,6 +80,9 @@ class Settings:
     mqtt_authority: str = _set("", "The authority for the broker's certificate (PEM); empty: the system.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
     asking: int = _set(16, "How many queries run at once in a process.")
+    docs: str = _set(
+        "", "Where this documentation is read, as https://docs.example.org; empty: help links lead to the hub's own page of help."
+    )
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
     memory: str = _set(
         "1GiB",
@@ -143,7 +146,7 @@ SETTINGS = Stored(
     *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
     *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
     *("upload_megabytes", "sources", "source_authorities", ("delta_floor", "max_delta"), "survey_cap", "survey_hourly"),
-    *("mqtt", "mqtt_authority", "workers", "asking", "zone", "memory", "prepared", "log_level", "metrics_token"),
+    *("mqtt", "mqtt_authority", "workers", "asking", "docs", "zone", "memory", "prepared", "log_level", "metrics_token"),
 )
 """What files and environments call the settings."""
 

@@ -67,7 +67,7 @@ def picture(page: Page, name: str) -> None:
 
 def test_a_query_is_built_priced_and_asked_without_sql(served: tuple[Stage, str], visit: Any):
     page = opened(served, visit, "/ask", width=1400)
-    page.get_by_role("link", name="Build a query").click()
+    page.locator("main").get_by_role("link", name="Build a query").click()
     page.get_by_role("link", name="ward", exact=True).click()
     expect(page.get_by_label("Count of rows", exact=True)).to_be_checked()
     page.get_by_label("Measure 1").select_option("mean")

@@ -14,7 +14,7 @@ BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
 def asks_for_access(ana: Visitor) -> None:
     """A data set is found in the catalogue, and its owner is asked."""
-    ana.go("Data")
+    ana.go("Data sets")
     ana.fill("Name, column or label", "sex")
     ana.press("Search")
     ana.follow("Patients of the town")
@@ -31,7 +31,7 @@ def explains_and_rehearses(ana: Visitor) -> None:
     """The margin and the price before anything is spent, as one types where scripts run; and an answer from made-up rows."""
     ana.go("Requests")
     ana.reads("Granted")
-    ana.go("Ask")
+    ana.go("Ask in SQL")
     _writes(ana, "SELECT AVG(pay) AS pay FROM patients", "0.1", "care paths")
     ana.press("Explain")
     ana.reads("pay", "Instead")  # the grant is for age and sex
@@ -101,7 +101,7 @@ def goes_on(ana: Visitor) -> None:
     """With the larger share; the next question is written, and not yet asked."""
     asks(ana, "SELECT COUNT(*) AS n FROM patients", "0.2")
     ana.reads("Count of patients")
-    ana.go("Ask")
+    ana.go("Ask in SQL")
     _writes(ana, "SELECT sex, COUNT(*) AS n FROM patients WHERE age >= 60 GROUP BY sex", "0.1", "once more")
 
 
@@ -121,7 +121,7 @@ def is_denied(ana: Visitor) -> None:
 
 def asks(ana: Visitor, sql: str, spend: str, purpose: str = "care paths") -> None:
     """A question, from the first click on."""
-    ana.go("Ask")
+    ana.go("Ask in SQL")
     _writes(ana, sql, spend, purpose)
     ana.press("Run")
 

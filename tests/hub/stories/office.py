@@ -94,9 +94,9 @@ def looks_after(sam: Visitor) -> None:
 def sees_what_everybody_sees(rosa: Visitor) -> None:
     """No role: the catalogue, one's own account and trail, and nothing of anybody's."""
     offered = set(rosa.places())
-    assert {"Overview", "Data", "Requests", "My activity"} <= offered
-    assert not offered & {"Ask", "People", "Audit log", "Settings", "Populations"}
-    rosa.go("Data")
+    assert {"Overview", "Data sets", "Requests", "Answers"} <= offered
+    assert not offered & {"Ask in SQL", "People", "Audit log", "Settings", "Populations"}
+    rosa.go("Data sets")
     rosa.follow("Patients of the town")
     rosa.reads("You may not query it yet", "the register takes adults")
     assert "Charges" not in rosa.main.inner_text()

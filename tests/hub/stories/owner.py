@@ -13,7 +13,7 @@ UNTIL = (date.today() + timedelta(days=90)).isoformat()
 
 def registers(olga: Visitor) -> None:
     """A file is sent, declared, corrected once, looked at and opened; everybody finds it."""
-    olga.go("Data")
+    olga.go("Data sets")
     olga.reads("No data set yet")
     olga.follow("Register a data set")
     olga.main.locator("input[type=file]").set_input_files({"name": "patients.csv", "mimeType": "text/csv", "buffer": CSV})
@@ -70,7 +70,7 @@ def grants(olga: Visitor) -> None:
 
 def sees_the_uses(olga: Visitor) -> None:
     """What ran on the data, for whom, at what cost; the budget is as it was opened."""
-    olga.go("Data")
+    olga.go("Data sets")
     olga.follow("Patients of the town")
     olga.follow("Manage")
     olga.reads("Query run · care paths", "Ana")
@@ -98,7 +98,7 @@ def decides_on_the_budget(olga: Visitor) -> None:
 
 def revokes(olga: Visitor) -> None:
     """Access ends at once."""
-    olga.go("Data")
+    olga.go("Data sets")
     olga.follow("Patients of the town")
     olga.follow("Manage")
     olga.follow("Permissions")

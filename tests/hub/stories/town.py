@@ -49,7 +49,11 @@ class Visitor:
         """To a place of the navigation, in the menu where the window is narrow."""
         if self.narrow:
             self.page.locator("header.top summary").first.click()
-        self.page.locator("header.top nav" if self.narrow else ".side nav").get_by_role("link", name=place, exact=True).click()
+        menu = self.page.locator("header.top nav" if self.narrow else ".side nav")
+        group = menu.locator("details:not([open])", has=self.page.get_by_text(place, exact=True))
+        if group.count():
+            group.locator("summary").click()
+        menu.get_by_role("link", name=place, exact=True).click()
         self._arrived()
 
     def places(self) -> list[str]:
@@ -114,6 +118,7 @@ class Visitor:
         if self.scripts:
             accessible(self.page)  # axe is a script itself
         assert self.main.get_by_role("heading", level=1).count() == 1, f"{self.page.url} has not one first heading"
+        assert self.page.locator("header.top a[data-help]").count() == 1, f"{self.page.url} has no help"
         sideways = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert sideways <= 0, f"{self.page.url} is {sideways} px too wide"
 

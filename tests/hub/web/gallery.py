@@ -40,15 +40,15 @@ ADA = Caller(
     session="0" * 64,
 )
 LINKS = [
-    Link(title="Data sets", path="/gallery", action="public.read", icon="data"),
-    Link(title="Ask", path="/ask", action="question.ask", icon="ask"),
-    Link(title="Answers", path="/answers", action="release.see", icon="answers"),
-    Link(title="Requests", path="/requests", action="access.ask", icon="request"),
-    Link(title="Projects", path="/projects", action="project.see", icon="project"),
-    Link(title="Budgets", path="/budgets", action="budget.see", icon="budget"),
-    Link(title="Jobs", path="/jobs", action="job.see", icon="jobs"),
-    Link(title="Audit log", path="/trail", action="trail.own", icon="trail"),
-    Link(title="Hub settings", path="/settings", action="settings.see", icon="settings"),
+    Link(title="Data sets", path="/gallery", action="public.read", group="data", help="how-to/ask-a-hub", icon="data"),
+    Link(title="Ask", path="/ask", action="question.ask", group="ask", help="how-to/ask-a-hub", icon="ask"),
+    Link(title="Answers", path="/answers", action="release.see", group="ask", help="how-to/ask-a-hub", icon="answers"),
+    Link(title="Requests", path="/requests", action="access.ask", group="govern", help="how-to/ask-a-hub", icon="request"),
+    Link(title="Projects", path="/projects", action="project.see", group="govern", help="how-to/ask-a-hub", icon="project"),
+    Link(title="Budgets", path="/budgets", action="budget.see", group="govern", help="how-to/ask-a-hub", icon="budget"),
+    Link(title="Jobs", path="/jobs", action="job.see", group="account", help="how-to/ask-a-hub", icon="jobs"),
+    Link(title="Audit log", path="/trail", action="trail.own", group="govern", help="how-to/ask-a-hub", icon="trail"),
+    Link(title="Hub settings", path="/settings", action="settings.see", group="govern", help="how-to/ask-a-hub", icon="settings"),
 ]
 PEOPLE = [
     {"town": "Ashford", "n": 12_412, "margin": 46, "mean": 71.3, "mean_margin": 0.84},
@@ -104,6 +104,8 @@ def stand_in(*, with_cards: bool = True) -> SimpleNamespace:
         settings=Settings(data=Path("nowhere"), title="Riverside research hub", institution="Riverside University Hospital"),
         keys=hub_keyring(bytes(32)),
         links=LINKS,
+        guides=LINKS,
+        help={link.path: link.help for link in LINKS},
         services=(service,),
         database=_Nothing(),
         now=lambda: NOW,

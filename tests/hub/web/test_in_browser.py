@@ -38,7 +38,7 @@ def test_nothing_serious_stands_in_the_way(address: str, visit: Visit, width: in
 
 def test_an_open_menu_is_accessible_too(address: str, visit: Visit) -> None:  # noqa: F811
     page = visit(address, width=360, locale="zh-CN").page("/")
-    page.locator(".narrow-only summary").click()
+    page.locator(".narrow-only > summary").click()
     assert page.locator(".narrow-only nav").is_visible()
     accessible(page)
     page.keyboard.press("Escape")
@@ -149,7 +149,7 @@ def test_the_look_changes_at_once_and_stays(address: str, visit: Visit) -> None:
 
 def test_everything_works_without_scripts(address: str, visit: Visit) -> None:  # noqa: F811
     page = visit(address, width=360, scripts=False).page("/")
-    page.locator(".narrow-only summary").click()
+    page.locator(".narrow-only > summary").click()
     page.locator(".narrow-only").get_by_role("link", name="Data sets").click()
     assert page.url.endswith("/gallery")
     page.get_by_role("button", name="Dark").click()

@@ -13,6 +13,7 @@ from scripts.tour import MOST_BYTES, STOPS
 from scripts.tour_anonymising import ANONYMISED
 from scripts.tour_building import BUILT
 from scripts.tour_declaring import DECLARED
+from scripts.tour_menu import MENU
 from scripts.tour_surveys import SURVEYS
 from tests.hub.web.browser import missing, served
 from tests.hub.web.gallery import make_gallery
@@ -33,7 +34,7 @@ def test_every_place_is_taken_and_every_fault_is_said(tmp_path: Path, pytestconf
 def test_the_pages_show_every_picture_of_the_tour() -> None:
     folder = Path(__file__).parents[3] / "docs"
     files = {file.stem: file for file in (folder / screenshots.IMAGES.relative_to("docs")).iterdir()}
-    toured, surveyed, anonymised, declared, built = (
+    toured, surveyed, anonymised, declared, built, menu = (
         re.findall(r"images/hub/([\w-]+)\.webp", (folder / page).read_text())
         for page in (
             "tutorials/a-first-hub.md",
@@ -41,6 +42,7 @@ def test_the_pages_show_every_picture_of_the_tour() -> None:
             "how-to/anonymise-a-data-set.md",
             "how-to/share-a-data-set.md",
             "how-to/ask-a-hub.md",
+            "how-to/find-your-way.md",
         )
     )
     assert toured == [stop.name for stop in STOPS if stop.shown]
@@ -48,5 +50,6 @@ def test_the_pages_show_every_picture_of_the_tour() -> None:
     assert anonymised == list(ANONYMISED)
     assert declared == list(DECLARED)
     assert built == list(BUILT)
-    assert sorted(files) == sorted(toured + surveyed + anonymised + declared + built)
+    assert menu == list(MENU)
+    assert sorted(files) == sorted(toured + surveyed + anonymised + declared + built + menu)
     assert all(file.stat().st_size <= MOST_BYTES for file in files.values())

@@ -41,7 +41,7 @@ ROLES: Mapping[str, str] = MappingProxyType(
         PROVIDER: N_("data provider"),
         ANALYST: N_("analyst"),
         ALGORITHM_PROVIDER: N_("algorithm provider"),
-        CSP: N_("crypto service provider"),
+        CSP: N_("key holder"),
     }
 )
 """The roles that a person may have, several at once, with their titles."""

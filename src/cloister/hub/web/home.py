@@ -1,8 +1,9 @@
-"""The first page, and the two choices that anybody has: how pages look, and their language."""
+"""The first page, the help, and the two choices that anybody has: how pages look, and their language."""
 
 from __future__ import annotations
 
 from datetime import UTC
+from functools import partial
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -14,7 +15,9 @@ from cloister.hub.service import Card
 from cloister.hub.web.formats import is_address, zone_of
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
-from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render
+from cloister.hub.web.menu import anchor, guides, help_address
+from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render, request_gettext
+from cloister.hub.web.terms import TERMS
 
 _YEAR = 365 * 86400
 
@@ -34,6 +37,21 @@ def home_pages() -> APIRouter:
                 if service.cards is not None:
                     cards += service.cards(hub, db, caller)
         return render(request, "home.html", cards=sorted(cards, key=lambda card: card.order))
+
+    @router.get("/help", dependencies=[needs("public.read")])
+    def help_page(request: Request, hub: HubDep) -> Response:
+        """The glossary, and the pages of the documentation."""
+        _ = request_gettext(request)
+        docs = hub.settings.docs
+        return render(
+            request,
+            "help.html",
+            glossary=TERMS,
+            docs=docs,
+            guides=[(_(title), [(_(name), page) for name, page in pages]) for title, pages in guides(hub.guides)],
+            docs_address=partial(help_address, docs),
+            anchor=anchor,
+        )
 
     @router.post("/preferences", dependencies=[needs("public.read")])
     def choose(request: Request, hub: HubDep, form: FormDep) -> Response:

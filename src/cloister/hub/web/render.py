@@ -3,7 +3,8 @@
 `render(request, "catalogue/list.html", data_sets=…)` is all that a handler says. Every template also has
 
 - `me`: the caller (`caller` is the same, but a `{% call %}` block hides it); `here`: the path; `hub_title`, `institution`;
-- `navigation`: the links whose action the caller's roles may do; `flashes`: what the page before left to say;
+- `menu`: the links whose action the caller's roles may do, in groups; `help_address`: where the page is explained;
+- `flashes`: what the page before left to say;
 - `fragment`: whether the page's script asks for a part of a page;
 - `_`, `ngettext`, `pgettext`, `npgettext`, `csrf()`, `asset()`;
 - the filters `guarantee`, `number`, `moment`, `ago`.
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cache, partial
 from pathlib import Path
@@ -35,30 +36,22 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, caller_of
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
-from cloister.hub.service import Link
+from cloister.hub.policy.actions import ROLES
 from cloister.hub.web import formats
 from cloister.hub.web.assets import asset
 from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
 from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, choose, language_of
+from cloister.hub.web.menu import REFUSED, Menu, help_address, help_for, menu_of
 from cloister.hub.web.speaking import voiced
+from cloister.hub.web.terms import Marked
 from cloister.printable import json_of, shown
 
 THEME_COOKIE = "cloister-theme"
 LANGUAGE_COOKIE = "cloister-language"
 ZONE_COOKIE = "cloister-zone"
 THEMES = ("auto", "light", "dark")
-
-
-@dataclass(frozen=True, kw_only=True)
-class NavigationLink:
-    """A link of the navigation, as it stands on one page."""
-
-    title: str
-    path: str
-    icon: str
-    current: bool
 
 
 class ExactJSON(JSONResponse):
@@ -95,7 +88,8 @@ def respond(
         "theme": theme if theme in THEMES else "auto",
         "language": language,
         "languages": LANGUAGES,
-        "navigation": places(hub.links, caller, request.url.path),
+        "menu": menu_of(hub.links, partial(_may, caller), request.url.path) if caller.logged_in else Menu(),
+        "help_address": help_address(hub.settings.docs, REFUSED if status >= 400 else help_for(hub.help, request.url.path)),
         "flashes": flashes,
         "fragment": part,
     }
@@ -117,17 +111,6 @@ def respond(
     if flashes:
         forget_flashes(response)
     return response
-
-
-def places(links: list[Link], caller: Caller, path: str) -> list[NavigationLink]:
-    """The links that the caller may follow; the longest that leads to `path` or above it is the current one."""
-    shown = [link for link in links if _may(caller, link.action)] if caller.logged_in else []
-    here = [link.path for link in shown if path == link.path or path.startswith(link.path.rstrip("/") + "/")]
-    current = max(here, key=len, default=None)
-    return [
-        NavigationLink(title=link.title, path=link.path, icon=link.icon or "arrow", current=link.path == current)
-        for link in shown
-    ]
 
 
 def _may(caller: Caller, action: str) -> bool:
@@ -170,6 +153,7 @@ class Page:
     zone: tzinfo
     now: Callable[[], datetime]
     template: str = ""
+    marked: Marked = field(default_factory=Marked)
 
 
 PAGE: ContextVar[Page] = ContextVar("cloister page")
@@ -203,8 +187,9 @@ def make_environment(language: Language, folders: list[Path]) -> Environment:
         "budget_parts": formats.budget_parts,
         "csrf": _csrf,
         "part": _part,
-        "role_title": role_title,
+        "role_title": partial(role_title, language),
         "state_title": state_title,
+        "terms_said": lambda: PAGE.get().marked.linked,
         "voiced": partial(_voiced, language),
     }
     made.filters |= {
@@ -212,6 +197,7 @@ def make_environment(language: Language, folders: list[Path]) -> Environment:
         "guarantee": formats.guarantee,
         "moment": lambda value: formats.moment(value, language.locale, PAGE.get().zone),
         "number": lambda value, digits=None: formats.number(value, language.locale, digits),
+        "with_terms": lambda html: PAGE.get().marked.mark(html, language.gettext),
     }
     made.tests |= {"address": _about_text(formats.is_address), "code": _about_text(formats.is_code)}
     return made
@@ -242,16 +228,6 @@ def _csrf() -> Markup:
     page = PAGE.get()
     return Markup('<input type="hidden" name="{}" value="{}">').format(page.token_field, page.token())
 
-
-ROLES = {
-    "administrator": N_("Administrator"),
-    "algorithm-provider": N_("Algorithm provider"),
-    "analyst": N_("Analyst"),
-    "csp": N_("Crypto service provider"),
-    "owner": N_("Data owner"),
-    "provider": N_("Data provider"),
-    "steward": N_("Steward"),
-}
 
 STATES = {
     "active": N_("Active"),
@@ -314,13 +290,14 @@ TERMS = (
 """Words of the library's that stand inside its messages, by the place where they do (`retelling.py`)."""
 
 
-def role_title(role: str) -> str:
-    """A role, for people.
+def role_title(language: Language, role: str) -> str:
+    """A role by itself, as on a badge: the policy's word for it, which sentences use too.
 
-    >>> role_title("owner"), role_title("head-gardener")
+    >>> role_title(language_of("en"), "owner"), role_title(language_of("en"), "head-gardener")
     ('Data owner', 'Head gardener')
     """
-    return ROLES.get(role, role.replace("-", " ").capitalize())
+    word = language.gettext(ROLES.get(role, role.replace("-", " ")))
+    return word[:1].upper() + word[1:]
 
 
 def state_title(state: str) -> str:

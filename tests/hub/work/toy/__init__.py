@@ -138,5 +138,15 @@ SERVICE = Service(
     api=lambda: order_api(TALLYING, Wanted, "/tallies"),
     jobs=(job_of(TALLYING),),
     releases=(TALLY,),
-    links=(Link(title=N_("Tallies"), path="/tallies", action="release.see", order=29, icon="chart"),),
+    links=(
+        Link(
+            title=N_("Tallies"),
+            path="/tallies",
+            action="release.see",
+            group="learn",
+            help="how-to/which-method",
+            order=29,
+            icon="chart",
+        ),
+    ),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Guide, Link, Service
 from cloister.hub.services.access.algorithms import algorithms_of, contradicted, named_algorithm, under
 from cloister.hub.services.access.messages import say, spoken, thread
 from cloister.hub.services.access.names import Names, names_in
@@ -114,11 +114,52 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     links=(
-        Link(title="Requests", path="/access/requests", action="access.ask", order=40, icon="request"),
-        Link(title="Projects", path="/projects", action="project.see", order=45, icon="project"),
-        Link(title="Algorithms", path="/algorithms", action="algorithm.see", order=55, icon="run"),
-        Link(title="My contributions", path="/contributions", action="contribution.see", order=57, icon="share"),
-        Link(title="Policy", path="/policy", action="policy.see", order=65, icon="policy"),
+        Link(
+            title="Requests",
+            path="/access/requests",
+            group="govern",
+            help="how-to/share-a-data-set",
+            action="access.ask",
+            order=40,
+            icon="request",
+        ),
+        Link(
+            title="Projects",
+            path="/projects",
+            group="govern",
+            help="how-to/share-a-data-set",
+            action="project.see",
+            order=45,
+            icon="project",
+        ),
+        Link(
+            title="Algorithms",
+            path="/algorithms",
+            group="learn",
+            help="how-to/run-a-guest",
+            action="algorithm.see",
+            order=55,
+            icon="run",
+        ),
+        Link(
+            title="My contributions",
+            path="/contributions",
+            group="data",
+            help="reference/permissions",
+            action="contribution.see",
+            order=57,
+            icon="share",
+        ),
+        Link(
+            title="Policy",
+            path="/policy",
+            group="govern",
+            help="reference/permissions",
+            action="policy.see",
+            order=65,
+            icon="policy",
+        ),
     ),
+    guides=(Guide(title="Permissions", path="/datasets/*/access", group="data", help="how-to/share-a-data-set"),),
     cards=_cards,
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.accounts.identification import identify
 from cloister.hub.services.accounts.links import first_link, invite, login_link
 from cloister.hub.services.accounts.parts import opened
@@ -58,6 +58,23 @@ SERVICE = Service(
     title="People",
     pages=_pages,
     api=_api,
-    links=(Link(title="People", path="/people", action="people.see", order=70, icon="people"),),
+    links=(
+        Link(
+            title="People",
+            path="/people",
+            group="govern",
+            help="how-to/run-a-hub-for-an-institution",
+            action="people.see",
+            order=70,
+            icon="people",
+        ),
+    ),
+    guides=(
+        Guide(title="Sign in", path="/login", group="account", help="tutorials/a-first-hub"),
+        Guide(title="Sign in", path="/link", group="account", help="tutorials/a-first-hub"),
+        Guide(title="Your account", path="/account", group="account", help="tutorials/a-first-hub"),
+        Guide(title="API tokens", path="/account/tokens", group="account", help="how-to/ask-a-hub"),
+        Guide(title="Two-step verification", path="/account/second-factor", group="account", help="how-to/set-up-a-hub"),
+    ),
     opened=opened,
 )

@@ -16,5 +16,15 @@ SERVICE = Service(
     title="Administration",
     pages=pages,
     api=api,
-    links=(Link(title="Settings", path="/settings", action="settings.see", order=90, icon="settings"),),
+    links=(
+        Link(
+            title="Settings",
+            path="/settings",
+            group="govern",
+            help="reference/settings",
+            action="settings.see",
+            order=90,
+            icon="settings",
+        ),
+    ),
 )

@@ -44,7 +44,23 @@ SERVICE = Service(
     jobs=(TRY, RELEASE),
     releases=(TABLE,),
     links=(
-        Link(title="Anonymise", path="/anonymise", action="dataset.manage", order=29, icon="policy"),
-        Link(title="Anonymised tables", path="/anonymised", action="release.see", order=30, icon="data"),
+        Link(
+            title="Anonymise",
+            path="/anonymise",
+            group="publish",
+            help="how-to/anonymise-a-data-set",
+            action="dataset.manage",
+            order=29,
+            icon="policy",
+        ),
+        Link(
+            title="Anonymised tables",
+            path="/anonymised",
+            group="publish",
+            help="how-to/anonymise-a-data-set",
+            action="release.see",
+            order=30,
+            icon="data",
+        ),
     ),
 )

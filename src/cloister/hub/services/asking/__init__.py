@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.service import Card, Direct, Link, Service
+from cloister.hub.service import Card, Direct, Guide, Link, Service
 from cloister.hub.services.asking.answering import QUESTION, Answered, ask, ask_together, stored
 from cloister.hub.services.asking.answers import ANSWER
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -99,9 +99,36 @@ SERVICE = Service(
     releases=(ANSWER,),
     algorithm=check_settings,
     links=(
-        Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),
-        Link(title="Answers", path="/releases", action="release.see", order=25, icon="answers"),
+        Link(title="Ask in SQL", path="/ask", group="ask", help="how-to/ask-a-hub", action="question.ask", order=20, icon="ask"),
+        Link(
+            title="Build a query",
+            path="/ask/build",
+            group="ask",
+            help="how-to/ask-without-sql",
+            action="question.ask",
+            order=21,
+            icon="table",
+        ),
+        Link(
+            title="Answers",
+            path="/releases",
+            group="ask",
+            help="how-to/ask-a-hub",
+            action="release.see",
+            order=25,
+            icon="answers",
+        ),
+        Link(
+            title="Dashboards",
+            path="/dashboards",
+            group="ask",
+            help="how-to/ask-a-hub",
+            action="question.see",
+            order=26,
+            icon="project",
+        ),
     ),
+    guides=(Guide(title="Saved queries", path="/questions", group="ask", help="how-to/ask-a-hub"),),
     cards=_cards,
     in_project=_in_project,
     opened=_opened,

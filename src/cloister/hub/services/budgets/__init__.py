@@ -77,7 +77,17 @@ SERVICE = Service(
     title="Budgets",
     pages=_pages,
     api=_api,
-    links=(Link(title="Budgets", path="/budgets", action="budget.see", order=35, icon="budget"),),
+    links=(
+        Link(
+            title="Budgets",
+            path="/budgets",
+            group="govern",
+            help="how-to/choose-a-spend",
+            action="budget.see",
+            order=35,
+            icon="budget",
+        ),
+    ),
     cards=_cards,
     in_project=_in_project,
 )

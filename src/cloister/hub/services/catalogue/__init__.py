@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.services.catalogue.live import (
@@ -142,8 +142,28 @@ SERVICE = Service(
     api=_api,
     jobs=(EXPIRE,),
     links=(
-        Link(title="Data", path="/datasets", action="dataset.see", order=10, icon="data"),
-        Link(title="Populations", path="/populations", action="dataset.register", order=30, icon="people"),
+        Link(
+            title="Data sets",
+            path="/datasets",
+            group="data",
+            help="how-to/share-a-data-set",
+            action="dataset.see",
+            order=10,
+            icon="data",
+        ),
+        Link(
+            title="Populations",
+            path="/populations",
+            group="data",
+            help="explanation/ledger",
+            action="dataset.register",
+            order=30,
+            icon="people",
+        ),
+    ),
+    guides=(
+        Guide(title="Register a data set", path="/register", group="data", help="how-to/share-a-data-set"),
+        Guide(title="Declare the table", path="/register/*", group="data", help="how-to/declare-a-table"),
     ),
     cards=cards,
     opened=_opened,

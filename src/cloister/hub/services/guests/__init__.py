@@ -49,7 +49,23 @@ SERVICE = Service(
     releases=(GUEST_RESULT,),
     algorithm=check_settings,
     links=(
-        Link(title=N_("Run an algorithm"), path="/run-algorithm", action="algorithm.run", order=31, icon="run"),
-        Link(title=N_("Results of algorithms"), path="/algorithm-results", action="release.see", order=32, icon="chart"),
+        Link(
+            title=N_("Run an algorithm"),
+            path="/run-algorithm",
+            group="learn",
+            help="how-to/run-a-guest",
+            action="algorithm.run",
+            order=31,
+            icon="run",
+        ),
+        Link(
+            title=N_("Results of algorithms"),
+            path="/algorithm-results",
+            group="learn",
+            help="how-to/run-a-guest",
+            action="release.see",
+            order=32,
+            icon="chart",
+        ),
     ),
 )

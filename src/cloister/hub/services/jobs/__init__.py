@@ -62,7 +62,7 @@ SERVICE = Service(
     title="Jobs",
     pages=_pages,
     api=_api,
-    links=(Link(title="Jobs", path="/jobs", action="job.see", order=60, icon="jobs"),),
+    links=(Link(title="Jobs", path="/jobs", group="account", help="explanation/hub", action="job.see", order=60, icon="jobs"),),
     cards=_cards,
     opened=opened,
     closed=closed,

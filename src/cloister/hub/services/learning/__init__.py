@@ -47,7 +47,23 @@ SERVICE = Service(
     releases=(MODEL,),
     algorithm=check_settings,
     links=(
-        Link(title="Train", path="/learn", action="learn.run", order=27, icon="learn"),
-        Link(title="Models", path="/models", action="release.see", order=28, icon="chart"),
+        Link(
+            title="Train",
+            path="/learn",
+            group="learn",
+            help="tutorials/a-model-to-publish",
+            action="learn.run",
+            order=27,
+            icon="learn",
+        ),
+        Link(
+            title="Models",
+            path="/models",
+            group="learn",
+            help="tutorials/a-model-to-publish",
+            action="release.see",
+            order=28,
+            icon="chart",
+        ),
     ),
 )

@@ -37,5 +37,15 @@ SERVICE = Service(
     title=N_("Data sets of several owners"),
     pages=_pages,
     api=_api,
-    links=(Link(title=N_("Several owners"), path="/pools", action="dataset.see", order=32, icon="people"),),
+    links=(
+        Link(
+            title=N_("Several owners"),
+            path="/pools",
+            group="data",
+            help="how-to/ask-several-owners",
+            action="dataset.see",
+            order=32,
+            icon="people",
+        ),
+    ),
 )

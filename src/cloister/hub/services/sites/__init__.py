@@ -40,5 +40,15 @@ SERVICE = Service(
     title=N_("Rows at several sites"),
     pages=_pages,
     api=_api,
-    links=(Link(title=N_("Sites"), path="/sites", action="dataset.register", order=31, icon="people"),),
+    links=(
+        Link(
+            title=N_("Sites"),
+            path="/sites",
+            group="data",
+            help="how-to/run-a-site",
+            action="dataset.register",
+            order=31,
+            icon="people",
+        ),
+    ),
 )

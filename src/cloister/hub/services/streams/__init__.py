@@ -51,7 +51,17 @@ SERVICE = Service(
     title=N_("Streams"),
     pages=_pages,
     api=_api,
-    links=(Link(title=N_("Streams"), path="/streams", action="stream.see", order=28, icon="history"),),
+    links=(
+        Link(
+            title=N_("Streams"),
+            path="/streams",
+            group="collect",
+            help="tutorials/from-sensors-to-a-live-page",
+            action="stream.see",
+            order=30,
+            icon="history",
+        ),
+    ),
     opened=opened,
     closed=closed,
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
-from cloister.hub.service import Link, Service
+from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.surveys.words import LOOK
 
 if TYPE_CHECKING:
@@ -60,5 +60,16 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     jobs=(LOOK,),
-    links=(Link(title="Surveys", path="/surveys", action="survey.compose", order=29, icon="survey"),),
+    guides=(Guide(title="Answer a survey", path="/s", group="collect", help="tutorials/ask-a-sensitive-question"),),
+    links=(
+        Link(
+            title="Surveys",
+            path="/surveys",
+            group="collect",
+            help="how-to/run-a-survey",
+            action="survey.compose",
+            order=29,
+            icon="survey",
+        ),
+    ),
 )

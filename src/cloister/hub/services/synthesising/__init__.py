@@ -47,7 +47,23 @@ SERVICE = Service(
     jobs=(MAKE, COMPARE),
     releases=(SYNTHETIC,),
     links=(
-        Link(title="Synthesise", path="/synthesise", action=ACTION, order=29, icon="run"),
-        Link(title="Synthetic tables", path="/synthetic", action="release.see", order=30, icon="chart"),
+        Link(
+            title="Synthesise",
+            path="/synthesise",
+            group="publish",
+            help="tutorials/publish-a-synthetic-table",
+            action=ACTION,
+            order=31,
+            icon="run",
+        ),
+        Link(
+            title="Synthetic tables",
+            path="/synthetic",
+            group="publish",
+            help="tutorials/publish-a-synthetic-table",
+            action="release.see",
+            order=32,
+            icon="chart",
+        ),
     ),
 )

@@ -37,5 +37,15 @@ SERVICE = Service(
     title=N_("Masked data sets"),
     pages=_pages,
     api=_api,
-    links=(Link(title=N_("Masked data sets"), path="/masked", action="dataset.register", order=32, icon="lock"),),
+    links=(
+        Link(
+            title=N_("Masked data sets"),
+            path="/masked",
+            group="data",
+            help="how-to/keep-a-sealed-store",
+            action="dataset.register",
+            order=32,
+            icon="lock",
+        ),
+    ),
 )

@@ -138,6 +138,10 @@ document.addEventListener("click", (event) => {
   every("details.menu[open]", (menu) => { if (!menu.contains(event.target)) menu.open = false; });
 });
 
+// What a word of the glossary means is hidden by Escape, until another one is pointed at.
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") document.body.dataset.hush = ""; });
+every("a.term", (term) => ["pointerenter", "focus"].forEach((kind) => term.addEventListener(kind, () => { delete document.body.dataset.hush; })));
+
 // Ctrl+Enter in an editor asks, as in every other editor of questions.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea[data-submit]")) {
