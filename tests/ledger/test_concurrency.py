@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from fractions import Fraction
 
 import pytest
@@ -210,14 +209,12 @@ class TestGroupCommit:
 
         group: GroupCommit[int] = GroupCommit(run)
         group.coming = lambda: 100
-        begun = time.monotonic()
         for number in (0, 2, 4):
             group.submit(number)
         with pytest.raises(ValueError, match="odd"):
             group.submit(5)
         assert group._bell is None
         assert batches == [[0], [2], [4], [5]]
-        assert time.monotonic() - begun < 10
 
     def test_an_interrupt_while_others_are_waited_for_leaves_nobody_behind(self, monkeypatch):
         done = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 import cloister as cl
@@ -137,14 +135,12 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_what_is_deep_long_or_wide_is_answered_or_refused_in_time(name: str) -> None:
-    """Ten seconds are fifty times what the slowest of them takes: only what does not end would reach them."""
-    begun = time.perf_counter()
+def test_what_is_deep_long_or_wide_is_answered_or_refused(name: str) -> None:
+    """Each ends: what would not, the test run's own limit of time would end."""
     try:
         parse(DEEP[name], TABLES)
     except cl.CloisterError as refusal:
         assert len(str(refusal)) < 600  # noqa: PT017 - either outcome is right; a refusal must be short
-    assert time.perf_counter() - begun < 10
 
 
 def test_a_name_that_looks_like_sql_is_a_name() -> None:

@@ -136,7 +136,7 @@ def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[
     if not any(len(kept) > 1 for kept in found.tables):
         return independent(found)
     random, number = Random.derived(_SEED), components_for(found.signal())
-    starts, steps = (10, 200) if number <= _MANY else (3, 500)
+    starts, steps = (10, 200) if number <= _MANY else (3, 800)
     problem, fits = _Problem(found, zeros), list[Mixture]()
     for start in range(starts):
         progress(f"fitting a mixture of {number} products, start {start + 1} of {starts}")

@@ -33,6 +33,7 @@ _MOST_IN_ALL = 4_000
 @dataclass(frozen=True)
 class QuantileBins:
     """A number, a day or a category in bins of about as many rows each: cuts and inner shape are bought (`discretizing.py`).
+    A column of no more values than that has a state for each as before, and nothing is bought.
 
     >>> QuantileBins("pay")
     QuantileBins(name='pay', bins=50)
@@ -326,7 +327,8 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
         raise UnsupportedQuery(
             f"A calendar of {name!r} is not supported", why="the column holds no days", instead=f'columns=["{name}", …]'
         )
-    few = size <= (_MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES)
+    most = bins.bins if isinstance(bins, QuantileBins) else _MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES
+    few = size <= most
     if isinstance(domain, Boolean) or few:
         return States(name, domain)
     if isinstance(domain, Category):  # until they are cut, runs of neighbours in the declared order
