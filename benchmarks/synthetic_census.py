@@ -1,10 +1,10 @@
 """Synthetic rows of NIST's demographic excerpt: the k-marginal score as SDNist computes it, and rows that break a rule of ages.
 
-The national excerpt of 2019 (27,253 persons), its demographic features (ten columns, "N" a value like others), ε = 1, δ = 1e-9; ages in 20
-quantile bins, which are bought with a tenth of it.
-SDNist 2's score of rows without an area column: ages in 20 bins of equal frequency of the real rows, then 500·(2 − the mean over
-all 45 pairs of the sum of differences of shares). The checks are those of its inconsistency report that these columns can break.
-Peers are quoted from its sample reports at ε = 1: AIM 976, with 4.4 % of rows breaking a check of ages, MST 958 and 9.2 %.
+The national excerpt of 2019 (27,253 persons), its demographic features (ten columns, "N" a value like others), ε = 1, δ = 1e-9;
+ages in 20 quantile bins, which are bought with a tenth of it. SDNist 2's score of rows without an area column: ages in 20 bins of
+equal frequency of the real rows, then 500·(2 − the mean over all 45 pairs of the sum of differences of shares). The checks are
+those of its inconsistency report that these columns can break. Peers are quoted from its sample reports at ε = 1: AIM 976, with
+4.4 % of rows breaking a check of ages, MST 958 and 9.2 %.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
             seconds.append(time.process_time() - begun)
             scores.append(score(rows, drawn))
             wrong += int(breaking(drawn).sum())
-        detail = f"{min(scores):.1f} to {max(scores):.1f} in {SEEDS} runs of {np.median(seconds):.1f} s; peers quoted: AIM 976, MST 958"
+        detail = f"{min(scores):.1f} to {max(scores):.1f} in {SEEDS} runs of {np.median(seconds):.1f} s; quoted: AIM 976, MST 958"
         with_rules = "with rules" if rules else "no rules"
         report(f"synthetic census excerpt, ε = 1, {with_rules}: k-marginal score", float(np.mean(scores)), 979, detail)
         if rules:
