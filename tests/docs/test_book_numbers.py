@@ -53,6 +53,16 @@ def ages() -> list[int]:
 
 
 @needs_data
+def test_the_counts_of_the_page_on_local_privacy_are_those_of_the_rows() -> None:
+    text = (LEARN / "local-privacy.md").read_text(encoding="utf-8")
+    for name in ("occupation", "race"):
+        counts = Counter(column(name, "adult_train.csv.gz"))
+        assert all(f'"{value}": {count}' in text for value, count in counts.items())
+    decades = Counter(age // 10 * 10 for age in ages())
+    assert all(f"{decade}: {count}" in text for decade, count in decades.items())
+
+
+@needs_data
 def test_how_many_of_the_training_rows_are_over_50() -> None:
     held = ages()
     assert (len(held), sum(age > 50 for age in held)) == (32561, 6460)
