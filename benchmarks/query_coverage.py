@@ -2,7 +2,8 @@
 
 The questions are written after the grammar that each peer documents: SmartNoise SQL (its grammar file), ZetaSQL's private
 aggregates, Qrlew's rewriting rules, Tumult's builders and PipelineDP's operations as the SQL that they stand for, and what
-analysts write beside them (shares, ranks, comparisons of groups). A safe question is one that can be answered from aggregates
+analysts write beside them (shares, ranks, comparisons of groups); a dialect other than our own stands in brackets. A safe
+question is one that can be answered from aggregates
 over people under a declared contribution; an unsafe one shows rows, names persons, or reaches for what is not a table. `--list`
 prints the refusals.
 """
@@ -47,7 +48,12 @@ def tables() -> dict[str, cl.PrivateTable | cl.PublicTable]:
         "price": [place * 11 % 100 for place in range(180)],
         "day": [f"2026-{1 + place % 6:02}-{1 + place % 28:02}" for place in range(180)],
     }
-    clients = {"client": list(range(60)), "kind": ["a" if place % 2 else "b" for place in range(60)]}
+    clients = {
+        "client": list(range(60)),
+        "kind": ["a" if place % 2 else "b" for place in range(60)],
+        "sex": ["F" if place % 3 else "M" for place in range(60)],
+        "age": [20 + place % 50 for place in range(60)],
+    }
     region = cl.Category(regions)
     of_clients = {"unit": "client", "population": "clients"}
     return {
@@ -60,7 +66,12 @@ def tables() -> dict[str, cl.PrivateTable | cl.PublicTable]:
             max_rows=3,
             **of_clients,
         ),
-        "clients": cl.PrivateTable(clients, {"kind": cl.Category(["a", "b"])}, max_rows=1, **of_clients),
+        "clients": cl.PrivateTable(
+            clients,
+            {"kind": cl.Category(["a", "b"]), "sex": cl.Category(["F", "M"]), "age": cl.Integer(18, 90)},
+            max_rows=1,
+            **of_clients,
+        ),
         "regions": cl.PublicTable(
             {"region": regions, "name": [each.title() for each in regions], "inhabitants": [900, 1200, 3000, 500]}
         ),
@@ -72,12 +83,15 @@ def main() -> None:
     asked = suites()
     unsafe = asked.pop("unsafe")
     answered, refused, safe = 0, list[str](), sum(map(len, asked.values()))
-    with cl.Session(tables(), budget=cl.PureDP(10**9), random=Random.deterministic(1)) as session:
+    with cl.Session(tables(), budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
         for peer, questions in asked.items():
             before = answered
             for sql in questions:
+                dialect = "bigquery" if peer == "ZetaSQL" else None
+                if sql.startswith("["):
+                    dialect, _, sql = sql[1:].partition("] ")
                 try:
-                    session.sql(sql, spend=100, dialect="bigquery" if peer == "ZetaSQL" else None)
+                    session.sql(sql, spend=100, dialect=dialect)
                     answered += 1
                 except cl.CloisterError as refusal:
                     refused.append(f"{sql}\n    {refusal}")

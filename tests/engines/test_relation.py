@@ -25,6 +25,7 @@ from cloister.tables import (
     KeyJoined,
     Like,
     Literal,
+    Numbered,
     PerUnit,
     Prepared,
     PrivateTable,
@@ -129,6 +130,22 @@ RECIPES: dict[str, Callable[[Tables], Relation]] = {
     "capped": lambda tables: Capped(source=base(tables, "tests"), rows=2),
     "followed": lambda tables: Followed(
         source=base(tables, "visits"), by="cost", number="n", previous=(("before", "ward"), ("said", "note")), rows=2
+    ),
+    "numbered": lambda tables: Filtered(
+        source=Numbered(source=base(tables, "visits"), by=(("cost", True, False), ("ward", False, True)), number="n"),
+        where=Compare("<=", Column("n"), Literal(2)),
+    ),
+    "ranked": lambda tables: Numbered(
+        source=Numbered(source=base(tables, "tests"), keys=("spot",), by=(("gain", False, True),), number="r", kind="rank"),
+        by=(("score", True, True),),
+        number="d",
+        kind="dense_rank",
+    ),
+    "joined once": lambda tables: UnitJoined(
+        left=base(tables, "visits"),
+        right=Projected(source=per(base(tables, "tests"), ("spot",), "score"), names=(("spot", "spot"), ("total", "sum"))),
+        on=(("ward", "spot"),),
+        outer=True,
     ),
     "joined": lambda tables: joined(tables, outer=False),
     "left joined": lambda tables: joined(tables, outer=True),

@@ -301,7 +301,7 @@ def test_options_are_a_spend_and_notes() -> None:
         with pytest.raises(cl.UnsupportedQuery):
             read(text.format(*wrong))
     for entry in (
-        "kappa = 3",
+        "kapa = 3",
         "epsilon = 1, epsilon = 2",
         "epsilon",
         "max_groups_contributed = 0",

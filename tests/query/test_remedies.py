@@ -43,7 +43,22 @@ SELECT ANY_VALUE(grade) FROM staff
 SELECT BOOL_OR(senior) FROM staff
 SELECT BOOL_AND(senior) FROM staff
 SELECT STRING_AGG(grade) FROM staff
-SELECT APPROX_QUANTILES(level, 4) FROM staff
+SELECT APPROX_QUANTILES(level, 1000) FROM staff
+SELECT QUANTILE_CONT(level, [0.5])[2] FROM staff
+SELECT 1 + APPROX_QUANTILES(level, 4) FROM staff
+SELECT MAX(level, wage) FROM staff
+SELECT COUNT(*) FROM guests AS g LEFT JOIN (stays AS s JOIN trips AS t ON t.guest = s.guest) ON g.guest = s.guest
+SELECT COUNT(DISTINCT (guest, wing)) FROM stays
+SELECT COUNT(*) FROM (SELECT *, RANK() OVER (PARTITION BY wing ORDER BY nights) AS r FROM stays) AS t
+SELECT COUNT(*) FROM (SELECT SUM(nights) OVER (PARTITION BY guest ORDER BY since) AS r FROM stays) AS t
+SELECT COUNT(*) FROM (SELECT wing, COUNT(*), RANK() OVER (PARTITION BY guest) AS r FROM stays GROUP BY wing) AS t
+SELECT COUNT(*) FROM (SELECT wing FROM stays EXCEPT SELECT wing FROM stays) AS t
+SELECT COUNT(*) FROM (SELECT wing FROM stays UNION SELECT wing FROM stays) AS t
+SELECT COUNT(*) FROM (SELECT * EXCEPT (nothing) FROM stays) AS t
+SELECT COUNT(* EXCEPT (level)) FROM staff
+SELECT CONCAT_WS('-', grade, site), COUNT(*) FROM staff GROUP BY 1
+SELECT TIME_TRUNC(PARSE_TIME('%H', '10'), HOUR), COUNT(*) FROM staff GROUP BY 1
+SELECT COUNT(*) FROM (SELECT RANK() AS r FROM stays) AS t
 SELECT QUANTILE(level, 2) FROM staff
 SELECT QUANTILE(level, level) FROM staff
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY level, wage) FROM staff

@@ -26,6 +26,7 @@ from cloister.tables import (
     Integer,
     KeyJoined,
     Literal,
+    Numbered,
     PerUnit,
     PrivateTable,
     Projected,
@@ -134,7 +135,19 @@ def _tree(draw: st.DrawFn, depth: int) -> Recipe:
     if depth == 0 or draw(st.integers(0, 9)) == 0:
         name = draw(st.sampled_from(["visits", "tests"]))
         return lambda tables: Base(name=name, table=tables[name])
-    kinds = ["filtered", "extended", "projected", "public", "joined", "through", "per unit", "capped", "followed", "stacked"]
+    kinds = [
+        "filtered",
+        "extended",
+        "projected",
+        "public",
+        "joined",
+        "through",
+        "per unit",
+        "capped",
+        "followed",
+        "numbered",
+        "stacked",
+    ]
     kind = draw(st.sampled_from(kinds))
     number, flag = draw(st.integers(0, 10**6)), draw(st.booleans())
     inner = _tree(draw, depth - 1)
@@ -154,6 +167,7 @@ def _tree(draw: st.DrawFn, depth: int) -> Recipe:
         "per unit": _per_unit,
         "capped": _capped,
         "followed": _followed,
+        "numbered": _numbered,
     }
     return lambda tables: makers[kind](inner(tables), number, flag)
 
@@ -256,6 +270,17 @@ def _followed(source: Relation, number: int, flag: bool) -> Relation:
     return Followed(source=source, by=by, number=_fresh(source, "number"), previous=previous, rows=1 + number % 4)
 
 
+def _numbered(source: Relation, number: int, flag: bool) -> Relation:
+    by, key = _pick(source, number, "integer", "real", "date", "category"), _pick(source, number // 3, "category")
+    if by is None or source.unit is None:
+        return source
+    keys = (key,) if key is not None and number % 2 else ()
+    kind: Any = ("row_number", "rank", "dense_rank")[number % 3]
+    name = _fresh(source, "number")
+    found = Numbered(source=source, by=((by, flag, not flag),), keys=keys, number=name, kind=kind)
+    return found if number % 5 == 0 else Filtered(source=found, where=Compare("<=", Column(name), Literal(1 + number % 2)))
+
+
 def _stacked(first: Relation, second: Relation, number: int) -> Relation:
     """Columns of like kind under one another, as many as there are."""
     pairs, used = [], set()
@@ -320,6 +345,8 @@ def meaning(relation: Relation, tables: Mapping[str, list[Row]]) -> list[Row]:
                     told = {new: None if before is None else before[old] for new, old in previous}
                     found.append({**row, number: code_of(relation.columns[number], Fraction(place)), **told, "place": place})
             return found
+        case Numbered():
+            return _numbers(relation, meaning(relation.source, tables))
         case Stacked(sources=sources):
             return [
                 {
@@ -349,6 +376,32 @@ def meaning(relation: Relation, tables: Mapping[str, list[Row]]) -> list[Row]:
                 meaning(right, tables), meaning(left, tables), lambda mine, theirs: mine[key] == theirs["unit"], left, outer
             )
     raise AssertionError(relation)
+
+
+def _numbers(relation: Numbered, rows: list[Row]) -> list[Row]:
+    def before(one: Row, other: Row) -> bool:
+        """Whether `one` comes before `other` in the order, places left aside."""
+        for name, down, first in relation.by:
+            mine, theirs = one[name], other[name]
+            if mine == theirs:
+                continue
+            if mine is None or theirs is None:
+                return (mine is None) == first
+            return bool(mine > theirs) if down else bool(mine < theirs)
+        return False
+
+    found = []
+    for its in by_unit(rows).values():
+        for row in its:
+            alike = [each for each in its if all(each[key] == row[key] for key in relation.keys)]
+            earlier = [each for each in alike if before(each, row)]
+            number = 1 + len(earlier)
+            if relation.kind == "row_number":
+                number += sum(not before(row, each) and not before(each, row) and each["place"] < row["place"] for each in alike)
+            if relation.kind == "dense_rank":
+                number = 1 + len({tuple(each[name] for name, _, _ in relation.by) for each in earlier})
+            found.append({**row, relation.number: code_of(relation.columns[relation.number], Fraction(number))})
+    return found
 
 
 def _marks(row: Row, place: Callable[[int], int] = lambda place: place) -> Row:

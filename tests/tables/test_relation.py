@@ -29,6 +29,7 @@ from cloister.tables import (
     Integer,
     KeyJoined,
     Literal,
+    Numbered,
     PerUnit,
     Prepared,
     PrivateTable,
@@ -156,12 +157,53 @@ class FollowedByAll(Followed):
         return rows.mutate(**{last: rows.c0.lag().over(ibis.window(order_by=[rows.unit, rows.place]))})
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumberedTogether(Numbered):
+    """Broken: numbers the rows of all persons."""
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        rows = super().build(sources, dialect)
+        number = (ibis.row_number().over(ibis.window(order_by=[rows.unit, rows.place])) % 4 + 1).cast("int8")
+        return rows.mutate(**{f"c{len(self.columns) - 1}": number})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedAsNumbered(Numbered):
+    """Broken: says that ranks tell rows apart."""
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        return {self.number: frozenset()}
+
+
+def first_rows(tables: Mapping[str, PrivateTable], kind: type[Numbered] = Numbered, by: str = "cost") -> Relation:
+    source = Base(name="visits", table=tables["visits"])
+    numbers = kind(source=source, by=((by, False, False),), number="n", kind="rank" if kind is RankedAsNumbered else "row_number")
+    return Filtered(source=numbers, where=Compare("<=", Column("n"), Literal(1)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnceByKey(PerUnit):
+    """Broken: says that one of two keys tells its rows apart."""
+
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        return bool(names)
+
+
+def once(tables: Mapping[str, PrivateTable], kind: type[PerUnit] = PerUnit, *, outer: bool = False) -> Relation:
+    wards = kind(source=Base(name="visits", table=tables["visits"]), keys=("ward", "visit"))
+    right = Projected(source=wards, names=(("w", "ward"), ("x", "visit")))
+    return UnitJoined(left=Base(name="visits", table=tables["visits"]), right=right, on=(("ward", "w"),), outer=outer)
+
+
 def followed(tables: Mapping[str, PrivateTable], kind: type[Followed] = Followed) -> Relation:
     old = next(iter(tables["visits"].columns))
     return kind(source=Base(name="visits", table=tables["visits"]), by="cost", number="n", previous=(("before", old),), rows=3)
 
 
 BROKEN: dict[str, Recipe] = {
+    "numbered together": lambda tables: first_rows(tables, NumberedTogether),
+    "ranked as numbered": lambda tables: first_rows(tables, RankedAsNumbered, by="ward"),
+    "once by one key": lambda tables: once(tables, OnceByKey),
     "followed by all": lambda tables: followed(tables, FollowedByAll),
     "capped together": lambda tables: CappedTogether(source=Base(name="visits", table=tables["visits"]), rows=2),
     "joined too narrow": lambda tables: JoinedTooNarrow(
@@ -180,6 +222,22 @@ def test_a_broken_relation_is_caught(name: str) -> None:
 def test_the_fixed_rows_are_neighbours_otherwise() -> None:
     neighbours(FIXED, lambda tables: Capped(source=Base(name="visits", table=tables["visits"]), rows=2))
     neighbours(FIXED, followed)
+    neighbours(FIXED, first_rows)
+    neighbours(FIXED, once)
+
+
+def test_a_number_or_a_key_bounds_how_many_rows_there_are() -> None:
+    tables = relations.tables_of(FIXED)
+    assert first_rows(tables).max_rows == 1
+    visits = Base(name="visits", table=tables["visits"])
+    once_each = PerUnit(source=visits, keys=("ward",), aggregates=(UnitAggregate(name="k", kind="count"),))
+    right = Projected(source=once_each, names=(("w", "ward"), ("k", "k")))
+    for outer in (False, True):
+        assert UnitJoined(left=visits, right=right, on=(("ward", "w"),), outer=outer).max_rows == visits.max_rows
+        assert UnitJoined(left=visits, right=right, outer=outer).max_rows > (visits.max_rows or 0)
+
+
+def test_the_fixed_rows_are_neighbours_along_a_key() -> None:
     neighbours(
         FIXED,
         lambda tables: KeyJoined(

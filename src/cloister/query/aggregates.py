@@ -175,10 +175,12 @@ class Aggregates:
             name = self._column(tree, exp.Literal.number(1), both)
             return Count(column=name, name=f"count({name})")
         if isinstance(tree, exp.Sum | exp.Avg | exp.Min | exp.Max | exp.Median | exp.Mode):
-            if tree.expressions or isinstance(tree.this, exp.Distinct):
-                first = tree.this.expressions[0] if isinstance(tree.this, exp.Distinct) else tree.this
-                line = f"{tree.key.upper()}({first.sql()})"
-                raise unsupported(f"DISTINCT, or a second argument, in {tree.key.upper()}", line)
+            if isinstance(tree.this, exp.Distinct):
+                raise refused(
+                    f"DISTINCT in {tree.key.upper()} is not supported",
+                    "a value counts as much if one person has it as if all do; take the values of enough rows",
+                    f"SELECT {tree.key.upper()}(age) FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) AS t WHERE n > 10",  # noqa: S608 - shown
+                )
             column = of(tree.this)
             return _ONE[type(tree)](column)
         if type(tree) in _VARIANCES:
@@ -207,9 +209,12 @@ class Aggregates:
                 if condition is not None:
                     raise refused("FILTER is not supported", "it is applied to a count of people", "… WHERE condition")
                 return Persons(name=f"count_distinct({rows.field_of(target.expressions[0]).name})")
-            if len(target.expressions) != 1:
-                raise refused(f"{shown(tree)} is not supported", "it counts several columns together", "COUNT(DISTINCT ward)")
-            name = self._column(tree, target.expressions[0], condition)
+            parts = list(target.expressions)
+            if len(parts) == 1 and isinstance(parts[0], exp.Tuple):
+                parts = list(parts[0].expressions)
+            if any(rows.is_unit(part) for part in parts):
+                raise refused(f"{shown(tree)} is not supported", "one of its columns is the person", "COUNT(DISTINCT ward)")
+            name = self._column(tree, _together(parts), condition)
             return Distinct(column=name, name=f"count_distinct({name})")
         everything = isinstance(target, exp.Star) or (is_constant(target) and constant(target) is not None)
         if everything or rows.is_unit(target):
@@ -293,6 +298,19 @@ class Aggregates:
         if name in _QUANTILES and len(given) == 2:
             return self._quantile(self._column(tree, given[0], condition), given[1])
         raise unsupported(shown(tree), "QUANTILE(age, 0.25)")
+
+
+def _together(parts: list[exp.Expression]) -> exp.Expression:
+    """Several columns as one text, different where any of them is, and NULL where one is: none holds the sign between them."""
+    if len(parts) == 1:
+        return parts[0]
+    texts = [exp.Cast(this=part.copy(), to=exp.DataType.build("TEXT")) for part in parts]
+    whole: exp.Expression = texts[0]
+    for each in texts[1:]:
+        whole = exp.DPipe(
+            this=exp.DPipe(this=whole, expression=exp.Literal.string("\x1f"), safe=True), expression=each, safe=True
+        )
+    return whole
 
 
 _ONE: dict[type[exp.Expression], Callable[[str], Statistic]] = {

@@ -14,15 +14,27 @@ from sqlglot import exp
 from cloister.errors import CloisterError
 from cloister.query.conditions import anded
 from cloister.query.joins import joined
+from cloister.query.numbering import numbered
 from cloister.query.public_joins import public_join
 from cloister.query.publics import PublicRows, PublicSource, public_rows, public_values
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported, whole
-from cloister.query.rows import Field, Rows
+from cloister.query.rows import Field, Rows, same
 from cloister.query.scalars import Reader
 from cloister.query.semijoins import semijoined
 from cloister.query.sources import Environment, Item, check_one_population, items_of
 from cloister.query.within import AGGREGATES, UnitAggregates
-from cloister.tables import PerUnit, Projected, PublicTable, Relation, Stacked
+from cloister.tables import (
+    Column,
+    Filtered,
+    IsNull,
+    PerUnit,
+    Projected,
+    PublicTable,
+    Relation,
+    Stacked,
+    UnitAggregate,
+    UnitJoined,
+)
 
 _PER_PERSON = "SELECT AVG(total) FROM (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) AS t"
 _PARTS = {
@@ -40,8 +52,9 @@ def derive(query: exp.Query, environment: Environment) -> Item:
         return derive(query.this, inside)
     if isinstance(query, exp.Union):
         return _stacked(query, inside)
-    if not isinstance(query, exp.Select):
-        raise unsupported(f"{query.key.upper()} within a question", "UNION ALL")
+    if isinstance(query, exp.Except | exp.Intersect):
+        return _compared(query, inside)
+    assert isinstance(query, exp.Select), "no other question is understood"
     rows, rest, public = joined(query, inside)
     if public is not None:
         return _public(query, public, inside)
@@ -112,15 +125,23 @@ def _public(query: exp.Select, item: Item, environment: Environment) -> Item:
 
 
 def _is_whole(query: exp.Select) -> bool:
-    return len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Star) and query.args.get("where") is None
+    whole = len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Star) and query.args.get("where") is None
+    return whole and not query.expressions[0].args.get("except_")
 
 
 def _selected(query: exp.Select, reader: Reader) -> Item:
     """The select list, after grouping by the person where there is an aggregate."""
     rows, group = reader.rows, query.args.get("group")
     expressions = list(query.expressions)
+    having, qualify = query.args.get("having"), query.args.get("qualify")
+    windows = [node for part in (*expressions, qualify) if part is not None for node in part.find_all(exp.Window)]
+    if windows:
+        if group is not None or having is not None or query.args.get("distinct") is not None:
+            raise unsupported("OVER beside GROUP BY or DISTINCT in a subquery", "a subquery that numbers rows, and one around it")
+        expressions, qualify = numbered(expressions, qualify, reader)
+    if qualify is not None:
+        reader.rows.filter(reader.condition(qualify.this))
     aggregated = any(isinstance(node, AGGREGATES) for part in expressions for node in part.walk())
-    having = query.args.get("having")
     if group is not None or aggregated:
         expressions, having = _grouped(query, reader, expressions, having)
     elif query.args.get("distinct") is not None:
@@ -176,7 +197,20 @@ def _starred(star: exp.Expression, reader: Reader) -> list[Field]:
         ]
         if not fields:
             raise refused(f"{shown(star)} is not supported", "the question reads from no such table", "SELECT * FROM …")
-    return list({(each.name, each.column): each for each in fields}.values())
+    left_out = excepted(star, [each.name for each in fields])
+    return list({(each.name, each.column): each for each in fields if each.name not in left_out}.values())
+
+
+def excepted(star: exp.Expression, names: Sequence[str]) -> frozenset[str]:
+    """The columns that `* EXCEPT (a, b)` or `* EXCLUDE (a, b)` leaves out."""
+    inner = star if isinstance(star, exp.Star) else star.this
+    found: set[str] = set()
+    for each in inner.args.get("except_") or ():
+        alike = [name for name in names if same(each.this if isinstance(each, exp.Column) else each, name)]
+        if not alike:
+            raise refused(f"{shown(each)} beside * is not supported", "it is not a column that * stands for", "SELECT * FROM …")
+        found.update(alike)
+    return frozenset(found)
 
 
 def group_targets(query: exp.Select, expressions: Sequence[exp.Expression]) -> list[exp.Expression]:
@@ -257,13 +291,40 @@ def _distinct(query: exp.Select, reader: Reader, expressions: list[exp.Expressio
     return _grouped(grouped, reader, expressions, None)[0]
 
 
+def _compared(query: exp.Except | exp.Intersect, environment: Environment) -> Item:
+    """The persons of one question that are among those of another, or are not: a join with at most one row of each person."""
+    sides = [
+        derive(each.unnest() if isinstance(each, exp.Subquery) else each, environment) for each in (query.this, query.expression)
+    ]
+    if not query.args.get("distinct") or any(side.relation is None or not _is_persons(side) for side in sides):
+        raise refused(
+            f"{query.key.upper()} within a question is not supported",
+            "only the people themselves can be compared so",
+            "SELECT patient FROM … EXCEPT SELECT patient FROM …",
+        )
+    left, right = (side.relation for side in sides)
+    assert left is not None
+    assert right is not None
+    check_one_population([left, right])
+    once = PerUnit(source=Projected(source=left, names=()))
+    there = PerUnit(source=Projected(source=right, names=()), aggregates=(UnitAggregate(name="rows", kind="count"),))
+    without = isinstance(query, exp.Except)
+    found: Relation = UnitJoined(left=once, right=there, outer=without)
+    if without:
+        found = Filtered(source=found, where=IsNull(Column("rows")))
+    fields = [replace(sides[0].fields[0], column=None, origin=None)]
+    return Item(label=sides[0].label, relation=Projected(source=found, names=()), fields=fields)
+
+
+def _is_persons(item: Item) -> bool:
+    return len(item.fields) == 1 and item.fields[0].unit and item.fields[0].column is None
+
+
 def _stacked(query: exp.Union, environment: Environment) -> Item:
-    if query.args.get("distinct"):
-        raise refused("UNION is not supported", "it compares rows of different people", "UNION ALL")
     if query.args.get("by_name") or query.args.get("on"):
         raise unsupported("UNION BY NAME", "UNION ALL")
     parts: list[Item] = []
-    waiting: list[exp.Expression] = [query]
+    waiting: list[exp.Expression] = [query.expression, query.this]
     while waiting:
         each = waiting.pop()
         each = each.unnest() if isinstance(each, exp.Subquery) else each
@@ -293,4 +354,9 @@ def _stacked(query: exp.Union, environment: Environment) -> Item:
     check_one_population(relations)
     relation = Stacked(sources=tuple(relations))
     fields = [replace(each, column=None if each.column is None else each.name, origin=None) for each in first]
+    if query.args.get("distinct"):
+        if not any(each.unit for each in fields):
+            raise refused("UNION is not supported", "it compares rows of different people", "UNION ALL")
+        keys = tuple(each.column for each in fields if each.column is not None)
+        return Item(label=parts[0].label, relation=PerUnit(source=relation, keys=keys), fields=fields)
     return Item(label=parts[0].label, relation=relation, fields=fields)

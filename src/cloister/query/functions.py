@@ -311,6 +311,12 @@ def _text(name: str, *arguments: str) -> Make:
     return make
 
 
+def _pad(tree: exp.Pad, reader: ScalarReader) -> Scalar:
+    fill = tree.args.get("fill_pattern")
+    given = (reader.scalar(tree.expression), Const(" ") if fill is None else reader.scalar(fill))
+    return TextFunction("lpad" if tree.args.get("is_left") else "rpad", reader.scalar(tree.this), given)
+
+
 def _trim(tree: exp.Trim, reader: ScalarReader) -> Scalar:
     if tree.args.get("position") or tree.expression is not None:
         raise unsupported(shown(tree), "TRIM(town)")
@@ -426,6 +432,8 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.StrPosition: _text("position", "substr"),
     exp.Left: _text("left", "expression"),
     exp.Right: _text("right", "expression"),
+    exp.SplitPart: _text("split", "delimiter", "part_index"),
+    exp.Pad: _pad,
     exp.Replace: _text("replace", "expression", "replacement"),
     exp.DPipe: _pipe,
     exp.Concat: _concat,

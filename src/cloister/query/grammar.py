@@ -24,7 +24,12 @@ _SELECT = frozenset(
 )
 _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     # questions and their sources
-    exp.Select: _SELECT,
+    exp.Select: _SELECT | {"qualify"},
+    exp.Qualify: _UNARY,
+    exp.Window: frozenset({"this", "partition_by", "order", "over"}),
+    exp.RowNumber: _NONE,
+    exp.Rank: _NONE,
+    exp.DenseRank: _NONE,
     exp.Union: frozenset(
         {"this", "expression", "distinct", "by_name", "side", "kind", "on", "with_", "order", "limit", "offset"}
     ),
@@ -41,7 +46,7 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
     exp.Alias: frozenset({"this", "alias"}),
-    exp.Star: _NONE,
+    exp.Star: frozenset({"except_"}),
     exp.Var: _UNARY,
     # clauses
     exp.Distinct: frozenset({"expressions"}),
@@ -99,6 +104,8 @@ _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
     exp.Length: frozenset({"this", "binary"}),
     exp.StrPosition: frozenset({"this", "substr"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
+    exp.SplitPart: frozenset({"this", "delimiter", "part_index"}),
+    exp.Pad: frozenset({"this", "expression", "fill_pattern", "is_left"}),
     exp.DPipe: _BINARY | {"safe"},
     exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
     exp.Anonymous: _LIST,
@@ -146,6 +153,10 @@ for _kind in (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.R
     _UNDERSTOOD[_kind] = _BINARY
 _UNDERSTOOD[exp.RegrSxy] = _BINARY
 
+NUMBERINGS = (exp.RowNumber, exp.Rank, exp.DenseRank)
+"""Functions over a window that number a person's rows, in a question within the question."""
+OVER_PERSONS = (*NUMBERINGS, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+"""All functions that may stand over such a window."""
 _ANONYMOUS = frozenset(
     {"CLAMP", "BROUND", "ROUND_EVEN", "TRUNC", "COUNTIF", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE", "APPROX_PERCENTILE"}
     | {"VAR", "VARP", "STDEV", "STDEVP"}
@@ -167,7 +178,6 @@ _PARTS: dict[tuple[type[exp.Expression], str], tuple[str, str]] = {
     (exp.Select, "laterals"): ("LATERAL", EXAMPLE),
     (exp.Select, "sample"): ("TABLESAMPLE", "WHERE …"),
     (exp.Select, "into"): ("SELECT INTO", EXAMPLE),
-    (exp.Star, "except_"): ("What stands beside *", "the columns by name"),
     (exp.Star, "replace"): ("What stands beside *", "the columns by name"),
     (exp.Star, "rename"): ("What stands beside *", "the columns by name"),
     (exp.Table, "sample"): ("TABLESAMPLE", "WHERE …"),
@@ -193,6 +203,9 @@ _NODES: dict[type[exp.Expression], tuple[str, str]] = {
     exp.LogicalOr: ("BOOL_OR", "COUNT_IF(smoker)"),
     exp.LogicalAnd: ("BOOL_AND", "COUNT_IF(NOT smoker)"),
     exp.RegexpLike: ("A regular expression", "town LIKE 'D%'"),
+    exp.ParseTime: ("A time of day", "EXTRACT(DAY FROM born)"),
+    exp.TimeTrunc: ("A time of day", "EXTRACT(DAY FROM born)"),
+    exp.ConcatWs: ("CONCAT_WS of rows", "town || '-' || sex"),
     exp.ApproxQuantiles: ("APPROX_QUANTILES", "QUANTILE(age, 0.25), QUANTILE(age, 0.5)"),
 }
 
@@ -235,12 +248,20 @@ def check(root: exp.Expression) -> None:
             raise unsupported(what, instead)
         if kind is exp.Table and not isinstance(node.this, exp.Identifier):
             raise unsupported("A function in FROM", EXAMPLE)
-        if kind is exp.Order and not isinstance(parent, exp.Select | exp.SetOperation | exp.WithinGroup):
+        if kind is exp.Window and (not isinstance(node.this, OVER_PERSONS) or node.find_ancestor(exp.Select) is root):
+            raise unsupported(*_NODES[exp.Window])
+        if kind in NUMBERINGS and not isinstance(parent, exp.Window):
+            raise unsupported(*_NODES[exp.Window])
+        if kind is exp.Order and not isinstance(parent, exp.Select | exp.SetOperation | exp.WithinGroup | exp.Window):
             raise unsupported("ORDER BY within an aggregate", "SUM(age)")
         if kind is exp.Anonymous and (not isinstance(node.this, str) or node.this.upper() not in _ANONYMOUS):
             raise unsupported(f"The function {clipped(str(node.name))}", "a function of the SQL reference")
         if kind is exp.Kwarg and not (isinstance(parent, exp.Anonymous) and parent.name.upper() in BOUNDED.values()):
             raise unsupported("A named argument", "SUM(cost, contribution_bounds_per_group => (0, 100))")
+        if kind is exp.Star and node.args.get("except_") and not isinstance(parent, exp.Select | exp.Column):
+            raise unsupported("What stands beside *", "the columns by name")
+        if kind is exp.Qualify and parent is root:
+            raise part_refused(exp.Select, "qualify")
         for part, value in node.args.items():
             if value is None or value is False or (isinstance(value, list) and not value):
                 continue

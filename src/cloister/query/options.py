@@ -2,7 +2,8 @@
 
 They are found among the words of a question before it is parsed. `epsilon` and `delta` are what the question may cost, where the
 caller names no spend; `max_groups_contributed` caps the groups in which one unit may count; `contribution_bounds_per_group =>
-(low, high)` clamps what one unit adds to one group, `contribution_bounds_per_row` what one row adds.
+(low, high)` clamps what one unit adds to one group, `contribution_bounds_per_row` what one row adds. The older spelling means the
+same: `SELECT WITH ANONYMIZATION OPTIONS (kappa = 2) … ANON_SUM(cost CLAMPED BETWEEN 0 AND 100)`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from cloister.query.refusals import clipped, refused, whole
 
 BOUNDED = {name: f"CLOISTER_{name}" for name in ("SUM", "AVG", "COUNT")}
 """What an aggregate with bounds among its arguments is called while it is parsed."""
+BY_ROW = {
+    name: f"CLOISTER_ROW_{name}"
+    for name in ("PERCENTILE_CONT", "QUANTILE", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV")
+}
+"""The same for those of which each row's value is bounded."""
 _BOUNDS = ("contribution_bounds_per_group", "contribution_bounds_per_row")
 _LINE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 3) …"
 _IGNORED = ("group_selection_strategy", "min_privacy_units_per_group")
@@ -56,12 +62,13 @@ def taken(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
     >>> " ".join(word.text for word in rest), options.epsilon
     ('SELECT COUNT ( * ) FROM people', Fraction(1, 2))
     """
+    tokens = _older(tokens)
     _rename_bounded(tokens)
     depth = 0
     for at, token in enumerate(tokens):
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         words = [each.text.upper() for each in tokens[at : at + 4]]
-        if words[1:3] == ["WITH", "DIFFERENTIAL_PRIVACY"] and token.token_type is TokenType.SELECT:
+        if words[1:3] in (["WITH", "DIFFERENTIAL_PRIVACY"], ["WITH", "ANONYMIZATION"]) and token.token_type is TokenType.SELECT:
             if depth:
                 raise refused(
                     "WITH DIFFERENTIAL_PRIVACY is not supported", "it stands in a question within the question", f"WITH … {_LINE}"
@@ -82,8 +89,56 @@ def _rename_bounded(tokens: Sequence[Token]) -> None:
             opened.pop()
         elif token.token_type is TokenType.FARROW and opened and opened[-1] > 0:
             function = tokens[opened[-1] - 1]
-            if tokens[at - 1].text.lower() in _BOUNDS and function.text.upper() in BOUNDED:
-                function.text = BOUNDED[function.text.upper()]
+            bound, name = tokens[at - 1].text.lower(), function.text.upper()
+            if bound in _BOUNDS and name in BOUNDED:
+                function.text = BOUNDED[name]
+            elif bound == "contribution_bounds_per_row" and name in BY_ROW:
+                function.text, function.token_type = BY_ROW[name], TokenType.VAR
+
+
+def _older(tokens: Sequence[Token]) -> list[Token]:
+    """ANON_SUM(x CLAMPED BETWEEN 0 AND 100) as SUM(x, contribution_bounds_per_group => (0, 100)).
+
+    >>> import sqlglot
+    >>> " ".join(word.text for word in _older(sqlglot.tokenize("SELECT ANON_SUM(x CLAMPED BETWEEN 0 AND 9)")))
+    'SELECT SUM ( x , contribution_bounds_per_group => ( 0 , 9 ) )'
+    """
+    found: list[Token] = []
+    opened: list[tuple[str, bool]] = []  # the name of each open function of the older kind, and whether its bounds began
+
+    def put(kind: TokenType, text: str, like: Token) -> None:
+        found.append(Token(kind, text, like.line, like.col, like.start, like.end))
+
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        name = token.text.upper()
+        if name.startswith("ANON_") and after is not None and after.token_type is TokenType.L_PAREN and name[5:] in _OLDER:
+            put(TokenType.VAR, name[5:], token)
+        elif token.token_type is TokenType.L_PAREN:
+            before = found[-1].text.upper() if found else ""
+            opened.append((before if before in _OLDER else "", False))
+            found.append(token)
+        elif token.token_type is TokenType.R_PAREN and opened:
+            if opened.pop()[1]:
+                put(TokenType.R_PAREN, ")", token)
+            found.append(token)
+        elif name == "CLAMPED" and opened and opened[-1][0] and after is not None and after.token_type is TokenType.BETWEEN:
+            put(TokenType.COMMA, ",", token)
+            put(TokenType.VAR, _OLDER[opened[-1][0]], token)
+            put(TokenType.FARROW, "=>", token)
+            put(TokenType.L_PAREN, "(", token)
+            opened[-1] = opened[-1][0], True
+        elif token.token_type is TokenType.BETWEEN and opened and opened[-1][1]:
+            continue
+        elif token.token_type is TokenType.AND and opened and opened[-1][1]:
+            put(TokenType.COMMA, ",", token)
+        else:
+            found.append(token)
+    return found
+
+
+_OLDER = dict.fromkeys(("SUM", "AVG", "COUNT"), "contribution_bounds_per_group")
+_OLDER |= dict.fromkeys(("VAR_POP", "STDDEV_POP", "PERCENTILE_CONT"), "contribution_bounds_per_row")
+"""What bounds mean in the older spelling: of what a person adds to a group, or of each row."""
 
 
 def _closing(tokens: Sequence[Token], opening: int) -> int:
@@ -113,6 +168,8 @@ def _options(tokens: Sequence[Token]) -> Options:
 
 
 def _read(written: dict[str, str]) -> Options:
+    if "kappa" in written and "max_groups_contributed" not in written:  # its older name
+        written["max_groups_contributed"] = written.pop("kappa")
     known = ("epsilon", "delta", "max_groups_contributed", "max_rows_contributed", "privacy_unit_column", *_IGNORED)
     strange = [name for name in written if name not in known]
     if strange:

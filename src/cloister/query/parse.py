@@ -118,15 +118,40 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
     query, options = statement(sql, dialect)
     tree = query.copy()  # reading changes it
     written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
-    query = rewritten(query)
-    again = query.copy()
+    query = rewritten(query, canonical(dialect))
     try:
-        parsed = question_of(query, tables, dialect, options)
+        parsed = question_of(query.copy(), tables, dialect, options)
     except CloisterError as refusal:
-        if not cut:
-            raise
-        parsed = _cut(again, tables, dialect, options, refusal)
+        parsed = _otherwise(query, tables, dialect, options, refusal, cut)
     return replace(parsed, written=written, tree=tree)
+
+
+def _otherwise(
+    query: exp.Query,
+    tables: Mapping[str, PrivateTable | PublicTable],
+    dialect: str | None,
+    options: Options,
+    refusal: CloisterError,
+    cut: bool,
+) -> Parsed:
+    """What a query that is no question means: without references to the query around, or cut above its aggregates."""
+    from cloister.query.correlated import uncorrelated
+
+    others = list(uncorrelated(query, tables))
+    for each in others:
+        try:
+            return question_of(each.copy(), tables, dialect, options)
+        except CloisterError:
+            continue
+    if not cut:
+        raise refusal
+    why = refusal
+    for place, each in enumerate([query, *others]):
+        try:
+            return _cut(each, tables, dialect, options, refusal)
+        except CloisterError as error:
+            why = error if place == 0 else why
+    raise why
 
 
 def _cut(
@@ -165,6 +190,9 @@ def question_of(
     _check_unit(options, rows)
     reader, rest = rows_of(rows, rest, environment)
     where = anded([reader.condition(part) for part in rest])
+    if where is not None and rows.relation.numbered():  # it may bound how many rows of a person count
+        rows.filter(where)
+        where = None
     query, where, notes = bounded(query, where, reader, options)
     outputs = read_outputs(query, reader)
     return Parsed(

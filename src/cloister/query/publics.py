@@ -63,12 +63,18 @@ class PublicSource:
     table: PublicTable
     qualifiers: tuple[Qualifier, ...] = ()
     conditions: tuple[exp.Expression, ...] = ()
+    names: tuple[str, ...] = ()
+    """What the question calls its columns, where it renames them."""
     noted: dict[str, set[str]] = field(default_factory=dict, compare=False)
     """Where what is read is noted, by table: an answer that becomes a constant leaves no other trace in a question."""
 
     def fields(self) -> list[Field]:
         """Its columns."""
-        return [Field(name=name, column=name, qualifiers=self.qualifiers) for name in self.table.names]
+        called = self.names or self.table.names
+        return [
+            Field(name=name, column=column, qualifiers=self.qualifiers)
+            for name, column in zip(called, self.table.names, strict=True)
+        ]
 
     def is_boolean(self, column: str) -> bool:
         """Whether its values are truth values."""
@@ -160,7 +166,8 @@ def _selected(expression: exp.Expression, operands: _PublicOperands) -> list[tup
     """Output name, aggregate or nothing, and column."""
     inner = expression.unalias()
     if isinstance(inner, exp.Star):
-        shown_ = [each for each in operands.source.fields() if not each.hidden]
+        left_out = {each.name.lower() for each in inner.args.get("except_") or ()}
+        shown_ = [each for each in operands.source.fields() if not each.hidden and each.name.lower() not in left_out]
         operands.used.update(dict.fromkeys(str(each.column) for each in shown_))
         return [(each.name, "", str(each.column)) for each in shown_]
     kind = _AGGREGATES.get(type(inner), "")

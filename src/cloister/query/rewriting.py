@@ -1,11 +1,12 @@
 """Other spellings of what is read already, brought to the one that is: before a tree is checked, and never with another meaning.
 
 x ILIKE 'd%'                → LOWER(x) LIKE 'd%'
-EXTRACT(EPOCH FROM day)     → DATE_DIFF('day', DATE '1970-01-01', day) * 86400
 MAKE_DATE(2026, 1, 31)      → DATE '2026-01-31'
 a SEMI JOIN b USING (k)     → a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k); ANTI: NOT EXISTS
 STRFTIME(day, '%Y-%m'), FORMAT_DATE, TO_CHAR, MONTHNAME → one function, which `postprocessing/` works out over keys
 (SELECT …) LIMIT 3          → SELECT * FROM (SELECT …) LIMIT 3
+GROUP BY ALL, ORDER BY ALL  → the columns that it stands for
+Functions by other names stand in spellings.py, joins in parentheses in parentheses.py, lists of quantiles in quantiles.py.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from cloister.query.aggregates import holds_aggregate
+from cloister.query.parentheses import flattened
+from cloister.query.postprocessing.periods import written_out
+from cloister.query.quantiles import lists
 from cloister.query.refusals import refused
+from cloister.query.spellings import spelled
 
 _AGGREGATES = frozenset(
     {"COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "VARIANCE", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP"}
@@ -61,16 +67,20 @@ def outermost(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def rewritten(query: exp.Query) -> exp.Query:
-    """The query in the spellings that are read.
+def rewritten(query: exp.Query, dialect: str | None = None) -> exp.Query:
+    """The query in the spellings that are read, in a dialect by the name that it goes by here.
 
     >>> import sqlglot
     >>> rewritten(sqlglot.parse_one("SELECT COUNT(*) FROM a SEMI JOIN b USING (k) WHERE t ILIKE 'D%'")).sql()
     "SELECT COUNT(*) FROM a WHERE LOWER(t) LIKE 'd%' AND EXISTS(SELECT 1 FROM b WHERE b.k = a.k)"
     """
     for select in list(query.find_all(exp.Select)):
+        flattened(select)
         _semijoins(select)
-    found = query.transform(_changed)
+        _all(select)
+        lists(select, dialect)
+    found = query.transform(lambda node: spelled(_changed(node), dialect))
+    found = found.transform(_compared)
     assert isinstance(found, exp.Query)
     return found
 
@@ -80,10 +90,6 @@ def _changed(node: exp.Expression) -> exp.Expression:
         pattern = node.expression
         if isinstance(pattern, exp.Literal) and pattern.is_string:
             return exp.Like(this=exp.Lower(this=node.this), expression=exp.Literal.string(pattern.this.lower()))
-    elif isinstance(node, exp.Extract) and node.this.name.upper() == "EPOCH":
-        first = exp.Cast(this=exp.Literal.string("1970-01-01"), to=exp.DataType.build("DATE"))
-        days = exp.DateDiff(this=node.expression, expression=first, unit=exp.var("DAY"))
-        return exp.Paren(this=exp.Mul(this=days, expression=exp.Literal.number(86_400)))
     elif isinstance(node, exp.Monthname):
         return _format(node.this, "%b" if node.args.get("abbreviated") else "%B")
     elif isinstance(node, exp.Dayname):
@@ -98,6 +104,35 @@ def _changed(node: exp.Expression) -> exp.Expression:
     elif isinstance(node, exp.Anonymous) and isinstance(node.this, str):
         return _anonymous(node, node.this.upper(), node.expressions)
     return node
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between, exp.Like, exp.Case)
+
+
+def _compared(node: exp.Expression) -> exp.Expression:
+    """A text of a day that is compared, made of parts of the day; as a key it is a period (`postprocessing/periods.py`)."""
+    if not isinstance(node, exp.TimeToStr):
+        return node
+    around = node.parent
+    while isinstance(around, exp.Paren | exp.Lower | exp.Upper):
+        around = around.parent
+    return written_out(node) if isinstance(around, _COMPARISONS) else node
+
+
+def _all(select: exp.Select) -> None:
+    """GROUP BY ALL: by what aggregates nothing. ORDER BY ALL: by every column, in turn."""
+    group, order = select.args.get("group"), select.args.get("order")
+    written = [each.unalias() for each in select.expressions]
+    if group is not None and group.args.get("all") and not any(each.is_star or each.find(exp.Window) for each in written):
+        keys = [each.copy() for each in written if not holds_aggregate(each) and not isinstance(each, exp.Literal)]
+        select.set("group", exp.Group(expressions=keys) if keys else None)
+    if order is not None and len(order.expressions) == 1 and not any(each.is_star for each in written):
+        first = order.expressions[0]
+        named = first.this.this if isinstance(first.this, exp.Column) else first.this  # a word, as DuckDB's dialect has it
+        if isinstance(named, exp.Identifier | exp.Var) and first.this.sql().upper() == "ALL":
+            how = {part: value for part, value in first.args.items() if part != "this"}
+            places = [exp.Ordered(this=exp.Literal.number(place), **how) for place in range(1, len(written) + 1)]
+            select.set("order", exp.Order(expressions=places))
 
 
 def _anonymous(node: exp.Anonymous, name: str, given: Sequence[exp.Expression]) -> exp.Expression:

@@ -180,14 +180,15 @@ def renamed(item: Item, alias: exp.TableAlias) -> Item:
     if not alias.columns:
         return item
     names = [each.name for each in alias.columns]
-    if item.public is not None or len(names) != len(item.fields) or len(set(names)) < len(names):
+    if len(names) != len(item.fields) or len(set(names)) < len(names):
         raise refused(
             "Renaming columns is not supported",
-            "a public table is renamed in a query of its own"
-            if item.public is not None
-            else "there is not one name for each column",
+            "there is not one name for each column",
             "FROM (SELECT age AS a, sex AS b FROM people) AS t",
         )
+    if isinstance(item.public, PublicSource):
+        public = replace(item.public, names=tuple(names))
+        return replace(item, public=public, fields=public.fields())
     fields = [replace(each, name=name) for each, name in zip(item.fields, names, strict=True)]
     return replace(item, fields=fields)
 

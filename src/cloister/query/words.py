@@ -4,7 +4,8 @@ sqlglot reads far more than is answered here, and on some texts it would not com
 are seen among the words (tokens) before anything is parsed:
 
 - *Other statements.* COPY is one that may loop for ever. A statement can stand at the beginning, and after WITH: so the first
-  word is SELECT or WITH, and every WITH is followed by `name AS (SELECT …`, again and again, and then by SELECT.
+  word is SELECT, FROM (which DuckDB lets stand before SELECT) or WITH, and every WITH is followed by `name AS (SELECT …`, again
+  and again, and then by SELECT.
 - *Conditions.* Each is read, checked and bounded in time that grows with their number; at most 500 are joined by AND and OR.
 - *Types and brackets within one another.* `DATE(`, `DECIMAL(`, `ARRAY[` and `{` are read first as a type and then as something
   else, so the time doubles with each level: 3 s at 16 levels in every dialect. They may be nested 5 deep, and 2 to the power
@@ -99,7 +100,7 @@ def check_words(tokens: Sequence[Token]) -> None:
     if not kinds or TokenType.SEMICOLON in kinds:
         raise refused("The query is not supported", "it must be exactly one statement", EXAMPLE)
     first = next((place for place, kind in enumerate(kinds) if kind is not TokenType.L_PAREN), 0)
-    if kinds[first] not in (TokenType.SELECT, TokenType.WITH):
+    if kinds[first] not in (TokenType.SELECT, TokenType.WITH, TokenType.FROM):
         raise unsupported(clipped(tokens[first].text), EXAMPLE)
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
         raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")

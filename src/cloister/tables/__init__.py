@@ -23,6 +23,7 @@ from cloister.tables.expression.expressions import And, Between, Column, Compare
 from cloister.tables.relations.followed import Followed
 from cloister.tables.relations.joins import KeyJoined, UnitJoined
 from cloister.tables.relations.lookup import PublicJoined
+from cloister.tables.relations.numbered import Numbered
 from cloister.tables.relations.perunit import PerUnit, UnitAggregate
 from cloister.tables.relations.related import Related, relate
 from cloister.tables.relations.relation import Base, Capped, Extended, Filtered, Projected, Relation
@@ -61,6 +62,7 @@ __all__ = [
     "Literal",
     "MemoryExceeded",
     "Not",
+    "Numbered",
     "Offenders",
     "Or",
     "PerUnit",

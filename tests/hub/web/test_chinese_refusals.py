@@ -156,7 +156,7 @@ SQL = [
     "SELECT SUM(CASE WHEN sex = 'F' THEN age ELSE 'x' END) FROM people",
     "SELECT AVG(CAST(sex AS INTEGER)) FROM people",
     "SELECT QUANTILE(age, 2) FROM people",
-    "SELECT COUNT(DISTINCT age, sex) FROM people",
+    "SELECT SUM(DISTINCT age) FROM people",
     "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     "SELECT patient, COUNT(*) FROM visits GROUP BY patient",
     "SELECT COUNT(*) FROM visits WHERE day > 'soon'",

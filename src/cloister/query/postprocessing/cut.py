@@ -272,9 +272,12 @@ class _Cut:
                 if len(places) != 1:
                     raise refused("USING is not supported", f"the column {name!r} is not in both tables", "JOIN … ON a.x = b.y")
                 equal.append((left, step.value(places[0], alias)))
-            if using and word not in ("JOIN", "LEFT JOIN"):
+            if using and word == "CROSS JOIN":
                 raise unsupported(f"USING with {word}", "ON a.sex = b.sex")
-            scope.add(step, alias, names, hidden=frozenset(name.lower() for name in using))
+            called = frozenset(name.lower() for name in using)
+            if word == "RIGHT JOIN":
+                scope.hide(called)
+            scope.add(step, alias, names, hidden=frozenset() if word == "RIGHT JOIN" else called)
             before, loose = loose, loose or step.loose
             on = join.args.get("on")
             if word == "CROSS JOIN":
@@ -297,6 +300,8 @@ class _Cut:
             if word in ("RIGHT JOIN", "FULL JOIN"):
                 for earlier in range(number):
                     scope.may_be_missing(f"s{earlier}", chosen=before)
+            if using and word == "FULL JOIN":
+                scope.either(called, number)
             text += f" {word} {step.name} AS {alias} ON {' AND '.join(wanted)}"
         return text, certain
 

@@ -50,10 +50,10 @@ def _named(day: exp.Expression, part: str, numbers: range, written: str) -> tupl
     """A part of a day, and its text: a CASE over the few numbers that it has."""
 
     def text(number: int) -> str:
-        names = {"m": f"{number:02}", "%": "%"}
+        names = {"m": f"{number:02}", "d": f"{number:02}", "%": "%"}
         if part == "MONTH":
             names |= {"B": _MONTHS[number - 1], "b": _MONTHS[number - 1][:3]}
-        else:
+        elif part == "DOW":
             names |= {"A": _WEEKDAYS[number], "a": _WEEKDAYS[number][:3]}
         return _DIRECTIVE.sub(lambda found: names[found[1]].lstrip("0") if "-" in found[0] else names[found[1]], written)
 
@@ -62,3 +62,46 @@ def _named(day: exp.Expression, part: str, numbers: range, written: str) -> tupl
         return exp.Case(this=key, ifs=cases)
 
     return exp.Extract(this=exp.var(part), expression=day.copy()), shape
+
+
+def written_out(tree: exp.TimeToStr) -> exp.Expression:
+    """A text of a day as what its parts make, for conditions on rows; the text itself where a part is none that is known.
+
+    >>> import sqlglot
+    >>> written_out(sqlglot.parse_one("STRFTIME(day, '%A')", read="duckdb")).sql()[:52]
+    "CASE EXTRACT(DOW FROM day) WHEN 0 THEN 'Sunday' WHEN"
+    >>> written_out(sqlglot.parse_one("STRFTIME(day, '%Y-%m-%d')", read="duckdb")).sql()
+    'CAST(day AS TEXT)'
+    """
+    written = tree.args.get("format")
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        return tree
+    text = written.this.replace("%F", "%Y-%m-%d")
+    day = tree.this
+    if text == "%Y-%m-%d":
+        return exp.Cast(this=day.copy(), to=exp.DataType.build("TEXT"))
+    pieces: list[exp.Expression] = []
+    for piece in re.split(r"(%-?[A-Za-z%])", text):
+        letter = piece[-1:]
+        if not piece.startswith("%"):
+            found: exp.Expression | None = exp.Literal.string(piece) if piece else None
+        elif piece == "%Y":
+            found = exp.Cast(this=exp.Extract(this=exp.var("YEAR"), expression=day.copy()), to=exp.DataType.build("TEXT"))
+        elif letter in "mBb":
+            found = _shaped(_named(day, "MONTH", range(1, 13), piece))
+        elif letter in "Aa":
+            found = _shaped(_named(day, "DOW", range(7), piece))
+        elif letter == "d":
+            found = _shaped(_named(day, "DAY", range(1, 32), piece))
+        else:
+            return tree
+        pieces += [found] if found is not None else []
+    whole = pieces[0] if pieces else tree
+    for each in pieces[1:]:
+        whole = exp.DPipe(this=whole, expression=each, safe=True)
+    return exp.Paren(this=whole) if len(pieces) > 1 else whole
+
+
+def _shaped(found: tuple[exp.Expression, Shape]) -> exp.Expression:
+    below, shape = found
+    return shape(below)

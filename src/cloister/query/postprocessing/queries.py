@@ -14,14 +14,14 @@ are broken by it, so that a result is the same each time, whatever is known of i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
 from cloister import printable
 from cloister.errors import CloisterError
-from cloister.query.derived import resolved
+from cloister.query.derived import excepted, resolved
 from cloister.query.grammar import part_refused
 from cloister.query.postprocessing.allowed import AGGREGATES, LIMITS, SELECT, parts_of
 from cloister.query.postprocessing.expressions import Expressions, Rows, direction
@@ -90,6 +90,28 @@ class Scope:
         for key, read in list(self.values.items()):
             if key.startswith(f"{alias}."):
                 self.values[key] = lambda read=read: _optional(read(), alias, chosen)  # type: ignore[misc]
+
+    def hide(self, called: frozenset[str]) -> None:
+        """Columns of sources before that a later one's stand for: they are found with their qualifiers."""
+        self.fields = [replace(each, hidden=True) if each.name.lower() in called else each for each in self.fields]
+
+    def either(self, called: frozenset[str], number: int) -> None:
+        """Columns that are the one or the other side's, whichever a row has: those of USING in a FULL JOIN."""
+        for name in called:
+            sides = [each for each in self.fields if each.name.lower() == name]
+            left = next(each for each in sides if not each.hidden)
+            right = next(each for each in sides if str(each.column).startswith(f"s{number}."))
+            read = [self.values[str(left.column)], self.values[str(right.column)]]
+            key = f"either {number}.{name}"
+
+            def value(read: list[Callable[[], Value]] = read) -> Value:
+                one, other = (each() for each in read)
+                sql = f"coalesce({one.sql}, {other.sql})"
+                return Value(sql) if one.certain and other.certain else uncertain(sql)
+
+            self.values[key] = value
+            place = self.fields.index(left)
+            self.fields[place : place + 1] = [replace(left, column=key, qualifiers=()), replace(left, hidden=True)]
 
     def column(self, tree: exp.Column) -> Value:
         """What a name means: a column of a source, or what an alias of the select list stands for."""
@@ -226,7 +248,8 @@ class Select:
             if not starred:
                 found.append(each)
                 continue
-            if any(value for value in (inner if isinstance(inner, exp.Star) else inner.this).args.values()):
+            star = inner if isinstance(inner, exp.Star) else inner.this
+            if any(value for part, value in star.args.items() if part != "except_"):
                 raise unsupported("What stands beside *", "the columns by name")
             probe = exp.Column(this=exp.to_identifier("x"), **{part: inner.args.get(part) for part in ("table", "db", "catalog")})
             fields = [each for each in self.scope.fields if not each.hidden]
@@ -234,7 +257,10 @@ class Select:
                 fields = [each for each in self.scope.fields if _matches(each, probe)]
             if not fields:
                 raise refused(f"{shown(inner)} is not supported", "there is no column that it stands for", "SELECT n")
+            left_out = excepted(star, [one.name for one in fields])
             for one in fields:
+                if one.name in left_out:
+                    continue
                 found.append(exp.Column(this=exp.to_identifier(one.name, quoted=True)))
                 found[-1].meta[_FIELD] = one.column
         if len(found) > _MOST_COLUMNS:

@@ -21,19 +21,23 @@ from cloister.tables.expression.rounding import clamped
 from cloister.tables.expression.scalar import Const, Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 
-TEXT_FUNCTIONS = ("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace", "position")
+TEXT_FUNCTIONS = (
+    *("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace", "position"),
+    *("lpad", "rpad", "split"),
+)
 _MOST_PAIRS = 10_000
 _LONGEST_VALUE = 10_000
 _LONGEST_LIST = 10_000_000
 _LONGEST = 10_000
 _ARGUMENTS = {"lower": (0, 0), "upper": (0, 0), "trim": (0, 0), "length": (0, 0), "substring": (1, 2), "left": (1, 1)}
 _ARGUMENTS |= {"right": (1, 1), "replace": (2, 2), "concat": (1, 20), "position": (1, 1)}
+_ARGUMENTS |= {"lpad": (2, 2), "rpad": (2, 2), "split": (2, 2)}
 
 
 @dataclass(frozen=True)
 class TextFunction(Scalar):
-    """lower, upper, trim, substring(start, length), length, concat, left(n), right(n), replace(old, new) or position(part) of
-    a text.
+    """lower, upper, trim, substring(start, length), length, concat, left(n), right(n), replace(old, new), position(part),
+    lpad(n, sign), rpad(n, sign) or split(sign, place) of a text.
 
     >>> from cloister.tables.declaring.columns import Category
     >>> from cloister.tables.expression.scalars import Ref
@@ -91,7 +95,17 @@ class TextFunction(Scalar):
         if self.name == "substring":
             begin, end = self._window()
             return lambda text: text[begin:end]
+        if self.name == "split":
+            sign, place = self._text(0), self._whole(1)
+            if not sign or place < 1:
+                raise _refused(self.name, "it takes a text to split at and a place from 1 on")
+            return lambda text: [*text.split(sign), *[""] * place][place - 1]
         count = self._count(0)
+        if self.name in ("lpad", "rpad"):
+            fill = self._text(1)
+            if len(fill) != 1:
+                raise _refused(self.name, "what it fills up with is not one sign")
+            return lambda text: (text.rjust(count, fill) if self.name == "lpad" else text.ljust(count, fill))[:count]
         if self.name == "left":
             return lambda text: text[:count]
         return lambda text: text[max(len(text) - count, 0) :]

@@ -95,6 +95,21 @@ class Relation(ABC):
         """The declared columns, as "table.column", whose unchanged values a column holds; "" stands for any other source."""
         return self.parts[0].origins(name)
 
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """Whether no two rows of a unit have the same values in all of these columns; NULL, which equals nothing, left aside.
+
+        >>> from cloister.tables import Base, Category, PerUnit, PrivateTable
+        >>> visits = PrivateTable({"who": ["a"], "ward": ["A"]}, {"ward": Category(["A", "B"])}, unit="who", max_rows=5)
+        >>> wards = PerUnit(source=Base(name="visits", table=visits), keys=("ward",))
+        >>> wards.tells_apart(frozenset({"ward"})), wards.tells_apart(frozenset())
+        (True, False)
+        """
+        return self.max_rows == 1
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        """Columns of whole numbers from 1 that, with the columns named for each, tell a unit's rows apart and are never NULL."""
+        return {}
+
     def variety(self, names: frozenset[str]) -> int:
         """The most different tuples that these columns hold in the rows of one unit: at most one for each row, one for each
         combination of what the domains hold (with NULL), and what `_variety` finds in the relations below."""

@@ -25,8 +25,11 @@ class UnitJoined(Relation):
 
     Rows of a unit: pairs of its own rows, chosen by the pair alone: at most left.max_rows · right.max_rows. NULL equals nothing.
     With `outer`, a left row without a partner stays, with NULL in the columns of the right side: one row for a left row that
-    would else have none, so the bound holds. The place (left.place - 1) · right.span + right.place tells the pairs apart; a left
-    row that stays alone takes the first place of its stretch.
+    would else have none, so the bound holds. Where the columns of `on` tell the unit's right rows apart (`tells_apart`), a left
+    row has at most one partner, since two would agree in all of them: so there are at most left.max_rows, `outer` or not. Where
+    they tell its left rows apart, a right row has at most one partner, and without `outer` there are at most right.max_rows.
+    The place (left.place - 1) · right.span + right.place tells the pairs apart; a left row that stays alone takes the first place
+    of its stretch.
 
     Units are the same where their names are: 4 and "4" (`preparation.py`). That both tables speak of the same people is what
     one population means; a session refuses a join of two.
@@ -72,8 +75,14 @@ class UnitJoined(Relation):
 
     @property
     def max_rows(self) -> int:
-        """The product."""
-        return (self.left.max_rows or 1) * (self.right.max_rows or 1)
+        """The product, or the bound of one side where each of its rows has at most one partner."""
+        left, right = self.left.max_rows or 1, self.right.max_rows or 1
+        found = [left * right]
+        if self.right.tells_apart(frozenset(other for _, other in self.on)):
+            found.append(left)
+        if not self.outer and self.left.tells_apart(frozenset(one for one, _ in self.on)):
+            found.append(right)
+        return min(found)
 
     @property
     def span(self) -> int:

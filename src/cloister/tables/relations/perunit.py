@@ -175,6 +175,10 @@ class PerUnit(OfOne):
         """A key keeps its own; an aggregate has none."""
         return self.source.origins(name) if name in self.keys else frozenset({""})
 
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """All keys do: there is one row for each tuple of them."""
+        return set(self.keys) <= names or self.max_rows == 1
+
     def _variety(self, names: frozenset[str]) -> int:
         """Of the keys alone: as in the source."""
         return self.source.variety(names) if names <= set(self.keys) else self.max_rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from cloister.errors import InvalidParameter
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.compiler import Layout, storage
-from cloister.tables.expression.expressions import Expression
+from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, Literal
 from cloister.tables.relations.derived import WIDEST, OfOne, Relation, known, needs_unit, packed, unique
 
 if TYPE_CHECKING:
@@ -158,6 +159,14 @@ class Extended(OfOne):
 
         return self.source.origins(scalar.name) if isinstance(scalar, Ref) else frozenset({""})
 
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """As in the source."""
+        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        """As in the source."""
+        return self.source.numbered()
+
     def _variety(self, names: frozenset[str]) -> int:
         """What is computed follows from the columns that it reads, so the tuples are no more than theirs."""
         scalars = dict(self.scalars)
@@ -185,7 +194,10 @@ class Extended(OfOne):
 class Filtered(OfOne):
     """The rows for which a condition is true.
 
-    Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had.
+    Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had. Where a column
+    of whole numbers tells the unit's rows apart (`tells_apart`: their number in an order, say) and the condition bounds it, at
+    most as many as there are numbers within the bounds, since each of these is that of one row at most. Where it does so together
+    with other columns, at most that for each tuple that the unit's rows have in them.
 
     >>> from cloister.tables import Column, Compare, Integer, Literal
     >>> people = Base(name="people", table=PrivateTable({"age": [39]}, {"age": Integer(0, 120)}))
@@ -215,8 +227,23 @@ class Filtered(OfOne):
 
     @property
     def max_rows(self) -> int | None:
-        """That of the source."""
-        return self.source.max_rows
+        """That of the source, or as many as the numbers that pass."""
+        most = self.source.max_rows
+        if most is None:
+            return None
+        numbered = self.source.numbered()
+        for name, keys in numbered.items():
+            low, high = _within(self.where, name, 1, most)
+            most = min(most, max(high - low + 1, 1) * self.source.variety(keys))
+        return most
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        """As in the source."""
+        return self.source.numbered()
+
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """As in the source."""
+        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
 
     def _variety(self, names: frozenset[str]) -> int:
         """Fewer rows hold no other tuples."""
@@ -272,6 +299,16 @@ class Projected(OfOne):
     def origins(self, name: str) -> frozenset[str]:
         """Those of the old name."""
         return self.source.origins(dict(self.names)[name])
+
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """As the old names do."""
+        return self.max_rows == 1 or self.source.tells_apart(frozenset(old for new, old in self.names if new in names))
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        """Those that are left with all their keys, under their new names."""
+        new = {old: name for name, old in reversed(self.names)}
+        found = self.source.numbered().items()
+        return {new[name]: frozenset(new[key] for key in keys) for name, keys in found if {name, *keys} <= new.keys()}
 
     def _variety(self, names: frozenset[str]) -> int:
         """That of the old names."""
@@ -329,6 +366,10 @@ class Capped(OfOne):
         """As many as there are rows."""
         return self.max_rows or 1
 
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """As in the source."""
+        return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
+
     def _variety(self, names: frozenset[str]) -> int:
         """Fewer rows hold no other tuples."""
         return self.source.variety(names)
@@ -345,3 +386,31 @@ class Capped(OfOne):
         number = ibis.row_number().over(ibis.window(group_by=rows.unit, order_by=rows.place)) + 1
         rows = rows.mutate(place=number.cast("int64"))
         return rows.filter(rows.place <= self.rows)
+
+
+def _within(where: Expression, name: str, low: int, high: int) -> tuple[int, int]:
+    """The bounds that a condition puts on a column of whole numbers, as far as its parts under AND say so plainly."""
+
+    def of(side: Expression) -> int | None:
+        value = side.value if isinstance(side, Literal) else None
+        return int(value) if isinstance(value, int | Fraction) and value == int(value) else None
+
+    for part in where.parts if isinstance(where, And) else (where,):
+        if isinstance(part, Between) and part.column.name == name:
+            least, most = of(part.low), of(part.high)
+            low, high = low if least is None else max(low, least), high if most is None else min(high, most)
+        if not isinstance(part, Compare):
+            continue
+        column, bound, op = part.left, of(part.right), part.op
+        if not isinstance(column, Column):
+            column, bound, op = part.right, of(part.left), _TURNED.get(part.op, part.op)
+        if not isinstance(column, Column) or column.name != name or bound is None:
+            continue
+        if op in ("<=", "<", "="):
+            high = min(high, bound - (op == "<"))
+        if op in (">=", ">", "="):
+            low = max(low, bound + (op == ">"))
+    return low, high
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

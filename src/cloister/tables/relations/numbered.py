@@ -1,0 +1,110 @@
+"""Rows of one person with their number in an order of their own: ROW_NUMBER, RANK and DENSE_RANK within the person."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, get_args
+
+from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.tables.declaring.columns import Category, Domain, Integer, Text
+from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.engines.compiler import storage
+from cloister.tables.relations.derived import OfOne, Relation, known, needs_unit, unique
+
+Numbering: TypeAlias = Literal["row_number", "rank", "dense_rank"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbered(OfOne):
+    """The same rows with a number: each row's in the order of some columns among those rows of its unit that have the same keys.
+
+    `by` are triples of a column, whether it descends, and whether NULL comes first. Rows that are equal in all of them have one
+    `rank`; a `row_number` tells them apart by their places. Rows with NULL in a key are numbered among themselves.
+
+    Rows of a unit: its rows, each with a number that follows from the unit's own rows, since only these are ordered and counted.
+    Neither their number nor their places change. The number is at most as large as the unit's rows are many.
+
+    >>> from cloister.tables import Base, PrivateTable
+    >>> visits = PrivateTable({"who": [1], "day": [3]}, {"day": Integer(0, 9)}, unit="who", max_rows=5)
+    >>> base = Base(name="visits", table=visits)
+    >>> last = Numbered(source=base, by=(("day", True, False),), number="n")
+    >>> last.max_rows, last.column("n"), last.tells_apart(frozenset({"n"}))
+    (5, Integer(low=1, high=5, nullable=False), True)
+    """
+
+    source: Relation
+    number: str
+    keys: tuple[str, ...] = ()
+    by: tuple[tuple[str, bool, bool], ...] = ()
+    kind: Numbering = "row_number"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", tuple(self.keys))
+        object.__setattr__(self, "by", tuple((name, bool(down), bool(first)) for name, down, first in self.by))
+        if self.kind not in get_args(Numbering):
+            raise InvalidParameter(f"kind={self.kind!r} is invalid", why="it is no numbering", instead='kind="row_number"')
+        needs_unit(self.source, "A number of rows")
+        for name in (*self.keys, *(name for name, _, _ in self.by)):
+            known(self.source, name)
+        for name, _, _ in self.by:
+            domain = self.source.columns[name]
+            listed = isinstance(domain, Category) and list(domain.options) != sorted(domain.options)
+            if listed or isinstance(domain, Text | Identifier):
+                why = (
+                    "each engine has an order of its own for texts" if not listed else "its list has another order than its texts"
+                )
+                raise UnsupportedQuery(f"An order by {name!r} is not supported", why=why, instead="a column of days or numbers")
+        unique([*self.source.columns, self.number])
+        self._check_extent()
+
+    @property
+    def max_rows(self) -> int:
+        """That of the source."""
+        return self.source.max_rows or 1
+
+    @cached_property
+    def columns(self) -> Mapping[str, Domain]:
+        """Those of the source, and the number."""
+        return MappingProxyType({**self.source.columns, self.number: Integer(1, self.max_rows)})
+
+    def origins(self, name: str) -> frozenset[str]:
+        """Those of the source; the number is computed."""
+        return self.source.origins(name) if name in self.source.columns else frozenset({""})
+
+    def tells_apart(self, names: frozenset[str]) -> bool:
+        """Row numbers do, together with the keys."""
+        numbers = self.kind == "row_number" and {self.number, *self.keys} <= names
+        return self.max_rows == 1 or numbers or self.source.tells_apart(names & self.source.columns.keys())
+
+    def numbered(self) -> Mapping[str, frozenset[str]]:
+        """The number, unless equal rows share one."""
+        return {**self.source.numbered(), **({self.number: frozenset(self.keys)} if self.kind == "row_number" else {})}
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """Of the source's columns as there; with the number one for each row."""
+        return self.source.variety(names) if names <= self.source.columns.keys() else self.max_rows
+
+    def describe(self) -> Any:
+        """The source, the order and the name."""
+        return ["numbered", self.source.describe(), self.kind, list(self.keys), [list(each) for each in self.by], self.number]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """A window over the unit's rows of one key."""
+        import ibis
+
+        rows = self.source.build(sources, dialect)
+        names = list(self.source.columns)
+        order: list[Any] = []
+        for name, down, first in self.by:
+            code = rows[f"c{names.index(name)}"]
+            order += [code.notnull() if first else code.isnull(), code.desc() if down else code]
+        keys = [rows[f"c{names.index(name)}"] for name in self.keys]
+        function = {"row_number": ibis.row_number, "rank": ibis.rank, "dense_rank": ibis.dense_rank}[self.kind]
+        if self.kind == "row_number":
+            order.append(rows.place)
+        window = ibis.window(group_by=[rows.unit, *keys], order_by=order)
+        number = (function().over(window) + 1).cast("int64").cast(storage(self.columns[self.number]))
+        return rows.mutate(**{f"c{len(names)}": number})
