@@ -57,7 +57,7 @@ BELOW = (
         f"tables/**/{each}.py"
         for each in ("casts", "choices", "codebooks", "columns", "create_table", "dates", "ddi", "derived", "draft", "encrypted")
     ),
-    *(f"tables/**/{each}.py" for each in ("expressions", "guard", "labels")),
+    *(f"tables/**/{each}.py" for each in ("expression/places", "expressions", "guard", "labels")),
     *(
         f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "source_factory", "sources", "table", "texts", "workspace")

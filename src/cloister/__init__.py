@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from cloister.tables import Date as Date
     from cloister.tables import Identifier as Identifier
     from cloister.tables import Integer as Integer
+    from cloister.tables import Moment as Moment
+    from cloister.tables import Place as Place
     from cloister.tables import PrivateTable as PrivateTable
     from cloister.tables import PublicTable as PublicTable
     from cloister.tables import Real as Real
@@ -73,7 +75,7 @@ _NAMES = Lazily(
         ".query": "Session",
         ".query.controls": "ControlledSession Controls",
         ".session": "Release",
-        ".tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
+        ".tables": "Binned Boolean Category Date Identifier Integer Moment Place PrivateTable PublicTable Real Text",
         ".together": "JointTable SealedTable",
     },
 )
@@ -100,6 +102,8 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "MissingBound",
+    "Moment",
+    "Place",
     "PrivateTable",
     "PublicTable",
     "PureDP",

@@ -78,6 +78,14 @@ SELECT SUM(WIDTH_BUCKET(level, 9, 3, 4)) FROM staff
 SELECT SUM(POWER(2, level)) FROM staff
 SELECT SUM(LOG(-1, level)) FROM staff
 SELECT SUM(CLAMP(level, wage, 3)) FROM staff
+SELECT GRID(level, wage), COUNT(*) FROM staff GROUP BY 1
+SELECT GRID(level, 500), COUNT(*) FROM staff GROUP BY 1
+SELECT REGION(level, 3), COUNT(*) FROM staff GROUP BY 1
+SELECT REGION(level), COUNT(*) FROM staff GROUP BY 1
+SELECT COUNT(*) FROM staff WHERE ST_WITHIN(level, wage)
+SELECT COUNT(*) FROM staff WHERE ST_WITHIN(level, 'a')
+SELECT WEEKDAY(), COUNT(*) FROM staff GROUP BY 1
+SELECT HOUR(hired), COUNT(*) FROM staff GROUP BY 1
 SELECT SUM(ROUND(level, wage)) FROM staff
 SELECT SUM(wage // 2) FROM staff
 SELECT SUM(grade + 1) FROM staff

@@ -196,7 +196,7 @@ def test_what_cannot_be_written_is_refused_when_it_is_written() -> None:
         with pytest.raises(InvalidParameter):
             make()
     for make in (
-        lambda: s.Clamp(A, 3, 2), lambda: s.DatePart("hour", D), lambda: s.DateTrunc("decade", D), lambda: s.Cast(A, "blob"),
+        lambda: s.Clamp(A, 3, 2), lambda: s.DatePart("century", D), lambda: s.DateTrunc("decade", D), lambda: s.Cast(A, "blob"),
         lambda: s.TextFunction("reverse", C), lambda: s.TextFunction("left", C), lambda: s.Case(()), lambda: s.Coalesce(()),
         lambda: s.Const(math.nan), lambda: s.Const("\0"), lambda: s.Power(A, 99), lambda: s.Const(datetime.datetime(2026, 1, 1)),
     ):  # fmt: skip

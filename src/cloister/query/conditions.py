@@ -72,11 +72,15 @@ def condition(tree: exp.Expression, operands: Operands) -> Expression:
         return Like(Column(operands.column(tree.this)), pattern)
     if isinstance(tree, exp.Boolean | exp.Null):
         return Literal(constant(tree))
-    if isinstance(tree, exp.Column | exp.Case | exp.If | exp.Coalesce):
+    if isinstance(tree, exp.Column | exp.Case | exp.If | exp.Coalesce) or _is_within(tree):
         name = operands.column(tree)
         if operands.is_boolean(name):
             return Compare("=", Column(name), Literal(True))
     raise unsupported(f"{shown(tree)} in WHERE", "WHERE age >= 18 AND sex = 'F'")
+
+
+def _is_within(tree: exp.Expression) -> bool:
+    return isinstance(tree, exp.Anonymous) and tree.name.upper() == "ST_WITHIN"
 
 
 def conjuncts(tree: exp.Expression, kind: type[exp.Expression] = exp.And) -> list[exp.Expression]:

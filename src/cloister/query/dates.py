@@ -26,9 +26,14 @@ _PARTS = {
     "dayofweek_iso": "isodow",
     "doy": "dayofyear",
     "dayofyear": "dayofyear",
+    "hour": "hour",
+    "minute": "minute",
 }
 FROM_SUNDAY_1 = ("bigquery", "mysql", "spark", "databricks", "tsql")
 """Where the function DAYOFWEEK, or the part DAYOFWEEK, counts from Sunday = 1."""
+
+FROM_MONDAY_0 = ("mysql", "spark", "databricks")
+"""Where the function WEEKDAY counts from Monday = 0."""
 
 
 class ScalarReader(Protocol):
@@ -44,6 +49,9 @@ class ScalarReader(Protocol):
 
     def column(self, tree: exp.Expression) -> str:
         """The column that an expression is, or becomes."""
+
+    def named(self, scalar: Scalar, text: str) -> Scalar:
+        """A scalar as a column that others are made of."""
 
     def kind(self, scalar: Scalar) -> str:
         """Which kind of values a scalar has."""
@@ -123,6 +131,8 @@ DATES: dict[type[exp.Expression], Make] = {
     exp.DayOfWeek: _named_part("dayofweek"),
     exp.DayOfWeekIso: _named_part("isodow"),
     exp.DayOfYear: _named_part("doy"),
+    exp.Hour: _named_part("hour"),
+    exp.Minute: _named_part("minute"),
     exp.DateTrunc: _truncation,
     exp.TimestampTrunc: _truncation,
     exp.DateDiff: _difference,

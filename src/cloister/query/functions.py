@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from cloister.errors import MissingBound
 from cloister.query.constants import NUMBERS, TEXTS, WHOLE, constant, is_constant, shifted
-from cloister.query.dates import DATES, Make, ScalarReader, whole_number
+from cloister.query.dates import DATES, FROM_MONDAY_0, Make, ScalarReader, whole_number
 from cloister.query.numbers import RULES, Rules, as_rounded, rounding
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.tables import Expression
@@ -30,11 +30,14 @@ from cloister.tables.expression.scalars import (
     Coalesce,
     Const,
     DateDiff,
+    DatePart,
     DateShift,
     Divide,
     Exp,
     Floor,
     GreatestOf,
+    GridCell,
+    Lattice,
     LeastOf,
     Ln,
     Modulo,
@@ -42,12 +45,14 @@ from cloister.tables.expression.scalars import (
     Negate,
     NullIf,
     Power,
+    RegionOf,
     Round,
     Scalar,
     Sign,
     Sqrt,
     Subtract,
     TextFunction,
+    Within,
 )
 
 __all__ = ["ANONYMOUS", "FUNCTIONS", "ScalarReader"]
@@ -440,10 +445,52 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
 }
 """By the kind of the node."""
 
+
+def _grid(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    metres = constant(parts[1]) if len(parts) == 2 and is_constant(parts[1]) else None
+    if isinstance(metres, bool) or not isinstance(metres, int | Fraction):
+        raise refused("GRID is not supported", "it takes a place and a constant number of metres", "GRID(place, 500)")
+    return GridCell(reader.scalar(parts[0]), Fraction(metres))
+
+
+def _region(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    if len(parts) != 1:
+        raise refused("REGION is not supported", "it takes a place", "REGION(place)")
+    return RegionOf(*_on_lattice(parts[0], reader))
+
+
+def _within(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    name = constant(parts[1]) if len(parts) == 2 and is_constant(parts[1]) else None
+    if not isinstance(name, str):
+        raise refused(
+            "ST_WITHIN is not supported", "it takes a place and the name of a declared region", "ST_WITHIN(place, 'Centrum')"
+        )
+    return Within(*_on_lattice(parts[0], reader), name)
+
+
+def _on_lattice(tree: exp.Expression, reader: ScalarReader) -> tuple[Scalar, Scalar, Scalar]:
+    """A place, its column and its row: both as columns of their own, which a border names often."""
+    place = reader.scalar(tree)
+    column, row = (reader.named(Lattice(axis, place), f"{axis} of {tree.sql()}") for axis in ("column", "row"))
+    return place, column, row
+
+
+def _weekday(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    """From Sunday = 0, as DAYOFWEEK; in the dialects that have a WEEKDAY of their own, as there."""
+    if len(parts) != 1:
+        raise refused("WEEKDAY is not supported", "it takes a day", "WEEKDAY(at)")
+    day = reader.scalar(parts[0])
+    return Subtract(DatePart("isodow", day), Const(1)) if reader.dialect in FROM_MONDAY_0 else DatePart("dayofweek", day)
+
+
 ANONYMOUS: dict[str, Callable[[Sequence[exp.Expression], ScalarReader], Scalar]] = {
     "BROUND": _round_even,
     "CLAMP": _clamp,
+    "GRID": _grid,
+    "REGION": _region,
     "ROUND_EVEN": _round_even,
+    "ST_WITHIN": _within,
     "TRUNC": _trunc,
+    "WEEKDAY": _weekday,
 }
 """By the name of a function that sqlglot does not know."""

@@ -122,6 +122,8 @@ for _kind in (exp.Neg, exp.Abs, exp.Sign, exp.Sqrt, exp.Ln, exp.Exp, exp.Year, e
 for _kind in (
     exp.DayOfYear,
     exp.DayOfWeekIso,
+    exp.Hour,
+    exp.Minute,
     exp.Date,
     exp.TsOrDsToDate,
     exp.TimeStrToTime,
@@ -159,7 +161,7 @@ OVER_PERSONS = (*NUMBERINGS, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 """All functions that may stand over such a window."""
 _ANONYMOUS = frozenset(
     {"CLAMP", "BROUND", "ROUND_EVEN", "TRUNC", "COUNTIF", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE", "APPROX_PERCENTILE"}
-    | {"VAR", "VARP", "STDEV", "STDEVP"}
+    | {"VAR", "VARP", "STDEV", "STDEVP", "GRID", "REGION", "ST_WITHIN", "WEEKDAY"}
 ) | frozenset(BOUNDED.values())
 _CONDITION = "WHERE age >= 18 AND sex = 'F'"
 _PARTS: dict[tuple[type[exp.Expression], str], tuple[str, str]] = {

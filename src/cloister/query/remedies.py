@@ -34,6 +34,8 @@ _ROLES = {
     **dict.fromkeys(_KEYS, "keys"),
     **dict.fromkeys(_DATES, "dates"),
     "smoker": "truths",
+    "place": "places",
+    "at": "moments",
     "patient": "units",
     "people": "table",
     "patients": "owned",
@@ -69,6 +71,8 @@ class Words:
     keys: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     truths: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    moments: tuple[str, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The texts that a key may be."""
     dialect: str | None = None
@@ -119,6 +123,8 @@ class Words:
             keys=(*texts, *(column for column in short if column not in texts)),
             dates=tuple(column for column, kind in kinds.items() if kind == "date"),
             truths=tuple(column for column, kind in kinds.items() if kind == "boolean"),
+            places=tuple(column for column, kind in kinds.items() if kind == "place"),
+            moments=tuple(column for column, kind in kinds.items() if kind == "moment"),
             options=texts,
             dialect=dialect,
         )

@@ -103,6 +103,12 @@ class Reader:
         """The values of a question about public tables."""
         return self.queries(query)
 
+    def named(self, scalar: Scalar, text: str) -> Scalar:
+        """A scalar as a column that others are made of."""
+        from cloister.tables.expression.scalars import Ref
+
+        return Ref(self.rows.add(scalar, text))
+
     def kind(self, scalar: Scalar) -> str:
         """Which kind of values a scalar has; nothing where its bounds are still to be given by what stands around it."""
         from cloister.tables.expression.scalars import Const

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.session import Series, unknown_column
 from cloister.synth.pieces import Floats, Integers, Pieces, Shape
-from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Runs, Strided
+from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Runs, Strided, Text
 from cloister.tables.declaring.plain import domain_of
 
 MOST_STATES = 100
@@ -302,7 +302,9 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
     if not isinstance(domain, Integer | Real | Category | Date | Boolean):
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
-            why="it is free text, whose values are private",
+            why="it is free text, whose values are private"
+            if isinstance(domain, Text)
+            else f"it is declared as {domain.kind}, and models are fitted to numbers, categories, days and truth values",
             instead=f"columns={others!r}",
         )
     if isinstance(bins, Binned):

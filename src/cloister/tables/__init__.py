@@ -13,6 +13,8 @@ for integers with noise (`engines/noised.py`).
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.moments import Moment
+from cloister.tables.declaring.places import Place
 from cloister.tables.declaring.table import PrivateTable, PublicTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import check_aggregation
@@ -61,11 +63,13 @@ __all__ = [
     "Like",
     "Literal",
     "MemoryExceeded",
+    "Moment",
     "Not",
     "Numbered",
     "Offenders",
     "Or",
     "PerUnit",
+    "Place",
     "PreparationReport",
     "Prepared",
     "PrivateTable",

@@ -261,6 +261,7 @@ TERMS = (
     NC_("bound", "more than {number}"),
     *(NC_("every", "month"), NC_("every", "quarter"), NC_("every", "year")),
     *(NC_("kind", "boolean"), NC_("kind", "category"), NC_("kind", "date"), NC_("kind", "decimal"), NC_("kind", "identifier")),
+    *(NC_("kind", "moment"), NC_("kind", "place")),
     *(NC_("kind", "integer"), NC_("kind", "real"), NC_("kind", "text")),
     *(NC_("kinds", "days"), NC_("kinds", "numbers"), NC_("kinds", "texts"), NC_("kinds", "truth values")),
     *(NC_("kinds", "persons"), NC_("kinds", "values of {column}")),

@@ -44,12 +44,14 @@ _KINDS = {
     "Integer": (N_("a whole number from {low} to {high}"), N_("a whole number")),
     "Real": (N_("a number from {low} to {high}"), N_("a number")),
     "Date": (N_("a day from {low} to {high}"), N_("a day")),
+    "Moment": (N_("a moment from {low} to {high}"), N_("a moment")),
 }
 _KINDS_WITHOUT_BOUNDS = {
     "Category": N_("a category, with all its values"),
     "Boolean": N_("yes or no"),
     "Text": N_("a text"),
     "Identifier": N_("an identifier"),
+    "Place": N_("a place, with its box or its regions"),
 }
 _GREEK = {"PureDP": ("ε",), "ApproxDP": ("ε", "δ"), "ZCDP": ("ρ",)}
 _LETTERS = {

@@ -31,6 +31,8 @@ _TYPES: dict[type, Kind] = {str: "text", int: "integer", bool: "boolean"}
 
 Places = npt.NDArray[np.int64]
 
+_GROUPED = {"place": "grid({0}, 500) or region({0})", "moment": "hour({0}), weekday({0}), or CAST({0} AS DATE)"}
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -172,6 +174,7 @@ def grid_of(question: Question, declaration: Declared) -> Grid:
         if name not in declaration.columns:
             raise unknown_column(name, table_name(question.table), list(declaration.columns))
         domain = declaration.columns[name]
+        _check_key(name, domain)
         size = domain.size if isinstance(key, str) else key.size(domain)
         if size is not None:
             size += 1
@@ -187,3 +190,14 @@ def grid_of(question: Question, declaration: Declared) -> Grid:
             instead=f'Binned("{widest.name}", edges)',
         )
     return grid
+
+
+def _check_key(name: str, domain: Domain) -> None:
+    """Refuse as a key what has a group for each second or each step of a lattice."""
+    line = _GROUPED.get(domain.kind)
+    if line is not None:
+        raise UnsupportedQuery(
+            f"Groups of {name!r} are not supported",
+            why=f"it is declared as {domain.kind}, which has more values than there could be groups",
+            instead=line.format(name),
+        )

@@ -16,6 +16,7 @@ from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_tex
 from cloister.tables.declaring.columns import Category, Domain
 from cloister.tables.declaring.during import DATED, During
 from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.places import Place
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.source_factory import recognise
 from cloister.tables.sourcing.sources import Source
@@ -28,6 +29,7 @@ _FITS = {
     "real": _NUMBERS,
     "text": ("text", "null"),
     "date": DATED,
+    "moment": DATED,
     "boolean": ("boolean", "integer", "float", "text", "null"),
 }
 _WORDS = {
@@ -259,6 +261,11 @@ class PublicTable:
         if columns is not None:
             check_printable(columns)
             _check_columns(columns, held)
+            for name, domain in columns.items():
+                if isinstance(domain, Place):
+                    raise InvalidDeclaration(
+                        f"Column {name!r} is invalid", why="places of a public table are not read", instead="cl.Real(-180, 180)"
+                    )
         object.__setattr__(self, "source", held)
         object.__setattr__(self, "columns", None if columns is None else MappingProxyType(dict(columns)))
 
@@ -334,6 +341,9 @@ def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
             raise InvalidDeclaration(
                 f"Column {name!r} is invalid", why=f"{domain!r} is not a declaration", instead=f'"{name}": cl.Integer(0, 120)'
             )
+        if isinstance(domain, Place):
+            _check_place(name, domain, source)
+            continue
         if name not in source.schema:
             raise UnknownColumn(
                 f"Column {name!r} is unknown",
@@ -346,6 +356,23 @@ def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
                 f"Column {name!r} is invalid",
                 why=f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}",
                 instead=f'"{name}": {_suggestion(kind)}',
+            )
+
+
+def _check_place(name: str, domain: Place, source: Source) -> None:
+    for title, column in (("longitude", domain.longitude), ("latitude", domain.latitude)):
+        if column not in source.schema:
+            raise UnknownColumn(
+                f"Column {column!r} is unknown",
+                why=f"the source has only {', '.join(map(repr, source.schema))}",
+                instead=f'"{name}": cl.Place(…, {title}="…")',
+            )
+        kind = source.schema[column]
+        if kind not in _NUMBERS:
+            raise InvalidDeclaration(
+                f"Column {column!r} is invalid",
+                why=f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}",
+                instead=f'"{name}": cl.Place(…, {title}="…")',
             )
 
 
@@ -362,7 +389,11 @@ def _readings(columns: object, unit: object, during: object) -> dict[str, set[st
     """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere."""
     asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other"})]
     if isinstance(columns, Mapping):
-        asked += [(name, _accepted(domain)) for name, domain in columns.items() if isinstance(domain, Domain)]
+        for name, domain in columns.items():
+            if isinstance(domain, Place):
+                asked += [(domain.longitude, _NUMBERS), (domain.latitude, _NUMBERS)]
+            elif isinstance(domain, Domain):
+                asked.append((name, _accepted(domain)))
     if isinstance(during, During):
         asked.append((during.column, DATED))
     elif isinstance(during, Sequence) and len(during) == 3:

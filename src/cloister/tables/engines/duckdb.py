@@ -135,6 +135,16 @@ class DuckDBSpelling(Spelling):
             f"CASE WHEN isfinite({x}) THEN ({micros} - (({micros} % 86400000000) + 86400000000) % 86400000000) // 86400000000 END"
         )
 
+    def seconds(self, x: str, kind: str) -> str:
+        """From microseconds, infinite ones are NULL."""
+        micros = f"epoch_us({x})"
+        floored = f"({micros} - (({micros} % 1000000) + 1000000) % 1000000) // 1000000"
+        return f"CASE WHEN isfinite({x}) THEN {floored} END"
+
+    def matches(self, t: str, pattern: str) -> str:
+        """RE2, of the whole text."""
+        return f"regexp_full_match({t}, '{pattern}')"
+
     def spelled(self, t: str) -> str:
         """Lower case, trimmed."""
         return f"lower(trim({t}, {_CHARACTERS}))"

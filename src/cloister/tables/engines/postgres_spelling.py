@@ -92,6 +92,18 @@ class PostgresSpelling(Spelling):
         moment = f"({x} AT TIME ZONE 'UTC')" if kind == "timestamptz" else x
         return f"CASE WHEN isfinite({x}) THEN CAST(CAST({moment} AS date) - DATE '1970-01-01' AS bigint) END"
 
+    def seconds(self, x: str, kind: str) -> str:
+        """The epoch, which of a time without a zone is that of its clock."""
+        return f"CASE WHEN isfinite({x}) THEN CAST(FLOOR(EXTRACT(EPOCH FROM {x})) AS bigint) END"
+
+    def matches(self, t: str, pattern: str) -> str:
+        """Between the ends of the text."""
+        return f"({t} ~ '^({pattern})$')"
+
+    def digits(self, t: str) -> str:
+        """A cast: there is none that may fail."""
+        return f"CAST({t} AS bigint)"
+
     def spelled(self, t: str) -> str:
         """Lower case, trimmed."""
         return f"lower({self._trimmed(t)})"

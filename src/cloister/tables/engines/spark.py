@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from cloister.errors import EngineError
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.during import During
+from cloister.tables.declaring.places import Place
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -206,6 +207,16 @@ class SparkSpelling(Spelling):
             return f"(unix_micros({x}) - pmod(unix_micros({x}), 86400000000)) DIV 86400000000"
         return f"CAST(datediff(CAST({x} AS DATE), DATE '1970-01-01') AS BIGINT)"
 
+    def seconds(self, x: str, kind: str) -> str:
+        """Of an instant from its microseconds; of a clock from its day and time, so the session's time zone does not matter."""
+        if kind == "timestamptz":
+            return f"(unix_micros({x}) - pmod(unix_micros({x}), 1000000)) DIV 1000000"
+        return f"{self.days(x, kind)} * 86400 + hour({x}) * 3600 + minute({x}) * 60 + second({x})"
+
+    def matches(self, t: str, pattern: str) -> str:
+        """Between the ends of the text."""
+        return f"({t} RLIKE {self.literal(f'^({pattern})$')})"
+
     def spelled(self, t: str) -> str:
         """Lower case, trimmed."""
         return f"lower(trim(BOTH ' \\t\\n\\u000b\\u000c\\r' FROM {t}))"
@@ -289,9 +300,18 @@ class SparkPrepared(Prepared):
 
     def _renamed(self) -> tuple[dict[str, Domain], dict[str, str], str, str | None]:
         table, names = self.declaration, self._names
-        columns = {names[name]: domain for name, domain in table.columns.items()}
+        columns = {
+            self._label(name): domain.over(names[domain.longitude], names[domain.latitude])
+            if isinstance(domain, Place)
+            else domain
+            for name, domain in table.columns.items()
+        }
         schema = {names[name]: kind for name, kind in self._source.schema.items()}
         return columns, schema, f"{self._view}_source", None if table.unit is None else names[table.unit]
+
+    def _label(self, name: str) -> str:
+        """A declared column by a name of ours; a place need not be a column of the source."""
+        return self._names.get(name) or f"p{list(self.declaration.columns).index(name)}"
 
     def _during(self) -> During | None:
         during = self.declaration.during
@@ -377,7 +397,7 @@ class SparkPrepared(Prepared):
         def found(here: str) -> list[Any]:
             return self._collect(offenders_sql(here, columns[here], schema, relation, spelling, during))
 
-        return {name: found(self._names[name]) for name in names}
+        return {name: found(self._label(name)) for name in names}
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration

@@ -17,6 +17,7 @@ from cloister.tables.expression.forms import (
     Form,
     Interval,
     Listed,
+    Located,
     Nothing,
     Number,
     bounded,
@@ -45,6 +46,7 @@ def as_number(form: Form, scalar: object = None) -> Number:
         numbers = [int(option) for option in form.options]
         return from_list(form, [Fraction(number) for number in numbers], integer=True)
     kind = "a truth value" if isinstance(form, Listed) and form.truths else "text" if not hasattr(form, "unit") else "a date"
+    kind = "a place" if isinstance(form, Located) else kind
     raise UnsupportedQuery(
         "Arithmetic is not supported",
         why=f"{_named(scalar)} is {kind} and not a number",

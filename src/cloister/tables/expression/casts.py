@@ -18,7 +18,19 @@ from cloister.errors import UnsupportedQuery
 from cloister.tables.expression.arithmetic import as_number, from_list
 from cloister.tables.expression.computed import day_of
 from cloister.tables.expression.dates import date_of, to_days
-from cloister.tables.expression.forms import Form, Interval, Listed, Moments, Nothing, Number, Words, looked_up, pieces, remapped
+from cloister.tables.expression.forms import (
+    Form,
+    Interval,
+    Listed,
+    Located,
+    Moments,
+    Nothing,
+    Number,
+    Words,
+    looked_up,
+    pieces,
+    remapped,
+)
 from cloister.tables.expression.rounding import rounded, wider
 from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
@@ -60,6 +72,8 @@ class Cast(Scalar):
             if self.kind == "text":
                 return x
             raise self._refused("its values are not declared")
+        if isinstance(x, Located):
+            raise self._refused("a place is shown as a cell or a region: grid(place, 500)")
         if self.kind == "text":
             return to_listed_text(x, "CAST")
         if self.kind in ("integer", "real", "decimal"):
@@ -164,9 +178,15 @@ def to_listed_text(form: Form, what: str) -> Listed:
     if isinstance(form, Number) and form.integer and not form.wide:
         low, high, step = form.low, form.high, form.grid
         values = lambda code: str(int(code * step))  # noqa: E731 - one of two small functions
-    elif isinstance(form, Moments):
+    elif isinstance(form, Moments) and form.unit != "second":
         low, high, unit = form.low, form.high, form.unit
         values = lambda code: date_of(day_of(unit, code)).isoformat()  # noqa: E731
+    elif isinstance(form, Moments | Located):
+        raise UnsupportedQuery(
+            f"{what} is not supported",
+            why="it would have more texts than could be listed",
+            instead="hour(at), or grid(place, 500)",
+        )
     else:
         raise UnsupportedQuery(
             f"{what} is not supported", why="the text of a fraction differs between engines", instead="ROUND(x)"

@@ -15,7 +15,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.tables.expression.arithmetic import Binary, aligned, as_number, joined
 from cloister.tables.expression.dates import to_days
 from cloister.tables.expression.expressions import And, Expression, IsNull, Not, Or
-from cloister.tables.expression.forms import Form, Interval, Listed, Moments, Nothing, Number, Words, bounded, remapped
+from cloister.tables.expression.forms import Form, Interval, Listed, Located, Moments, Nothing, Number, Words, bounded, remapped
 from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import RecordingScope, Scope
 from cloister.tables.sourcing.reading import read_days
@@ -288,6 +288,8 @@ def unified(forms: Sequence[Form], what: str, choose: Choose, *, extra: int = 0,
 def common(forms: Sequence[Form], what: str) -> list[Form]:
     """The forms brought to one kind; those that are NULL stay as they are."""
     present = [form for form in forms if not isinstance(form, Nothing)]
+    if any(isinstance(form, Located) for form in present):
+        raise _unlike(what)
     if any(isinstance(form, Number) for form in present):
         whole = [form if isinstance(form, Nothing) else _as(form, Number, what) for form in forms]
         numbers = iter(aligned(*(form for form in whole if isinstance(form, Number))))

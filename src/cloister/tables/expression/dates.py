@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.tables.declaring.moments import DAY
 from cloister.tables.expression.arithmetic import joined
 from cloister.tables.expression.computed import UNITS, day_of, period_of
 from cloister.tables.expression.forms import Form, Interval, Listed, Moments, Nothing, Number
@@ -22,11 +23,13 @@ from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import EPOCH, read_days
 
-PARTS = ("year", "quarter", "month", "day", "dayofweek", "isodow", "dayofyear")
+PARTS = ("year", "quarter", "month", "day", "dayofweek", "isodow", "dayofyear", "hour", "minute")
 _FIRST_DAY, _LAST_DAY = ((day - EPOCH).days for day in (datetime.date.min, datetime.date.max))
 _LIFT = 200_000  # weeks before 1970 that make every day positive
+_POSITIVE = 7 * _LIFT * DAY  # and in seconds
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "week": 7}
+_OF_DAY = {"hour": (3600, 24), "minute": (60, 60)}
 _BOUNDS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "dayofweek": (0, 6), "isodow": (1, 7), "dayofyear": (1, 366)}
 
 
@@ -79,17 +82,20 @@ def _period(ops: Operations, unit: str, days: Any) -> Any:
 
 
 def to_days(x: Moments) -> Moments:
-    """Periods as their first days."""
+    """Periods as their first days, seconds as the day in which they lie."""
     if x.unit == "day":
         return x
 
     def build(scope: Scope) -> Any:
         ops, period = scope.operations, x.build(scope)
+        if x.unit == "second":
+            return _over(ops, period + ops.whole(_POSITIVE), DAY) - ops.whole(_POSITIVE // DAY)
         if x.unit == "week":
             return period * ops.whole(7) - ops.whole(3)
         return first_of_month(ops, period * ops.whole(_MONTHS[x.unit]))
 
-    return replace(x, unit="day", low=day_of(x.unit, x.low), high=day_of(x.unit, x.high), build=build, weight=5 * x.weight + 24)
+    low, high = (end // DAY if x.unit == "second" else day_of(x.unit, end) for end in (x.low, x.high))
+    return replace(x, unit="day", low=low, high=high, build=build, weight=5 * x.weight + 24)
 
 
 def to_periods(x: Moments, unit: str) -> Moments:
@@ -118,7 +124,7 @@ def _check_unit(unit: str, name: str, units: tuple[str, ...] = UNITS) -> None:
 
 @dataclass(frozen=True)
 class DatePart(Scalar):
-    """Year, quarter, month, day, dayofweek, isodow or dayofyear of a date.
+    """Year, quarter, month, day, dayofweek, isodow or dayofyear of a date, and of a moment the hour or minute, too.
 
     >>> from cloister.tables.declaring.columns import Date
     >>> from cloister.tables.expression.scalars import Ref
@@ -138,9 +144,11 @@ class DatePart(Scalar):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A whole number."""
+        part = self.part
+        if part in _OF_DAY:
+            return self._of_day(moments_form(self.x, domains), *_OF_DAY[part])
         x = to_days(moments_form(self.x, domains))
         low, high = _part_bounds(self.part, x.low, x.high)
-        part = self.part
 
         def build(scope: Scope) -> Any:
             ops, days = scope.operations, x.build(scope)
@@ -154,6 +162,22 @@ class DatePart(Scalar):
             return {"year": ops.year, "month": ops.month, "day": ops.day}[part](days)
 
         return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), 6 * x.weight + 24))
+
+    def _of_day(self, x: Moments, seconds: int, within: int) -> Number:
+        """How many times so many seconds have passed, of as many as there are until it begins anew."""
+        if x.unit != "second":
+            raise UnsupportedQuery(
+                "A part of a date is not supported", why="a date has no time of day", instead="the column as cl.Moment(…)"
+            )
+        low, high = (end // seconds for end in (x.low, x.high))
+        low, high = (low % within, high % within) if high // within == low // within else (0, within - 1)
+
+        def build(scope: Scope) -> Any:
+            ops = scope.operations
+            passed = _over(ops, x.build(scope) + ops.whole(_POSITIVE), seconds)
+            return ops.remainder(passed, ops.whole(within))
+
+        return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), x.weight + 4))
 
 
 def _part_bounds(part: str, low: int, high: int) -> tuple[int, int]:
@@ -219,6 +243,12 @@ class DateShift(Scalar):
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Days; those that would leave the calendar are made NULL before they are moved."""
         x = moments_form(self.x, domains)
+        if x.unit == "second":
+            raise UnsupportedQuery(
+                "A shift of a moment is not supported",
+                why="only days are shifted",
+                instead="CAST(at AS DATE) + INTERVAL '3' MONTH",
+            )
         months = _MONTHS.get(self.unit, 0) * self.count
         whole = _whole_periods(x.unit, self.unit, self.count)
         if whole is not None:

@@ -25,9 +25,11 @@ from typing import Any, ClassVar
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import exact
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Text
+from cloister.tables.declaring.moments import Moment
+from cloister.tables.declaring.places import Place
 from cloister.tables.expression.computed import Periods
 from cloister.tables.expression.scope import Scope
-from cloister.tables.sourcing.reading import representable
+from cloister.tables.sourcing.reading import read_seconds, representable
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -479,6 +481,13 @@ def number_of(name: str, domain: Domain, value: Any) -> Fraction:
         if days is None or (isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)):
             raise _refused(name, "a date is compared with a day, written YYYY-MM-DD", f"{name} >= '2026-01-31'")
         return Fraction(days)
+    if isinstance(domain, Moment):
+        seconds = read_seconds(value)
+        if seconds is None:
+            raise _refused(name, "a moment is compared with one, written YYYY-MM-DD HH:MM:SS", f"{name} >= '2026-01-31 12:00:00'")
+        return Fraction(seconds)
+    if isinstance(domain, Place):
+        raise _refused(name, "a place is not compared", f"grid({name}, 500) = '…'")
     if isinstance(value, bool | str | datetime.date):
         raise _refused(name, f"a {type(value).__name__} is not a number", f"{name} = 40")
     return _rational(value)
@@ -529,7 +538,7 @@ def _two_columns(scope: Scope, op: str, first: str, second: str) -> Any:
     if isinstance(left, Text) and isinstance(right, Text) and op in ("=", "!="):
         return OPERATORS[op](scope.code(first), scope.code(second))
     numeric = {"integer", "real"}
-    like = (left.kind == right.kind and left.kind not in ("text", "category")) or {left.kind, right.kind} <= numeric
+    like = (left.kind == right.kind and left.kind not in ("text", "category", "place")) or {left.kind, right.kind} <= numeric
     if isinstance(left, Category) and isinstance(right, Category) and left.options == right.options and op in ("=", "!="):
         like = True
     if isinstance(left, Periods) or isinstance(right, Periods):

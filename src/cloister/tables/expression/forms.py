@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Text
+from cloister.tables.declaring.moments import Moment, moment_of
+from cloister.tables.declaring.places import Place
 from cloister.tables.expression.computed import LARGEST_CODE, Periods, Stepped, SteppedInteger
 from cloister.tables.expression.operations import Operations
 from cloister.tables.expression.scope import Scope
@@ -158,19 +160,33 @@ class Listed(Form):
 
 @dataclass(frozen=True, kw_only=True)
 class Moments(Form):
-    """Days since 1970-01-01, or periods."""
+    """Days since 1970-01-01, seconds since then, or periods."""
 
     unit: str
     low: int
     high: int
 
     def domain(self) -> Domain:
-        """A Date or Periods."""
+        """A Date, a Moment or Periods."""
         check_weight(self.weight)
+        if self.unit == "second":
+            return Moment(moment_of(self.low), moment_of(self.high), nullable=self.nullable)
         if self.unit != "day":
             return Periods(self.unit, self.low, self.high, nullable=self.nullable)
         whole = Date("0001-01-01", "9999-12-31")
         return Date(whole.decode(self.low), whole.decode(self.high), nullable=self.nullable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located(Form):
+    """A place, by its position on the lattice of its box."""
+
+    place: Place
+
+    def domain(self) -> Domain:
+        """The place itself."""
+        check_weight(self.weight)
+        return self.place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,8 +225,10 @@ def form_of(name: str, domain: Domain) -> Form:
             targets = [int(bool(option)) for option in listed.options]
             return remapped(listed, targets, (False, True))
         return listed
-    if isinstance(domain, Date | Periods):
-        unit = domain.unit if isinstance(domain, Periods) else "day"
+    if isinstance(domain, Place):
+        return Located(place=domain, build=position, nullable=domain.nullable)
+    if isinstance(domain, Date | Periods | Moment):
+        unit = domain.unit if isinstance(domain, Periods) else "second" if isinstance(domain, Moment) else "day"
         return Moments(unit=unit, low=domain.low_code, high=domain.high_code, build=position, nullable=domain.nullable)
     origin = int(domain.origin / common_grid((domain.origin, domain.step)))
     number = Number(

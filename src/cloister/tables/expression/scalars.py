@@ -8,6 +8,7 @@
     quotients.py    Divide, Sqrt, Ln, Exp, Power
     choices.py      Case, Coalesce, NullIf, LeastOf, GreatestOf, Truth
     dates.py        DatePart, DateTrunc, DateShift, DateDiff
+    places.py       GridCell, Lattice, RegionOf, Within
     texts.py        TextFunction
     casts.py        Cast
     computed.py     the domains that only computed columns have
@@ -28,13 +29,14 @@ from cloister.tables.expression.arithmetic import Absolute, Add, Modulo, Multipl
 from cloister.tables.expression.casts import Cast
 from cloister.tables.expression.choices import Case, Coalesce, GreatestOf, LeastOf, NullIf, Truth
 from cloister.tables.expression.dates import DateDiff, DatePart, DateShift, DateTrunc
+from cloister.tables.expression.places import GridCell, Lattice, RegionOf, Within
 from cloister.tables.expression.quotients import Divide, Exp, Ln, Power, Sqrt
 from cloister.tables.expression.rounding import Ceiling, Clamp, Floor, Round
 from cloister.tables.expression.scalar import Const, Ref, Scalar
 from cloister.tables.expression.texts import TextFunction
 
 __all__ = [
-    "Absolute", "Add", "Case", "Cast", "Ceiling", "Clamp", "Coalesce", "Const", "DateDiff", "DatePart", "DateShift", "DateTrunc",
-    "Divide", "Exp", "Floor", "GreatestOf", "LeastOf", "Ln", "Modulo", "Multiply", "Negate", "NullIf", "Power", "Ref", "Round",
-    "Scalar", "Sign", "Sqrt", "Subtract", "TextFunction", "Truth",
+    "Absolute", "Add", "Case", "Cast", "Ceiling", "Clamp", "Coalesce", "Const", "DateDiff", "DatePart", "DateShift",
+    "DateTrunc", "Divide", "Exp", "Floor", "GreatestOf", "GridCell", "Lattice", "LeastOf", "Ln", "Modulo", "Multiply", "Negate",
+    "NullIf", "Power", "Ref", "RegionOf", "Round", "Scalar", "Sign", "Sqrt", "Subtract", "TextFunction", "Truth", "Within",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Boolean, Category, Domain, Integer, Text
+from cloister.tables.declaring.places import Place
 from cloister.tables.engines.compiler import storage
 from cloister.tables.expression.unify import NUMERIC, common_step, numeric
 from cloister.tables.relations.derived import OfOne, Relation, known, needs_unit, unique
@@ -66,7 +67,9 @@ class UnitAggregate:
         if self.kind == "distinct":
             return Integer(0, most if domain.size is None else min(most, domain.size))
         if self.kind in ("min", "max"):
-            if isinstance(domain, Text) or (isinstance(domain, Category) and list(domain.options) != sorted(domain.options)):
+            if isinstance(domain, Text | Place) or (
+                isinstance(domain, Category) and list(domain.options) != sorted(domain.options)
+            ):
                 self._refuse(f"it is {domain.kind} with no order of its own", "kind='distinct'")
             return domain
         if domain.kind not in NUMERIC and not isinstance(domain, Boolean):

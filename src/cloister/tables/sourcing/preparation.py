@@ -17,9 +17,12 @@ from typing import Any
 from cloister.tables.declaring.columns import Category, Domain, Integer, Real, Text
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.moments import DAY, Moment
+from cloister.tables.declaring.places import Place
+from cloister.tables.declaring.regions import PARTS
 from cloister.tables.engines.compiler import storage
 from cloister.tables.engines.order import Part, parts_of, rank_sql
-from cloister.tables.sourcing.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
+from cloister.tables.sourcing.reading import FALSE_SPELLINGS, ISO_MOMENT, TRUE_SPELLINGS
 
 MOST_OFFENDERS = 10
 """So many values of each kind that do not fit are shown to the owner."""
@@ -92,6 +95,18 @@ class Spelling(ABC):
         """Days since 1970-01-01 of a date, a time or a text."""
 
     @abstractmethod
+    def seconds(self, x: str, kind: str) -> str:
+        """Seconds since 1970-01-01 of a time, floored; NULL where it is infinite."""
+
+    @abstractmethod
+    def matches(self, t: str, pattern: str) -> str:
+        """Whether the whole text is of the pattern."""
+
+    def digits(self, t: str) -> str:
+        """The text of a few digits as a 64-bit integer; asked of such texts only."""
+        return f"TRY_CAST({t} AS BIGINT)"
+
+    @abstractmethod
     def spelled(self, t: str) -> str:
         """The text in lower case, without space around it."""
 
@@ -123,10 +138,8 @@ def prepared_sql(
 ) -> str:
     """The SELECT that gives the prepared rows: c0, c1, …, and with a unit `unit` and `place`. What does not lie `during` is left
     out before rows are numbered."""
-    raws = [
-        f"{raw(domain, schema[name], spelling.name(name), spelling)} AS r{i}" for i, (name, domain) in enumerate(columns.items())
-    ]
-    codes = [f"{code(domain, schema[name], f'r{i}', spelling)} AS c{i}" for i, (name, domain) in enumerate(columns.items())]
+    raws = [each for i, (name, domain) in enumerate(columns.items()) for each in _read(domain, name, schema, str(i), spelling)]
+    codes = [f"{_coded(domain, name, schema, str(i), spelling)} AS c{i}" for i, (name, domain) in enumerate(columns.items())]
     kept = []
     if during is not None:
         raws.append(f"{_day(during, schema, spelling)} AS day")
@@ -191,10 +204,10 @@ def report_sql(
     if unit is not None:
         inner.append(f"{_unit(schema[unit], spelling.name(unit), spelling)} AS u")
     for i, (name, domain) in enumerate(columns.items()):
-        inner.append(f"{spelling.name(name)} AS s{i}, {raw(domain, schema[name], spelling.name(name), spelling)} AS r{i}")
-        outer += [f"COUNT(s{i})", f"COUNT({code(domain, schema[name], f'r{i}', spelling)})"]
-        bounds = _raw_bounds(domain, schema[name], spelling)
-        outer.append("0" if bounds is None else f"COUNT(CASE WHEN r{i} < {bounds[0]} OR r{i} > {bounds[1]} THEN 1 END)")
+        inner += [f"{_given(domain, name, schema, spelling)[0]} AS s{i}", *_read(domain, name, schema, str(i), spelling)]
+        outer += [f"COUNT(s{i})", f"COUNT({_coded(domain, name, schema, str(i), spelling)})"]
+        beyond = _beyond(domain, name, schema, str(i), spelling)
+        outer.append("0" if beyond is None else f"COUNT(CASE WHEN {beyond} THEN 1 END)")
     where = ""
     if during is not None:
         inner.append(f"{_day(during, schema, spelling)} AS day")
@@ -213,13 +226,13 @@ def offenders_sql(
     """For the owner: the values of a column that are none of the declared ones (0) or beyond a bound (1), each with how often it
     is there, the commonest `MOST_OFFENDERS` of either kind. Values are cut to `LONGEST_OFFENDER` characters before they are
     grouped, so that one that is long costs no more than another."""
-    kind, x = schema[name], spelling.name(name)
+    given, kind = _given(domain, name, schema, spelling)
     inner = [f"substr({spelling.text('s', kind)}, 1, {LONGEST_OFFENDER + 1}) AS value"]
-    coded = code(domain, kind, "r", spelling)
-    bounds = _raw_bounds(domain, kind, spelling)
-    beyond = "" if bounds is None else f" WHEN r < {bounds[0]} OR r > {bounds[1]} THEN 1"
+    coded = _coded(domain, name, schema, "", spelling)
+    outside = _beyond(domain, name, schema, "", spelling)
+    beyond = "" if outside is None else f" WHEN {outside} THEN 1"
     inner.append(f"CASE WHEN s IS NOT NULL AND {coded} IS NULL THEN 0{beyond} END AS what")
-    columns = [f"{x} AS s", f"{raw(domain, kind, x, spelling)} AS r"]
+    columns = [f"{given} AS s", *_read(domain, name, schema, "", spelling)]
     where = ""
     if during is not None:
         columns.append(f"{_day(during, schema, spelling)} AS day")
@@ -273,6 +286,85 @@ def over_cap_sql(cap: int, relation: str) -> str:
     return f"SELECT COUNT(CASE WHEN place = {cap} + 1 THEN 1 END), COUNT(CASE WHEN place > {cap} THEN 1 END) FROM {relation}"
 
 
+def _read(domain: Domain, name: str, schema: Mapping[str, str], i: str, spelling: Spelling) -> list[str]:
+    """The raw values of a column: `r`, and of a place `r` and `y`, its longitude and latitude."""
+    if isinstance(domain, Place):
+        both = (("r", domain.longitude), ("y", domain.latitude))
+        return [f"{_number(schema[column], spelling.name(column), spelling)} AS {letter}{i}" for letter, column in both]
+    return [f"{raw(domain, schema[name], spelling.name(name), spelling)} AS r{i}"]
+
+
+def _number(kind: str, x: str, spelling: Spelling) -> str:
+    return spelling.double("NULL") if kind == "null" else _double(kind, x, spelling)
+
+
+def _coded(domain: Domain, name: str, schema: Mapping[str, str], i: str, spelling: Spelling) -> str:
+    """The code of what `_read` gives."""
+    return (
+        _place(domain, f"r{i}", f"y{i}", spelling) if isinstance(domain, Place) else code(domain, schema[name], f"r{i}", spelling)
+    )
+
+
+def _given(domain: Domain, name: str, schema: Mapping[str, str], spelling: Spelling) -> tuple[str, str]:
+    """What stands in the source, and its kind; of a place both numbers, as a text, where there is one."""
+    if not isinstance(domain, Place):
+        return spelling.name(name), schema[name]
+    names = [spelling.name(column) for column in (domain.longitude, domain.latitude)]
+    kinds = [schema[column] for column in (domain.longitude, domain.latitude)]
+    texts = " || ' ' || ".join(f"COALESCE({spelling.text(x, kind)}, '')" for x, kind in zip(names, kinds, strict=True))
+    return f"CASE WHEN {names[0]} IS NOT NULL OR {names[1]} IS NOT NULL THEN {texts} END", "text"
+
+
+def _beyond(domain: Domain, name: str, schema: Mapping[str, str], i: str, spelling: Spelling) -> str | None:
+    """Whether a value lies beyond the bounds, where it has any."""
+    if isinstance(domain, Place):
+        return f"{_coded(domain, name, schema, i, spelling)} = {domain.outside}"
+    bounds = _raw_bounds(domain, schema[name], spelling)
+    return None if bounds is None else f"r{i} < {bounds[0]} OR r{i} > {bounds[1]}"
+
+
+def _place(domain: Place, x: str, y: str, spelling: Spelling) -> str:
+    """column * rows + row on the lattice of the box; one more for what lies outside."""
+    west, south, east, north = (spelling.constant(end / PARTS) for end in (domain.west, domain.south, domain.east, domain.north))
+    parts, half = spelling.constant(float(PARTS)), spelling.constant(0.5)
+    column, row = (spelling.bigint(f"FLOOR(({each} - {low}) * {parts} + {half})") for each, low in ((x, west), (y, south)))
+    return spelling.integer(
+        f"CASE WHEN {x} IS NULL OR {y} IS NULL OR ({x} = 0 AND {y} = 0) THEN NULL "
+        f"WHEN {x} >= {west} AND {x} <= {east} AND {y} >= {south} AND {y} <= {north} THEN {column} * {domain.rows} + {row} "
+        f"ELSE {domain.outside} END",
+        storage(domain),
+    )
+
+
+def _seconds(domain: Moment, x: str, kind: str, spelling: Spelling) -> str:
+    """Seconds since 1970-01-01. A text is taken apart where it is of the pattern: its places are then known."""
+    if kind in ("timestamp", "timestamptz"):
+        return spelling.seconds(x, kind)
+    days = spelling.days(x, kind)
+    first, last = domain.low_code // DAY - 2, domain.high_code // DAY + 2  # a zone moves a moment by less than a day
+    begun = f"CASE WHEN {days} BETWEEN {first} AND {last} THEN {spelling.bigint(days)} * {DAY} END"
+    if kind != "text":
+        return begun
+    t = f"trim({spelling.text(x, kind)})"
+
+    def digits(start: int, length: int = 2) -> str:
+        return spelling.digits(f"substr({t}, {start}, {length})")
+
+    def from_end(back: int, length: int = 1) -> str:
+        return f"substr({t}, length({t}) - {back - 1}, {length})"
+
+    second = f"CASE WHEN substr({t}, 17, 1) <> ':' THEN 0 WHEN {digits(18)} > 59 THEN 59 ELSE {digits(18)} END"
+    hours = f"{spelling.digits(from_end(5, 2))} * 3600 + {spelling.digits(from_end(2, 2))} * 60"
+    ahead = (
+        f"CASE WHEN {from_end(6)} = '+' THEN {hours} WHEN {from_end(6)} = '-' THEN -({hours}) "
+        f"WHEN {from_end(3)} = '+' THEN {spelling.digits(from_end(2, 2))} * 3600 "
+        f"WHEN {from_end(3)} = '-' THEN -{spelling.digits(from_end(2, 2))} * 3600 ELSE 0 END"
+    )
+    clock = f"{digits(12)} * 3600 + {digits(15)} * 60 + {second} - ({ahead})"
+    of_day = f"CASE WHEN length({t}) > {len('2026-01-31')} THEN {clock} ELSE 0 END"
+    return f"CASE WHEN {spelling.matches(spelling.text(x, kind), ISO_MOMENT)} THEN {begun} + {of_day} END"
+
+
 def raw(domain: Domain, kind: str, x: str, spelling: Spelling) -> str:
     """The value as its kind reads it: a double, an integer or a text; NULL where it is none."""
     if kind == "null":
@@ -291,6 +383,8 @@ def raw(domain: Domain, kind: str, x: str, spelling: Spelling) -> str:
         return _truth(kind, x, spelling)
     if domain.kind == "date":
         return spelling.days(x, kind)
+    if isinstance(domain, Moment):
+        return _seconds(domain, x, kind, spelling)
     if isinstance(domain, Integer):
         if kind == "integer":
             return spelling.bigint(x)
@@ -313,6 +407,8 @@ def code(domain: Domain, kind: str, r: str, spelling: Spelling) -> str:
     if isinstance(domain, Category):
         return spelling.integer(_category(domain, r, spelling), storage(domain))
     low, high = domain.low_code, domain.high_code
+    if isinstance(domain, Moment):
+        return spelling.integer(f"CASE WHEN {r} BETWEEN {low} AND {high} THEN {r} END", storage(domain))
     if isinstance(domain, Real):
         shift, times, over = float(domain.origin), float(domain.step.denominator), float(domain.step.numerator)
         scaled = spelling.settled(_between(r, float(domain.low), float(domain.high), spelling))
@@ -333,7 +429,7 @@ def _narrow(domain: Integer) -> bool:
 
 
 def _raw_bounds(domain: Domain, kind: str, spelling: Spelling) -> tuple[str, str] | None:
-    if kind == "null" or isinstance(domain, Category | Text) or domain.kind == "boolean":
+    if kind == "null" or isinstance(domain, Category | Text | Moment) or domain.kind == "boolean":
         return None
     if isinstance(domain, Real) or (isinstance(domain, Integer) and kind != "integer" and _narrow(domain)):
         low, high = (domain.low, domain.high) if isinstance(domain, Real) else (Fraction(domain.low), Fraction(domain.high))

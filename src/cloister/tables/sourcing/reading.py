@@ -17,6 +17,10 @@ NUMBER = r"[ \t\n\x0b\f\r]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ 
 WHOLE = r"[ \t\n\x0b\f\r]*[+-]?[0-9]+[ \t\n\x0b\f\r]*"
 PLAIN_INTEGER = r"0|-?[1-9][0-9]{0,17}"
 ISO_DATE = r"[ ]*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.Z+ -]*)?"
+ISO_MOMENT = (
+    r"[ ]*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)([.][0-9]{1,9})?)?"
+    r"(Z|[+-](0[0-9]|1[0-4])(:[0-5][0-9])?)?)?[ ]*"
+)
 LONGEST_NUMBER = 300
 TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
 FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
@@ -95,3 +99,23 @@ def read_days(value: object) -> int | None:
         except ValueError:
             return None
     return None
+
+
+def read_seconds(value: object) -> int | None:
+    """Seconds since 1970-01-01 of a moment (in UTC, where it has a zone), a day (its first second) or an ISO text."""
+    value = read_plain(value)
+    if isinstance(value, datetime.datetime):
+        moment = value.astimezone(datetime.UTC) if value.tzinfo is not None else value
+        return (moment.date() - EPOCH).days * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+    if isinstance(value, datetime.date):
+        return (value - EPOCH).days * 86_400
+    days = read_days(value)
+    if days is None or not isinstance(value, str) or not re.fullmatch(ISO_MOMENT, value):
+        return None
+    text = value.strip(" ")
+    if len(text) == len("2026-01-31"):
+        return days * 86_400
+    second = min(int(text[17:19]), 59) if text[16:17] == ":" else 0  # a leap second is the last one of its minute
+    zone = re.search(r"([+-])([0-9]{2})(?::([0-9]{2}))?$", text[16:])
+    ahead = 0 if zone is None else int(zone[1] + "1") * (int(zone[2]) * 3600 + int(zone[3] or 0) * 60)
+    return days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + second - ahead
