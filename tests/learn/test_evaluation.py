@@ -25,7 +25,7 @@ from cloister.learn.assessment.evaluation import (
     split,
 )
 from cloister.learn.assessment.judging import Judge
-from cloister.learn.assessment.scores import Confusion, Noise
+from cloister.learn.assessment.scores import Confusion, Noise, Proportion
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
@@ -138,6 +138,13 @@ def test_scores_stand_far_noise() -> None:
         r2 = r2_score(Plain().fit(X, NUMBERS), X[:5], NUMBERS[:5], bounds_y=(0, 3), epsilon="0.001", **seeded(seed))
         assert math.isnan(r2.value) or r2.value <= 1
         assert r2.margin() > 0
+
+
+@pytest.mark.parametrize(("part", "rest"), [(999.0, -4.0), (-50.0, 1000.0), (-9.0, -9.0)])
+def test_a_count_that_noise_put_below_nothing_leaves_a_margin(part: float, rest: float) -> None:
+    """The interval of 4 misses fewer than none held no possible number: "100 % ± 0" was said in one run of eighty."""
+    score = Proportion(name="accuracy", part=part, rest=rest, noise=Noise(scale=Fraction(1), gaussian=False), guarantee=None)
+    assert score.margin(0.95) > 0.003
 
 
 def test_margins_of_sums_hold() -> None:

@@ -242,7 +242,7 @@ def test_the_engine_of_a_table_can_make_the_moments(budget) -> None:
         assert model.guarantee_ == session.spent
     assert model.method_ == "moments"
     assert captured(X, model.components_) > 0.95
-    assert model.explained_variance_ratio_.sum() <= 1
+    assert model.explained_variance_ratio_.sum() <= 1 + 1e-12  # two shares are rounded before they are added
     assert load(model.to_json()).mean_ == pytest.approx(X.mean(axis=0), abs=0.02)
 
 

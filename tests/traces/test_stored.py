@@ -172,8 +172,9 @@ def test_a_state_that_was_changed_or_put_back_is_found(ledger_path: Path, change
 
 def test_exact_sums_do_not_lie_open_in_the_database(ledger_path: Path) -> None:
     with Ledger(ledger_path, key=KEY) as ledger:
-        StoredCounter.resume(ledger, "visitors", "door").step([1] * 123_457)
+        released = StoredCounter.resume(ledger, "visitors", "door").step([1] * 123_457)
     everything = b"".join(path.read_bytes() for path in ledger_path.parent.glob("budget.db*"))
+    everything = everything.replace(b'"total":%s' % repr(released).encode(), b"")  # in one run of thirteen it begins with the sum
     assert not re.search(rb"(?<![0-9a-f])123457(?![0-9a-f])", everything)  # hashes are in it, which may hold any six digits
     assert b"sums" not in everything
 

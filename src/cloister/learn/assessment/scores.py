@@ -105,13 +105,14 @@ class Proportion(Score):
         return self.width * (min(max(self.part / whole, 0.0), 1.0) if whole > 0 else 0.5)
 
     def margin(self, confidence: float = 0.95) -> float:
-        """The wider side of the interval."""
+        """The wider side of the interval. A part below 0 counts as 0, no farther from the truth: so no interval is empty."""
         if self.noise is None:
             return 0.0
         each = 1 - (1 - _level(confidence)) / (2 * self.tries)
         t, u = (self.noise.margin(each, terms=terms) for terms in self.terms)
-        low = _share(self.part - t, self.rest + u, 0.0)
-        high = _share(self.part + t, self.rest - u, 1.0)
+        part, rest = max(self.part, 0.0), max(self.rest, 0.0)
+        low = _share(part - t, rest + u, 0.0)
+        high = _share(part + t, rest - u, 1.0)
         middle = self.value / self.width
         return self.width * max(high - middle, middle - low)
 

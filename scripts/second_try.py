@@ -1,0 +1,117 @@
+"""What failed is run once more, alone, in a fresh process: a coin costs a line, and a real failure stays red.
+
+    python -m pytest -p scripts.second_try …         # notes in .cache/failed.json what failed, and every word of it
+    python -m scripts.second_try                     # runs that again; exit 0 where all of it passes now
+
+A test that fails again is a failure. One that passes is printed as `flaky: NAME` with its first failure whole, so that its cause
+can be mended. More than three in one run are no coins: then nothing is tried again. Nor is it where tests could not be collected,
+or where pytest itself failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FAILED = Path(os.environ.get("CLOISTER_FAILED", ".cache/failed.json"))
+MOST = 3
+"""How many tests of one run may be tried again."""
+SECONDS = 900
+"""How long a test may take when it is tried again."""
+
+
+class Notes:
+    """Of the process that pytest was started in: workers report to it."""
+
+    def __init__(self, to: Path) -> None:
+        self.to = to
+        self.failed: dict[str, str] = {}
+        self.passed = 0
+        self.to.unlink(missing_ok=True)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """With `--dist loadgroup` the name of a test ends in `@` and its group."""
+        if report.failed:
+            name = report.nodeid.rpartition("@")[0] if _has_group(report.nodeid) else report.nodeid
+            said = [report.longreprtext, *(f"--- {title}\n{text}" for title, text in report.sections)]
+            self.failed[name] = self.failed.get(name, "") + f"[{report.when}]\n" + "\n".join(said) + "\n"
+        elif report.passed and report.when == "call":
+            self.passed += 1
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.to.parent.mkdir(parents=True, exist_ok=True)
+        self.to.write_text(json.dumps({"exit": int(exitstatus), "passed": self.passed, "failed": self.failed}), encoding="utf-8")
+
+
+def _has_group(name: str) -> bool:
+    """Whether the last `@` of a name begins a group: a parameter of a test may hold one too, inside its brackets."""
+    after = name.rpartition("@")[2]
+    return after != name and "]" not in after and "::" not in after
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note what fails, in the process that sees all reports."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Notes(config.rootpath / FAILED))
+
+
+def names_to_run(name: str) -> str:
+    """A block of a page goes on from those before it, so the whole page is run."""
+    path = name.partition("::")[0]
+    return path if path.endswith(".md") else name
+
+
+def run_alone(name: str) -> subprocess.CompletedProcess[str]:
+    """One test, in a process of its own, with nothing beside it."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        "--disable-warnings",
+        names_to_run(name),
+    ]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, env=environment)
+    except subprocess.TimeoutExpired as late:
+        return subprocess.CompletedProcess(command, 1, f"{late.stdout or ''}\nIt took longer than {SECONDS} s.", "")
+
+
+def main() -> int:
+    """0 where whatever failed passes when it is run alone."""
+    if not FAILED.exists():
+        print("There is nothing to try again: pytest did not come to its end.")
+        return 1
+    noted: dict[str, Any] = json.loads(FAILED.read_text(encoding="utf-8"))
+    failed: dict[str, str] = noted["failed"]
+    if noted["exit"] != pytest.ExitCode.TESTS_FAILED or not failed:
+        print(f"Nothing is tried again: pytest ended with {noted['exit']}, which is not that tests failed.")
+        return 1
+    if len(failed) > MOST:
+        print(f"Nothing is tried again: {len(failed)} tests failed, and more than {MOST} are no coins.")
+        return 1
+    again = []
+    for name, first in failed.items():
+        print(f"trying again, alone: {name}", flush=True)
+        done = run_alone(name)
+        if done.returncode:
+            again.append(name)
+            print(f"{done.stdout}\n{done.stderr}\nFAILED twice: {name}")
+        else:
+            print(f"flaky: {name}\nIt passed alone. Its first failure, whole:\n{first}", flush=True)
+    print(f"{noted['passed'] + len(failed) - len(again)} passed, {len(again)} failed")
+    return 1 if again else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
