@@ -29,6 +29,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where each run notes what its tests used of the processor.
 export CLOISTER_SECONDS := .cache/seconds
 
+# What looks at the code without running it. mypy uses one processor, so it runs beside the rest: of `lint`, or of the tests.
+TYPES := $(BIN)/mypy --no-error-summary
+STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet $(CODE) \
+  && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py
+
 .DEFAULT_GOAL := help
 .PHONY: help demo check test budget bench docs lint format slow nightly clean setup
 
@@ -46,10 +51,13 @@ check: lint  ## a minute and a half before every commit: lint, types, floors, an
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
 	  $(QUICK) $(ARGS)
 
-test: lint  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
-	@rm -rf $(CLOISTER_SECONDS)
-	@$(BIN)/python -m pytest -p scripts.test_budget -n $(JOBS) --dist loadgroup --no-loadscope-reorder --disable-warnings \
-	  -m "not slow" $(ARGS)
+test: setup  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
+	@$(STYLE)
+	@rm -rf $(CLOISTER_SECONDS) && mkdir -p .cache
+	@$(TYPES) > .cache/types.txt 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -p scripts.test_budget -n $(JOBS) --dist loadgroup --no-loadscope-reorder --disable-warnings \
+	  -m "not slow" $(ARGS); tests=$$?; \
+	wait $$types || { cat .cache/types.txt; exit 1; }; exit $$tests
 
 budget:  ## where the time of the last `make test` went, folder by folder, and what each may use
 	@$(BIN)/python -m scripts.test_budget $(CLOISTER_SECONDS) $(ARGS)
@@ -64,11 +72,7 @@ nightly: setup  ## the whole night: slow tests, with full fuzzing and no engine 
 	@$(BIN)/python scripts/bench.py hub_load
 
 lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outside noise/
-	@$(BIN)/ruff check --quiet $(CODE)
-	@$(BIN)/ruff format --check --quiet $(CODE)
-	@$(BIN)/mypy --no-error-summary
-	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
-	@$(BIN)/python scripts/lint_randomness.py
+	@$(TYPES) & types=$$!; { $(STYLE); }; style=$$?; wait $$types && exit $$style
 
 format: setup  ## let ruff mend what it can
 	@$(BIN)/ruff check --fix --quiet $(CODE)
