@@ -406,6 +406,64 @@ SELECT COUNT(*) FROM (SELECT client FROM orders GROUP BY client HAVING COUNT(*) 
 [duckdb] SELECT datepart('month', day) AS m, COUNT(*) FROM orders GROUP BY m
 [duckdb] SELECT COUNT(*) FROM staff WHERE age NOT BETWEEN 30 AND 40
 [duckdb] SELECT sex, COUNT(*) FROM staff GROUP BY ALL ORDER BY ALL
+-- TPC-H, tutorials and dashboards
+SELECT sex, region, SUM(income) AS s, AVG(income) AS a, COUNT(*) AS n FROM staff WHERE age <= 55 GROUP BY sex, region ORDER BY sex, region
+SELECT SUM(price * 0.9) AS revenue FROM orders WHERE day >= DATE '2026-02-01' AND day < DATE '2026-02-01' + INTERVAL '3' MONTH AND price BETWEEN 5 AND 70
+SELECT 100.00 * SUM(CASE WHEN item LIKE 'te%' THEN price ELSE 0 END) / SUM(price) AS promo FROM orders
+SELECT c_count, COUNT(*) AS custdist FROM (SELECT c.client, COUNT(o.item) AS c_count FROM clients c LEFT JOIN orders o ON c.client = o.client AND o.item = 'tea' GROUP BY c.client) AS t GROUP BY c_count ORDER BY custdist DESC, c_count DESC
+SELECT EXTRACT(YEAR FROM day) AS y, SUM(CASE WHEN item = 'tea' THEN price ELSE 0 END) / SUM(price) AS share FROM orders GROUP BY y HAVING COUNT(*) > 0.5 ORDER BY y
+SELECT COUNT(*) FROM clients WHERE client NOT IN (SELECT client FROM orders WHERE price > 90)
+SELECT SUM(price) / 7.0 AS yearly FROM orders WHERE price < 0.8 * 50
+SELECT kind, COUNT(*) AS n FROM clients c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.client = c.client AND o.price > 50) GROUP BY kind
+SELECT r.name, SUM(s.income) AS s FROM staff s JOIN regions r ON s.region = r.region WHERE r.inhabitants > 800 GROUP BY r.name ORDER BY s DESC
+WITH t AS (SELECT item, SUM(price) AS total FROM orders GROUP BY item) SELECT item, total FROM t WHERE total = (SELECT MAX(total) FROM t)
+SELECT SUM(CASE WHEN price > 50 THEN 1 ELSE 0 END) AS high, SUM(CASE WHEN price <= 50 THEN 1 ELSE 0 END) AS low, item FROM orders GROUP BY item ORDER BY item
+SELECT region, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS pct FROM staff GROUP BY region ORDER BY pct DESC
+SELECT region, n, n - LAG(n) OVER (ORDER BY region) AS d FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) t ORDER BY region
+SELECT m, n, SUM(n) OVER (ORDER BY m) AS running FROM (SELECT MONTH(day) AS m, COUNT(*) AS n FROM orders GROUP BY m) t WHERE n > 0.5 ORDER BY m
+SELECT COUNT(DISTINCT CASE WHEN price > 50 THEN client END) AS n FROM orders
+SELECT COUNT(DISTINCT client) FILTER (WHERE price > 50) AS n FROM orders
+SELECT AVG(n) AS mean, MAX(n) AS most FROM (SELECT client, COUNT(*) AS n FROM orders GROUP BY client) AS t
+SELECT sex, AVG(age) FILTER (WHERE income > 50) AS rich, AVG(age) FILTER (WHERE income <= 50) AS poor FROM staff GROUP BY sex
+SELECT CASE WHEN age BETWEEN 18 AND 29 THEN '18-29' WHEN age BETWEEN 30 AND 49 THEN '30-49' WHEN age >= 50 THEN '50+' END AS band, sex, COUNT(*) AS n FROM staff GROUP BY band, sex ORDER BY band, sex
+SELECT COALESCE(region, 'all') AS r, COUNT(*) AS n FROM staff GROUP BY ROLLUP (region) ORDER BY n DESC
+SELECT STRING_AGG(region, ' > ' ORDER BY n DESC) AS ranking FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) AS t
+SELECT COUNT(*) FROM staff WHERE region SIMILAR TO '(no|so)(r|u)th'
+SELECT REGR_SLOPE(income, age) AS b, REGR_INTERCEPT(income, age) AS a, CORR(income, age) AS r FROM staff
+SELECT sex, VAR_SAMP(income) / NULLIF(AVG(income), 0) AS dispersion FROM staff GROUP BY sex
+SELECT DATE_TRUNC('quarter', day) AS q, item, AVG(price) AS p FROM orders GROUP BY q, item HAVING COUNT(*) > 0.5 ORDER BY q, item
+SELECT weekday, AVG(n) AS a FROM (SELECT DAYNAME(day) AS weekday, item, COUNT(*) AS n FROM orders GROUP BY weekday, item) t GROUP BY weekday HAVING SUM(n) > 0.5
+SELECT MAX(n) FILTER (WHERE item = 'tea') - MAX(n) FILTER (WHERE item = 'milk') AS d FROM (SELECT item, COUNT(*) AS n FROM orders GROUP BY item) t
+SELECT a.item, b.item AS other, COUNT(*) AS n FROM orders a JOIN orders b ON a.client = b.client AND a.item < b.item GROUP BY a.item, b.item HAVING COUNT(*) > 0.5
+SELECT item, COUNT(*) AS visits, COUNT(DISTINCT client) AS people, COUNT(*) * 1.0 / COUNT(DISTINCT client) AS each FROM orders GROUP BY item
+SELECT kind, AVG(days) AS d FROM (SELECT c.client, c.kind, DATE_DIFF('day', MIN(o.day), MAX(o.day)) AS days FROM clients c JOIN orders o ON o.client = c.client GROUP BY c.client, c.kind) t GROUP BY kind
+SELECT LEAST(100, GREATEST(0, AVG(income))) AS a, ROUND(STDDEV_SAMP(income), 2) AS s FROM staff
+SELECT region FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) t ORDER BY n DESC LIMIT 1
+SELECT 'women' AS who, COUNT(*) AS n FROM staff WHERE sex = 'F' UNION ALL SELECT 'men', COUNT(*) FROM staff WHERE sex = 'M' ORDER BY who
+SELECT COUNT(*) FROM staff WHERE (age, sex) IN ((30, 'F'), (31, 'M'))
+SELECT NTILE(2) OVER (ORDER BY region) AS half, region FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) t ORDER BY region
+SELECT SUM(n) FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region HAVING COUNT(*) > 20) t
+SELECT o.item, c.kind, SUM(o.price) AS s FROM clients c JOIN orders o USING (client) WHERE c.age BETWEEN 25 AND 45 AND o.day >= DATE '2026-02-01' GROUP BY GROUPING SETS ((o.item, c.kind), (o.item), ())
+SELECT p.sex, AVG(p.income - t.m) AS d FROM staff p CROSS JOIN (SELECT AVG(inhabitants) / 100 AS m FROM regions) t GROUP BY p.sex
+SELECT COUNT(*) FROM staff WHERE region = ANY (SELECT region FROM regions WHERE inhabitants > 1000)
+SELECT COUNT(*) FROM staff WHERE income >= ALL (SELECT inhabitants / 1000 FROM regions)
+SELECT t.*, n / 2 AS half FROM (SELECT sex, COUNT(*) AS n FROM staff GROUP BY sex) t ORDER BY sex
+SELECT COUNT(*) FROM orders WHERE EXTRACT(DOW FROM day) NOT IN (0, 6) AND day <> DATE '2026-01-01'
+SELECT age - age % 10 AS decade, COUNT(*) AS n FROM staff GROUP BY decade HAVING COUNT(*) > 0.5 ORDER BY decade
+SELECT COUNT(*) FROM staff p(a, b) WHERE a > 30
+SELECT COUNT(*) FROM (VALUES ('north'), ('south')) AS v(region) JOIN staff s ON s.region = v.region
+SELECT sex, MODE(region) AS m FROM staff GROUP BY sex
+SELECT APPROX_COUNT_DISTINCT(item) AS n, MIN(day) IS NOT NULL AS known FROM orders
+SELECT sex, COUNT(*) > 60 AS many FROM staff GROUP BY sex ORDER BY sex
+SELECT EXISTS (SELECT 1 FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) t WHERE n > 20) AS any_large
+SELECT COUNT(*) FROM staff p WHERE EXISTS (SELECT 1 FROM regions t WHERE t.region = p.region AND t.inhabitants > p.age * 20)
+SELECT COUNT(*) FROM staff p WHERE p.income > (SELECT AVG(inhabitants) / 50 FROM regions r WHERE r.region = p.region)
+SELECT CONCAT(ROUND(100.0 * COUNT(*) FILTER (WHERE sex = 'F') / COUNT(*), 0), ' %') AS women FROM staff
+[bigquery] SELECT TIME_TRUNC(TIME '10:20:00', HOUR) AS t, COUNT(*) AS n FROM orders
+[snowflake] SELECT LISTAGG(region, ',') WITHIN GROUP (ORDER BY region) AS l FROM (SELECT region, COUNT(*) AS n FROM staff GROUP BY region) t
+[postgres] SELECT COUNT(*) FROM staff WHERE region SIMILAR TO '(no|so)%'
+SELECT DISTINCT sex, SUM(income) OVER (PARTITION BY sex) AS s FROM staff
+SELECT item, COUNT(DISTINCT client) FILTER (WHERE price > 90) AS n FROM orders GROUP BY item
 -- unsafe
 SELECT * FROM staff
 SELECT age FROM staff LIMIT 1
@@ -439,3 +497,20 @@ SELECT COUNT(* EXCEPT (age)) FROM staff
 SELECT COUNT(DISTINCT (client, item)) FROM orders
 FROM staff
 SELECT COUNT(*) FROM staff CROSS JOIN regions
+SELECT STRING_AGG(item, ',' ORDER BY price) FROM orders WHERE client = 3
+SELECT sex, LISTAGG(age, '-') WITHIN GROUP (ORDER BY age) FROM staff GROUP BY sex
+SELECT client, COUNT(*) OVER (PARTITION BY client) AS n FROM orders
+SELECT DISTINCT client, COUNT(*) OVER (PARTITION BY client) AS n FROM orders
+SELECT DISTINCT income FROM staff UNION ALL SELECT age FROM staff
+SELECT COUNT(DISTINCT client) FILTER (WHERE client = 7) FROM orders
+SELECT COUNT(*) FROM orders WHERE client = 7
+SELECT item, COUNT(*) FROM orders GROUP BY item, client
+SELECT COUNT(*) FROM staff WHERE age = (SELECT age FROM staff ORDER BY income DESC LIMIT 1)
+SELECT CASE WHEN EXISTS (SELECT 1 FROM staff WHERE age = 33) THEN 1 ELSE 0 END AS there
+SELECT n FROM (SELECT COUNT(*) AS n FROM staff) t WHERE EXISTS (SELECT 1 FROM staff WHERE age = 33)
+SELECT MIN(client), MAX(client) FROM clients
+SELECT COUNT(*) FROM orders GROUP BY client HAVING COUNT(*) > 2
+SELECT ARRAY_TO_STRING(ARRAY_AGG(income), ',') FROM staff
+SELECT JSON_GROUP_ARRAY(income) FROM staff
+SELECT HISTOGRAM(income) FROM staff
+SELECT AVG(income) OVER (ORDER BY age ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM staff

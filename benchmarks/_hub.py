@@ -98,7 +98,7 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
     from cloister.hub.records.accounts import ApiToken
     from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
     from cloister.hub.services.accounts import add_person
-    from cloister.hub.services.catalogue.live import table_store_of
+    from cloister.hub.services.catalogue.sources import table_store_of
     from cloister.privacy import PureDP
 
     store = table_store_of(hub)

@@ -23,7 +23,8 @@ from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.services import all_services
 from cloister.hub.services.accounts import add_person
-from cloister.hub.services.catalogue.live import live_of, table_store_of
+from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.settings import Settings
 from cloister.privacy import PureDP
 

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,16 @@ from cloister.together import (
     KeyHolderLine,
     Marginal,
     MaskedFormat,
+    Paillier,
     Roster,
     Sealer,
     SignedRoster,
     Site,
     SiteAgent,
+    Slots,
 )
 from cloister.together.agent import Caller
+from cloister.together.sealed.batches import Batch, pad_sums
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 ROWS, SITES, ROUNDS = 20_000 if QUICK else 100_000, 5, 3 if QUICK else 7
@@ -85,6 +90,34 @@ def main() -> None:
         "one question",
         most=True,
     )
+    added()
+
+
+def added() -> None:
+    """Sums of masked cells at the hub, of their pads at the key holder, and of Paillier's ciphertexts, one a row."""
+    form = MaskedFormat(columns={"age": COLUMNS["age"]}, marginals=[Marginal(sums=["age"])], population="patients")
+    holder = KeyHolder(budgets={"patients": MUCH})
+    for rows, limit in ((10_000, 5), (100_000 if QUICK else 1_000_000, 300)):
+        with tempfile.TemporaryDirectory() as folder:
+            ages = 17 + np.arange(rows) % 74
+            batch = Batch(Sealer(form, holder.public).seal({"age": ages}, Path(folder) / "all.masked"))
+            whole, key = ((0, batch.head.rows),), holder.key_of(batch.head)
+            here, there = took(partial(batch.sums, 0, whole)), took(partial(pad_sums, key, form, 0, whole))
+        report(f"SUM over {rows:,} masked cells at the hub, ms", here, limit, f"pads at the key holder {there:.1f} ms", most=True)
+    keys = Paillier.generate()
+    cells = [keys.public.encrypt([age], slots=Slots(bits=32, terms=1 << 14)) for age in range(1_000 if QUICK else 10_000)]
+    seconds = took(lambda: reduce(add, cells)) / 1e3
+    report(f"SUM over {len(cells):,} of Paillier's ciphertexts, seconds", seconds, 0.3, "2,048 bits, one a row", most=True)
+
+
+def took(act: Callable[[], object]) -> float:
+    """The least processor time of some runs, in ms."""
+    found = []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        act()
+        found.append(time.process_time() - begun)
+    return min(found) * 1e3
 
 
 def asked(table: cl.PrivateTable, crossed: list[int]) -> tuple[float, float, int, float]:

@@ -7,17 +7,23 @@ and no disk are in it. The sum is compared with the plain one.
 from __future__ import annotations
 
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from _report import report
 
 from cloister.crypto import SigningKey
+from cloister.crypto.masking import add_mask, encoded
 from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.shares import NoiseShares
+from cloister.privacy import ZCDP
 from cloister.together import HubRound, MemoryJournal, Roster, Round, SignedRoster, SiteRound, run_round
+from cloister.together.noisy_moments import MomentNoise, NoisyMoments, moments_of
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 MILLION = 10**5 if QUICK else 10**6
@@ -25,33 +31,60 @@ MILLION = 10**5 if QUICK else 10**6
 
 def main() -> None:
     """Measure, print for people, print for programs."""
+    for sites, trial in ((10, 0.7), (100, 5.6)):
+        masked(sites, trial)
     report("a site of 10 with 1,326 moments, milliseconds", *worst(10, 1326, 3, 0, 1000), most=True)
-    seconds, bytes_each, _ = summed(20, MILLION, 6, 0)
+    million = summed(20, MILLION, 6, 0)
+    seconds, bytes_each = million.busiest, million.sent
     detail = (
         f"{MILLION:,} numbers: {seconds:.2f} s of processor time and {bytes_each / MILLION:.2f} bytes a number at the busiest"
     )
     report("a site of 20 with a million numbers, seconds", seconds * 10**6 / MILLION, 1.5, detail, most=True)
     report("a site of 20 with a million numbers, bytes a number", bytes_each / MILLION, 12, detail, most=True)
-    _, _, whole = summed(100, 10**4, 10, 5)
+    whole = summed(100, 10**4, 10, 5).whole
     report("100 sites with 10,000 numbers, 5 drop-outs, seconds in all", whole, 30, "processor time of hub and sites", most=True)
+    ridge(100, 10, 5)
     noise_in_shares()
+
+
+def masked(sites: int, trial: float) -> None:
+    """The masks alone, of one owner's 1,326 moments: its own, and one with each other site, once their keys are agreed on."""
+    keys, vector, taken = [Random().bytes(32) for _ in range(sites)], encoded(np.arange(1326), words=1), []
+    for _ in range(20):
+        begun = time.process_time()
+        for place, key in enumerate(keys):
+            add_mask(vector, key, subtract=bool(place % 2))
+        taken.append(1000 * (time.process_time() - begun))
+    detail = f"{vector.nbytes / 1000:.1f} kB; a trial took {trial} ms"
+    report(f"the masks of 1,326 moments among {sites} owners, milliseconds", statistics.median(taken), trial, detail, most=True)
 
 
 def worst(sites: int, numbers: int, missing: int, dropped: int, unit: int) -> tuple[float, float, str]:
     """The busiest site's processor time in some unit, its limit, and what it sent."""
-    seconds, bytes_each, _ = summed(sites, numbers, missing, dropped)
-    return seconds * unit, 100, f"{bytes_each / 1000:.1f} kB sent, with the keys of {sites} sites"
+    found = summed(sites, numbers, missing, dropped)
+    return found.busiest * unit, 100, f"{found.sent / 1000:.1f} kB sent, with the keys of {sites} sites"
 
 
-def summed(sites: int, numbers: int, missing: int, dropped: int) -> tuple[float, int, float]:
-    """Processor time and bytes of the busiest site, and processor time of all; some drop out before they send numbers."""
+class Measured(NamedTuple):
+    """Processor time of the busiest site, of the hub and of all; the bytes of the site that sent most; the sum."""
+
+    busiest: float
+    hub: float
+    whole: float
+    sent: int
+    total: Any
+
+
+def summed(sites: int, numbers: int, missing: int, dropped: int, held: Mapping[int, Any] | None = None) -> Measured:
+    """A secure sum in one process; some drop out before they send numbers."""
     names, hub_key = [f"site {place}" for place in range(sites)], SigningKey.generate()
     keys = {name: SigningKey.generate() for name in names}
     roster = Roster(sites={name: key.public for name, key in keys.items()}, hub=hub_key.public, missing=missing)
     round_ = Round(signed=SignedRoster.by(keys, roster), plan=b"a benchmark", numbers=numbers)
-    held = {name: np.arange(numbers) * (place + 1) - numbers for place, name in enumerate(names)}
+    given = held or {place: np.arange(numbers) * (place + 1) - numbers for place in range(sites)}
     parts = {
-        name: SiteRound(name, keys[name], round_, partial(held.__getitem__, name), journal=MemoryJournal()) for name in names
+        name: SiteRound(name, keys[name], round_, partial(given.__getitem__, place), journal=MemoryJournal())
+        for place, name in enumerate(names)
     }
     hub, gone = HubRound(hub_key, round_), set(names[:dropped])
     seconds, sent = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
@@ -71,8 +104,37 @@ def summed(sites: int, numbers: int, missing: int, dropped: int) -> tuple[float,
     begun = time.process_time()
     total = run_round(hub, {name: asked(name) for name in names})
     whole = time.process_time() - begun
-    assert (total == sum(held[name] for name in names if name not in gone)).all()
-    return max(seconds.values()), max(sent.values()), whole
+    assert (total == sum(given[place] for place in range(dropped, sites))).all()
+    return Measured(max(seconds.values()), whole - sum(seconds.values()), whole, max(sent.values()), total)
+
+
+def ridge(owners: int, collude: int, dropped: int) -> None:
+    """A ridge regression of ten columns over the noisy moments of many owners, some of whom drop out: hub and the busiest owner
+    one after another, as where each is a machine of its own; and the noise over that of N − t."""
+    random, drawn = Random.deterministic(1), np.random.default_rng(1)
+    low, high = np.full(11, -3.0), np.full(11, 3.0)
+    noise = MomentNoise(features=11, rho=Fraction(1, 2), honest=owners - 2 * collude)
+    held, rows, slopes = {}, [], np.linspace(-1, 1, 10)
+    begun = time.process_time()
+    for place in range(owners):
+        columns = drawn.normal(size=(200, 10))
+        rows.append(np.column_stack([columns, columns @ slopes / 4 + drawn.normal(size=200) / 4]))
+        held[place] = moments_of(rows[-1], low, high, 5.0) + noise.sample(random)
+    own = (time.process_time() - begun) / owners
+    found = summed(owners, noise.numbers, collude, dropped, held)
+    present = owners - dropped
+    made = NoisyMoments.of_steps(
+        found.total, noise, low=low, high=high, radius=5.0, owners=present, guarantee=ZCDP(Fraction(1, 2))
+    )
+    coefficients, _ = made.ridge(10)
+    exact = np.linalg.lstsq(np.concatenate(rows[dropped:])[:, :10], np.concatenate(rows[dropped:])[:, 10], rcond=None)[0]
+    surplus = (noise.deviations(present)[2] / MomentNoise(features=11, rho=Fraction(1, 2), honest=1).deviations(1)[2]) ** 2
+    law = present / (owners - 2 * collude)
+    detail = (
+        f"{dropped} drop out; {found.whole:.1f} s of processor time of all parties together; coefficients within "
+        f"{np.abs(coefficients - exact).max():.3f}; variance {surplus:.4f} of one noise, by the law {law:.4f}"
+    )
+    report(f"ridge over {owners} owners, hub and busiest owner, seconds", found.hub + found.busiest + own, 2, detail, most=True)
 
 
 def noise_in_shares() -> None:
@@ -89,13 +151,31 @@ def noise_in_shares() -> None:
         "scale 1,000, 20 sites of which 2 may collude and 2 drop out",
         most=True,
     )
-    for sites, honest in ((5, 3), (10, 4), (10, 7)):
-        limit = sites / honest
-        shares = NoiseShares(law=law, parties=sites, honest=honest)
-        total = sum(shares.share.sample(40_000, random=random) for _ in range(sites))
-        found = float(np.var(np.asarray(total, dtype=np.float64))) / law.variance
-        detail = f"variance over one central noise: {sites}/{honest} = {limit:.3f}, against {sites} for noise at each site"
-        report(f"noise of {sites} sites, {honest} of them honest and present", found / limit, 1.05, detail, most=True)
+    for sites, collude, dropouts in ((5, 1, 1), (5, 1, 0), (5, 0, 1), (10, 3, 3), (10, 2, 1)):
+        variance_of_rounds(law, sites, collude, dropouts, random)
+
+
+def variance_of_rounds(law: DiscreteLaplace, sites: int, collude: int, dropouts: int, random: Random) -> None:
+    """The variance of sums that were opened, over that of one central noise: N/(N − t) within 5 %, t counting those who collude
+    and those who may drop out; and what a whole noise at each site has in its place."""
+    hub_key, keys = SigningKey.generate(), {f"site {place}": SigningKey.generate() for place in range(sites)}
+    names = {name: key.public for name, key in keys.items()}
+    roster = Roster(sites=names, hub=hub_key.public, missing=collude, dropouts=dropouts)
+    share, numbers = roster.noise(law).share, 40_000
+    round_ = Round(signed=SignedRoster.by(keys, roster), plan=b"a benchmark", numbers=numbers)
+    parts = {
+        name: SiteRound(name, key, round_, lambda: share.sample(numbers, random=random), journal=MemoryJournal())
+        for name, key in keys.items()
+    }
+    total = run_round(HubRound(hub_key, round_), {name: part.answer for name, part in parts.items()})
+    whole = sum(law.sample(numbers, random=random) for _ in range(sites))
+    found, at_each = (float(np.var(np.asarray(each, dtype=np.float64))) / law.variance for each in (total, whole))
+    limit = sites / (sites - collude - dropouts)
+    detail = (
+        f"{found:.3f} times the variance of one central noise, by its law {limit:.3f}; {at_each:.2f} for a noise at each site"
+    )
+    title = f"variance of {sites} sites, of which {collude} may collude and {dropouts} drop out, over N/(N − t)"
+    report(title, max(found / limit, limit / found), 1.05, detail, most=True)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,10 @@ class Apart:
         SiteRound.answer, SitePart.compiled = self._kept  # type: ignore[method-assign]
 
     def _timed(self, work: Callable[..., Any], key: Callable[..., tuple[str, ...]]) -> Any:
-        def timed(one: Any, other: Any) -> Any:
+        def timed(one: Any, other: Any, *more: Any) -> Any:
             begun = time.process_time()
             try:
-                return work(one, other)
+                return work(one, other, *more)
             finally:
                 self.seconds[key(one, other)].append(time.process_time() - begun)
 

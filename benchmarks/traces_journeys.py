@@ -1,10 +1,11 @@
-"""Synthetic journeys: how long 100,000 of them take, and on Athens trucks how far they are from the real ones at ε = 1, against
-AdaTrace (Gursoy, Liu, Truex, Yu & Wei 2018) as its authors' program has it, written again here.
+"""Synthetic journeys: how long 100,000 of them take on a grid and on roads, and on Athens trucks how far they are from the real
+ones at ε = 1, against AdaTrace (Gursoy, Liu, Truex, Yu & Wei 2018) and LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng & Gao 2023) as
+their authors' programs have them, written again here. LDPTrace trusts nobody, and pays for that.
 
-Measured is the Jensen–Shannon divergence (bits) of visits, beginnings, ends and trips over 6 × 6 cells and of lengths. The 276
-trips come from the folder that CLOISTER_DATA names; a trip is what is protected there. Without it only time is measured. The
-other's grid lies over declared bounds here, as ours does. Its lengths are as published: greatest and number of each trip are
-looked up, which ε does not cover.
+Measured is the Jensen–Shannon divergence (bits) of visits, beginnings, ends and trips over 6 × 6 cells and of lengths. The nine
+measures of `traces.journey_measures` on the same cells are counted beside. The 276 trips come from the folder that
+CLOISTER_DATA names; a trip is what is protected there. Without it only time is measured. The other's grid lies over declared
+bounds here, as ours does. Its lengths are as published: greatest and number of each trip are looked up, which ε does not cover.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from scipy.special import gammaln
 
 import cloister as cl
 from cloister.noise import Random
-from cloister.traces import fit_journeys
+from cloister.traces import RoadGraph, fit_journeys, fit_road_journeys, journey_measures
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 DATA = Path(os.environ.get("CLOISTER_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "mobility"
@@ -50,18 +51,42 @@ def main() -> None:
     model.sample(100_000, random=Random.deterministic(1))
     taken = time.process_time() - started
     report("100,000 journeys, processor seconds", ratio=taken, limit=10, detail="12 × 12 cells", most=True)
+    roads = streets(50)
+    with cl.Session({"trips": drives(roads)}, budget=cl.PureDP(1), random=Random.deterministic(1)) as session:
+        model = fit_road_journeys(session, "trips", roads, spend=1)
+    started = time.process_time()
+    model.sample(100_000, random=Random.deterministic(1))
+    taken = time.process_time() - started
+    report("100,000 journeys on roads, processor seconds", ratio=taken, limit=10, detail=f"{roads!r}", most=True)
     if not (DATA / "athens_trucks.csv.gz").exists():
         print("no trucks: set CLOISTER_DATA to the folder that holds them")
         return
     real = seen(rows)
-    ways: dict[str, Callable[[int], Rows]] = {"ours": lambda seed: ours(rows, seed), "AdaTrace": AdaTrace(rows).sample}
-    found = {way: {name: [] for name in real} for way in ways}
+    other = AdaTrace(rows)
+    ways: dict[str, Callable[[int], Rows]] = {
+        "ours": lambda seed: ours(rows, seed),
+        "AdaTrace": other.sample,
+        "LDPTrace": LDPTrace(other.paths).sample,
+    }
+    found: dict[str, dict[str, list[float]]] = {way: {name: [] for name in real} for way in ways}
+    nine: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for way, sample in ways.items():
         for seed in range(SEEDS):
-            for name, counts in seen(sample(seed)).items():
+            drawn = sample(seed)
+            for name, counts in seen(drawn).items():
                 found[way][name].append(divergence(real[name], counts))
+            columns = [[each[name] for name in ("who", "moment", "x", "y")] for each in (rows, drawn)]
+            nine[way].append(journey_measures(*columns, box=((WEST, SOUTH), (EAST, NORTH)), cells=SIDE).to_dict())
+    means = {way: {name: float(np.mean([each[name] for each in runs])) for name in runs[0]} for way, runs in nine.items()}
+    for way, values in means.items():
+        print(f"  {way}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+    for way in ("AdaTrace", "LDPTrace"):
+        sign = {name: -1 if name in ("hotspots", "coverage", "patterns") else 1 for name in means[way]}
+        better = [name for name, value in means["ours"].items() if (value - means[way][name]) * sign[name] < 0]
+        detail = f"{', '.join(better)}; trips of trucks, ε = 1, {SEEDS} runs"
+        report(f"trucks, measures of nine better than {way}'s", ratio=len(better), limit=6, detail=detail)
     for name in real:
-        mine, theirs = (float(np.mean(found[way][name])) for way in ways)
+        mine, theirs = (float(np.mean(found[way][name])) for way in ("ours", "AdaTrace"))
         detail = f"divergence {mine:.3f} against {theirs:.3f} of AdaTrace, 276 trips, ε = 1, {SEEDS} runs"
         report(f"trucks, {name}", ratio=mine / theirs, limit=1, detail=detail, most=True)
 
@@ -86,6 +111,14 @@ def cells_of(rows: Rows) -> tuple[Integers, Integers, Integers]:
         cell += times * np.clip(((np.array(rows[name]) - low) / (high - low) * SIDE).astype(np.int64), 0, SIDE - 1)
     order = np.lexsort((np.array(rows["moment"]), who))
     return cell[order], who[order], np.flatnonzero(np.diff(who[order], prepend=-1))
+
+
+def add(rows: Rows, number: int, path: list[int]) -> None:
+    """A journey more, by its cells: a row in the middle of each."""
+    rows["who"] += [number] * len(path)
+    rows["moment"] += list(range(len(path)))
+    rows["x"] += [WEST + (cell % SIDE + 0.5) * (EAST - WEST) / SIDE for cell in path]
+    rows["y"] += [SOUTH + (cell // SIDE + 0.5) * (NORTH - SOUTH) / SIDE for cell in path]
 
 
 def seen(rows: Rows) -> dict[str, Floats]:
@@ -153,10 +186,7 @@ class AdaTrace:
                     else (self.between([path[-1], end])[1:2] or [end])[0]
                 )
             path += [end] if left or not path else []
-            rows["who"] += [number] * len(path)
-            rows["moment"] += list(range(len(path)))
-            rows["x"] += [WEST + (cell % SIDE + 0.5) * (EAST - WEST) / SIDE for cell in path]
-            rows["y"] += [SOUTH + (cell // SIDE + 0.5) * (NORTH - SOUTH) / SIDE for cell in path]
+            add(rows, number, path)
         return rows
 
     @staticmethod
@@ -180,6 +210,75 @@ class AdaTrace:
         real = np.bincount(values, minlength=most + 1) / len(values)
         drawn = min(kinds, key=lambda kind: float(np.abs(np.cumsum(kind[0] - real)).sum()))[1]
         return lambda: min(drawn(), round(most * 1.3))
+
+
+class LDPTrace:
+    """Each person reports by optimised unary encoding: the length of their journey in cells with a tenth of ε, then its first
+    cell, its moves and its last cell, each with an equal part of the rest. Longer journeys than the 90 % quantile of the
+    reported lengths end there.
+    """
+
+    def __init__(self, paths: list[list[int]]) -> None:
+        self.paths = paths
+
+    def sample(self, seed: int) -> Rows:
+        """Measured with noise of its own, and as many journeys as there are."""
+        random, cells = np.random.default_rng(seed), SIDE**2
+        lengths = self.reported([min(len(path), cells) - 1 for path in self.paths], cells, 0.1, random).clip(0)
+        reached = np.flatnonzero(lengths.cumsum() >= 0.9 * lengths.sum())
+        most = int(reached[0]) + 1 if len(reached) else cells
+        each = 0.9 / (most + 1)
+        pairs = [pair[0] * cells + pair[1] for path in self.paths for pair in pairwise(path[:most])]
+        beside = np.array([a * cells + b for a in range(cells) for b in range(cells) if AdaTrace.apart(a, b) == 1])
+        place = {pair: at for at, pair in enumerate(beside.tolist())}
+        begins = self.reported([path[0] for path in self.paths], cells, each, random).clip(0)
+        ends = self.reported([path[:most][-1] for path in self.paths], cells, each, random).clip(0)
+        moves = np.zeros((cells, cells))
+        moves.ravel()[beside] = self.reported([place[pair] for pair in pairs], len(beside), each, random).clip(0)
+        rows: Rows = {"who": [], "moment": [], "x": [], "y": []}
+        for number in range(len(self.paths)):
+            path = [int(random.choice(cells, p=begins / begins.sum()))]
+            for step in range(1, int(random.choice(cells, p=lengths / lengths.sum())) + 1):
+                total = moves[path[-1]].sum() + ends[path[-1]]
+                if total <= 0:
+                    break
+                # The probability of an end grows with the length, as in its program.
+                weights = np.append(moves[path[-1]], ends[path[-1]] * min(1.0, 0.3 + (step - 1) * 0.2)) / total
+                chosen = int(random.choice(cells + 1, p=weights / weights.sum()))
+                if chosen == cells:
+                    break
+                path.append(chosen)
+            add(rows, number, path)
+        return rows
+
+    @staticmethod
+    def reported(values: list[int], size: int, epsilon: float, random: np.random.Generator) -> Floats:
+        """Estimated counts of values that are reported by optimised unary encoding: a bit that is 1 stays so with probability
+        1/2.
+        """
+        low = 1 / (np.exp(epsilon) + 1)
+        true = np.bincount(np.array(values, dtype=np.int64), minlength=size)
+        ones = random.binomial(true, 0.5) + random.binomial(len(values) - true, low)
+        return np.asarray((ones - len(values) * low) / (0.5 - low))
+
+
+def streets(side: int) -> RoadGraph:
+    """Streets 100 m apart, with bends."""
+    random, names = np.random.default_rng(1), [(i, j) for i in range(side) for j in range(side)]
+    east = [(i * side + j, (i + 1) * side + j) for i in range(side - 1) for j in range(side)]
+    north = [(i * side + j, i * side + j + 1) for i in range(side) for j in range(side - 1)]
+    nodes = {"node": list(range(side**2)), "x": [100 * i for i, _ in names], "y": [100 * j for _, j in names]}
+    begin, end = zip(*east, *north, strict=True)
+    return RoadGraph(nodes, {"from": begin, "to": end, "length": 100 * random.uniform(1, 1.5, len(begin))})
+
+
+def drives(roads: RoadGraph) -> cl.PrivateTable:
+    """2,000 trips from anywhere to anywhere."""
+    most = int(roads.places.max())
+    ends = np.random.default_rng(2).integers(0, most + 1, (4000, 2))
+    rows = {"who": np.repeat(np.arange(2000), 2).astype(str).tolist(), "moment": [0, 1] * 2000, "x": ends[:, 0], "y": ends[:, 1]}
+    columns = {"who": cl.Text(), "moment": cl.Integer(0, 1), **{name: cl.Integer(0, most) for name in ("x", "y")}}
+    return cl.PrivateTable(rows, columns, unit="who", max_rows=2)
 
 
 def divergence(one: Floats, other: Floats) -> float:

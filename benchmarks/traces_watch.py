@@ -75,7 +75,7 @@ def hub() -> None:
     from cloister.hub.services import all_services
     from cloister.hub.services.accounts import add_person
     from cloister.hub.services.streams import release_due
-    from cloister.hub.services.streams.intake import receive
+    from cloister.hub.services.streams.intake import Sent, receive
     from cloister.hub.services.streams.opening import Declared, add_device, open_stream
     from cloister.hub.settings import Settings
 
@@ -107,7 +107,7 @@ def hub() -> None:
         took = []
         for _ in range(BATCHES):
             began = time.perf_counter()
-            receive(opened, number, key, batch)
+            receive(opened, Sent(number, key, batch))
             took.append(time.perf_counter() - began)
         rate = 500 * BATCHES / sum(took)
         clock[0] = now + 3700

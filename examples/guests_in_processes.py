@@ -1,4 +1,4 @@
-"""Two guests that need more than pure Python: a regression with mixed effects in numpy and scipy, and a script of R.
+"""Two guests that need more than pure Python: a regression with mixed effects by statsmodels, and a script of R.
 
 Native code meets the kernel of the machine, so it runs for someone who read it and names its digest, and behind walls:
 bubblewrap, a list of system calls, a file system of its own, a process for each block.
@@ -22,28 +22,18 @@ PATIENTS, VISITS = 1200, 4
     inputs=["day", "pressure"],
     output=cl.Table(rows=["a day", "between people"], columns={"mmHg": (-2, 20)}),
     blocks=6,
-    seconds=0.4,
-    packages=["numpy", "scipy.optimize"],
+    seconds=1,
+    memory=1024,
+    packages=["pandas", "statsmodels.formula.api"],
 )
 def mixed(rows: dict[str, list[Any]]) -> list[list[float]]:
-    """A slope for all and an intercept for each patient: maximum likelihood of a random-intercept model."""
-    import numpy as np
-    from scipy.optimize import minimize
+    """A slope for all and an intercept for each patient, as statsmodels fits it."""
+    import pandas
+    import statsmodels.formula.api as models
 
-    who, x, y = (np.array(rows[name], dtype=float) for name in ("patient", "day", "pressure"))
-    people = [who == each for each in np.unique(who)]
-
-    def cost(given: Any) -> float:
-        base, slope, noise, between = given[0], given[1], np.exp(given[2]), np.exp(given[3])
-        total = 0.0
-        for here in people:
-            rest, n = y[here] - base - slope * x[here], here.sum()
-            whole = noise + n * between
-            total += (n - 1) * np.log(noise) + np.log(whole) + (rest @ rest - between / whole * rest.sum() ** 2) / noise
-        return float(total)
-
-    found = minimize(cost, [y.mean(), 0, np.log(y.var() / 2), np.log(y.var() / 2)], method="L-BFGS-B").x
-    return [[found[1]], [float(np.exp(found[3] / 2))]]
+    visits = pandas.DataFrame(rows)
+    found = models.mixedlm("pressure ~ day", visits, groups=visits["patient"]).fit()
+    return [[found.fe_params["day"]], [found.cov_re.iloc[0, 0] ** 0.5]]
 
 
 IN_R = cl.Guest(

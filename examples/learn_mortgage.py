@@ -10,16 +10,16 @@ import numpy as np
 from cloister.learn import CategoricalNB
 
 AGES, INCOMES, GENDERS = ("young", "medium", "old"), ("low", "medium", "high"), ("female", "male")
-MISSED = ["young low male", "young high female", "old low female", "medium medium male"]
+MISSED = ["medium medium female", "medium high male", "old medium male", "young low female"]
 PAID = [
-    "medium high female",
-    "old medium female",
-    "old high female",
-    "medium low female",
-    "old high female",
+    "young high male",
+    "old low male",
+    "old high male",
     "young medium male",
+    "old high male",
+    "medium low female",
 ]
-APPLICANT = "medium low male"
+APPLICANT = "young medium female"
 """Ten rows made so that the two published numbers come out for this applicant: 0.025 (missed) and 0.0056 (paid)."""
 
 
@@ -48,7 +48,7 @@ def main() -> None:
     """The exact answer, what it tells of one person, and the private one."""
     missed, paid = products(MISSED, PAID)
     print(f"exactly: missed {missed:.3f}, paid {paid:.4f}")
-    print(f"without the last who missed: missed {products(MISSED[:-1], PAID)[0]:.3f}; the zero tells that he was the only one\n")
+    print(f"without the last who missed: missed {products(MISSED[:-1], PAID)[0]:.3f}; the zero tells that she was the only one\n")
     for times in (1, 10, 100, 1000):
         right = sum(private(times, "1") for _ in range(100))
         print(f"{10 * times:>6,} rows at ε = 1: says 'missed' in {right} of 100 runs")

@@ -24,6 +24,7 @@ JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
 JAVA_RELEASES = range(17, 22)
 NODE = Path(__file__).resolve().parent.parent / ".venv" / "node"
 NODE_PG = "8.16.0"
+DOCKERFILELINT = "1.8.0"
 BROWSERS = ("chromium-headless-shell", "chromium")
 """The first that is here is used. The shell is the same engine without windows: a page takes a fifth of the processor's time."""
 STARTS = Path("/usr/sbin/policy-rc.d")
@@ -77,9 +78,10 @@ def clients() -> None:
         apt_install("r-base-core", "r-cran-rpostgresql")
         if r_program() is None:
             warn("R (for guests in R), and RPostgreSQL", "r-cran-rpostgresql")
-    if node_modules() is None and shutil.which("npm"):
-        print("installing from npm: pg", flush=True)
-        words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(NODE), f"pg@{NODE_PG}"]
+    if (node_modules() is None or container_linter() is None) and shutil.which("npm"):
+        print("installing from npm: pg, dockerfilelint", flush=True)
+        wanted = [f"pg@{NODE_PG}", f"dockerfilelint@{DOCKERFILELINT}"]
+        words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(NODE), *wanted]
         subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
@@ -116,6 +118,12 @@ def node_modules() -> Path | None:
     """The folder that holds node-pg, or None."""
     found = NODE / "node_modules"
     return found if (found / "pg").is_dir() else None
+
+
+def container_linter() -> Path | None:
+    """The linter of container files, or None."""
+    found = NODE / "node_modules" / ".bin" / "dockerfilelint"
+    return found if found.exists() else None
 
 
 def postgres_programs() -> Path | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,11 +21,16 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from cloister.cli.demo_hub import PEOPLE
 from scripts.engines import chromium
+from scripts.spark import free_port
 from scripts.tour_anonymising import anonymised_pictures
 from scripts.tour_building import built_pictures
+from scripts.tour_clients import client_pictures
 from scripts.tour_declaring import declared_pictures
 from scripts.tour_menu import menu_pictures
+from scripts.tour_publishing import published_pictures
+from scripts.tour_reading import read_pictures
 from scripts.tour_surveys import survey_pictures
 
 __all__ = ["STOPS", "Stop", "tour"]
@@ -57,6 +63,7 @@ def _asked(sql: str, spend: str, purpose: str, button: str) -> tuple[tuple[str |
 
 STOPS = (
     Stop(name="welcome", who="visitor", path="/", height=520),
+    Stop(name="story", who="analyst", path="/", height=425),
     Stop(name="invite", who="administrator", path="/people/invite", steps=(("E-mail address", "emmy@example.org"),), height=880),
     Stop(name="register", who="owner", path="/register", height=540),
     Stop(
@@ -116,9 +123,12 @@ def tour(folder: Path) -> list[Path]:
         picture = partial(_picture, folder)
         files += survey_pictures(pages["analyst"], pages["visitor"], found["address"], picture)
         files += built_pictures(pages["analyst"], found["address"], picture)
+        files += read_pictures(pages["analyst"], pages["owner"], found["address"], picture)
+        files += published_pictures(pages["analyst"], found["address"], picture)
         files += menu_pictures(pages["owner"], found["address"], picture)
         files += declared_pictures(pages["owner"], found["address"], picture)
         files += anonymised_pictures(pages["owner"], found["address"], picture)
+        files += client_pictures(browser.new_page(viewport={"width": WIDTH, "height": VIEW}), _client(found), picture)
         browser.close()
     taken = [file for file in files if file is not None]
     for file in taken:
@@ -131,12 +141,19 @@ def tour(folder: Path) -> list[Path]:
 def _demonstration() -> Iterator[Mapping[str, Any]]:
     """What `cloister demo --json` prints, while it serves."""
     command = [str(Path(sys.executable).with_name("cloister")), "demo", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    port = free_port()
+    environment = {**os.environ, "CLOISTER_HUB_PG_PORT": str(port)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
         try:
             assert running.stdout is not None
-            yield json.loads(running.stdout.readline())
+            yield {**json.loads(running.stdout.readline()), "pg_port": port}
         finally:
             running.terminate()
+
+
+def _client(found: Mapping[str, Any]) -> tuple[int, str, str]:
+    """Where the PostgreSQL clients of the analyst come in, as whom, and with which token."""
+    return found["pg_port"], PEOPLE["analyst"][1], found["token"]
 
 
 def _entered(browser: Browser, address: str, link: str) -> Page:

@@ -14,7 +14,7 @@ from scripts.tour_steps import fill, press
 
 __all__ = ["ANONYMISED", "anonymised_pictures"]
 
-ANONYMISED = ("anonymise-choose", "anonymise-hierarchy", "anonymise-table")
+ANONYMISED = ("anonymise-choose", "anonymise-rows", "anonymise-hierarchy", "anonymise-table")
 """The pictures' names, in the order of the page that shows them."""
 _DROPPED = ("marital_status", "work_class", "hours", "pay")
 _PATIENCE = 180
@@ -30,6 +30,7 @@ def anonymised_pictures(owner: Page, address: str, picture: Callable[[Page, str,
     press(owner, "Preview")
     trial = _result(owner)
     files = [picture(owner, "anonymise-choose", "form h2", 780)]
+    files.append(picture(owner, "anonymise-rows", "details.fold[open] summary", 560))
     owner.get_by_text("race", exact=False).last.click()
     owner.get_by_role("link", name="Change this hierarchy").locator("visible=true").first.click()
     files.append(picture(owner, "anonymise-hierarchy", "form h2", 660))

@@ -43,7 +43,10 @@ BELOW = (
         for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "regression_tables", "trees")
     ),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
-    *(f"local/{each}.py" for each in ("numbers/interval", "survey/composed", "survey/question", "survey/questions")),
+    *(
+        f"local/{each}.py"
+        for each in ("numbers/interval", "survey/composed", "survey/models", "survey/question", "survey/questions")
+    ),
     "noise/mechanism.py",
     *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
     "query/*.py",
@@ -70,6 +73,8 @@ BELOW = (
     "guests/blocks.py",
     "guests/code.py",
     "guests/outputs.py",
+    "guests/package.py",
+    "guests/sandbox/environments.py",
     "synth/pooling.py",
     "synth/states.py",
     *(f"together/{each}.py" for each in ("coordinator", "joint", "pooled", "roster")),

@@ -83,7 +83,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One loud line for each engine whose tests were skipped."""
+    """One loud line for each engine whose tests were skipped; and what tests counted of a person's path, such as
+    `record_property("counted", "ten columns: 25 inputs")`.
+    """
     for engine in ENGINES:
         skipped = [
             report
@@ -93,6 +95,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if skipped:
             line = f"!!! {len(skipped)} tests of {engine} were SKIPPED: the engine is not here"
             terminalreporter.write_line(line, red=True, bold=True)
+    for report in terminalreporter.getreports("passed"):
+        for name, told in report.user_properties:
+            if name == "counted" and report.when == "call":
+                terminalreporter.write_line(f"counted: {told}")
 
 
 def _engines_of(item: pytest.Item) -> list[str]:

@@ -12,18 +12,18 @@ def test_a_room_is_a_package_and_each_service_is_one() -> None:
 
 def test_in_python() -> None:
     trace = in_python()
-    assert trace.calls <= 540
+    assert trace.calls <= 560
     assert trace.files <= 60
-    assert trace.changes.total() <= 30
+    assert trace.changes.total() <= 36
     assert trace.facts["seen"] <= 2
     assert trace.facts["aggregation checked"] == 1
 
 
 def test_over_http() -> None:
     trace = over_http()
-    assert 600 < trace.calls <= 1130  # the thread that answers is among them, and waits in a few calls more or less
+    assert 600 < trace.calls <= 1154  # 1,130 on a quiet machine; the threads wait in a few calls more or less when it is busy
     assert trace.files <= 114
-    assert trace.changes.total() <= 98
+    assert trace.changes.total() <= 110
     assert trace.facts["seen"] <= 6
     assert trace.facts["aggregation checked"] == 1
     assert trace.facts["policy decided"] == 1

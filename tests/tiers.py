@@ -20,7 +20,9 @@ def by_day_and_night(name: str, day: int, night: int) -> pytest.MarkDecorator:
     )
 
 
-def some_by_day(names: str, cases: Iterable[Any], day: Callable[[Any], bool]) -> pytest.MarkDecorator:
+def some_by_day(
+    names: str, cases: Iterable[Any], day: Callable[[Any], bool], ids: Callable[[Any], str] | None = None
+) -> pytest.MarkDecorator:
     """Run a test over all cases at night, and in every run of the tests over the fixed selection that `day` chooses."""
     given = [*cases]
     chosen = [day(case) for case in given]
@@ -33,6 +35,7 @@ def some_by_day(names: str, cases: Iterable[Any], day: Callable[[Any], bool]) ->
             pytest.param(*(case if several else (case,)), marks=[] if by_day else [pytest.mark.slow])
             for case, by_day in zip(given, chosen, strict=True)
         ],
+        ids=ids,
     )
 
 

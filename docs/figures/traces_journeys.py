@@ -35,7 +35,7 @@ def fitted(rows: dict[str, Any], epsilon: float) -> Journeys:
     columns = {"who": cl.Text(), "moment": cl.Integer(0, 11), **numbers}
     people = cl.PrivateTable(rows, columns, unit="who", max_rows=12)
     with cl.Session({"town": people}, budget=cl.PureDP(100), random=Random.deterministic(1)) as session:
-        return fit_journeys(session, "town", spend=epsilon, cells=SIDE, zones=4)
+        return fit_journeys(session, "town", spend=epsilon, cells=SIDE, zones=4, outside="edge")
 
 
 def visits(who: Any, x: Any, y: Any) -> Any:

@@ -7,7 +7,7 @@ change, and the class and its fields may. A field that got another name since is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
@@ -28,6 +28,7 @@ class Form(Protocol):
 
 class Stored(Generic[T]):
     """A dataclass, the name that it is stored under, and those of its fields, in their order; all but those that go `without`.
+    Fields that came `later` are told where they have another value than their default: what was written before reads the same.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -43,17 +44,20 @@ class Stored(Generic[T]):
     "Allotment(amount=3, who='ana')"
     """
 
-    def __init__(self, kind: type[T], name: str, *names: str | tuple[str, str], without: Collection[str] = ()) -> None:
+    def __init__(
+        self, kind: type[T], name: str, *names: str | tuple[str, str], without: Collection[str] = (), later: Collection[str] = ()
+    ) -> None:
         pairs = tuple((each, each) if isinstance(each, str) else each for each in names)
         if {*without, *(attribute for _, attribute in pairs)} != {each.name for each in fields(kind)}:  # type: ignore[arg-type]
             raise TypeError(f"the stored names of {kind.__name__} are not those of its fields")
         self.kind, self.name, self.pairs = kind, name, pairs
         self.attributes: Mapping[str, str] = dict(pairs)
         """The field that each stored name stands for."""
+        self._defaults = {each.name: each.default for each in fields(kind) if each.name in later}  # type: ignore[arg-type]
 
     def told(self, value: T) -> dict[str, Any]:
         """The fields of a value under their stored names."""
-        return {stored: getattr(value, attribute) for stored, attribute in self.pairs}
+        return {stored: getattr(value, attribute) for stored, attribute in self._pairs(value)}
 
     def given(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """What was told under stored names, under those of the fields. Another name raises KeyError."""
@@ -65,7 +69,19 @@ class Stored(Generic[T]):
 
     def text(self, value: T, inner: Callable[[Any], str]) -> str:
         """The value as a digest has it: as Python would write it, if class and fields were called what they are stored as."""
-        return f"{self.name}({', '.join([f'{stored}={inner(getattr(value, attribute))}' for stored, attribute in self.pairs])})"
+        told = [f"{stored}={inner(getattr(value, attribute))}" for stored, attribute in self._pairs(value)]
+        return f"{self.name}({', '.join(told)})"
+
+    def _pairs(self, value: T) -> Sequence[tuple[str, str]]:
+        """Those that are told of a value."""
+        if not self._defaults:
+            return self.pairs
+        left = self.untold(value)
+        return [pair for pair in self.pairs if pair[1] not in left]
+
+    def untold(self, value: T) -> set[str]:
+        """The fields that came later and have their default."""
+        return {name for name, default in self._defaults.items() if getattr(value, name) == default}
 
 
 def canonical(value: Any, forms: Mapping[type, Form]) -> str:

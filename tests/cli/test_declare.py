@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from cloister.cli.declared import load
 from cloister.cli.main import cli
 from cloister.errors import InvalidParameter
-from cloister.tables import Category, Integer, PrivateTable
+from cloister.tables import Category, Integer, Moment, Place, PrivateTable
 
 CANARY = "kestrel"
 
@@ -68,3 +69,32 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     Path("people.csv").write_text("age\n1\n")
     with pytest.raises(InvalidParameter, match=why):
         CliRunner().invoke(cli, ["declare", "people.csv", *words], catch_exceptions=False)
+
+
+def test_places_and_moments_go_from_the_line_to_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trips.csv").write_text("lon,lat,to_x,to_y,at\n4.3,52.0,4.4,52.05,2026-03-01T10:00\n")
+    ring = [[4.3, 51.9], [4.5, 51.9], [4.5, 52.1], [4.3, 51.9]]
+    feature = {"type": "Feature", "properties": {"name": "East"}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    Path("towns.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    places = ("--set", "home=place 4.2,51.9,4.5,52.1 of lon,lat", "--set", "goal=place towns.geojson of to_x,to_y")
+    moment = ("--set", "at=moment 2026-03-01..2026-03-31", "--because", "the survey's month and town")
+    said = run("trips.csv", *places, *moment, "-o", "out.toml", folder=tmp_path)
+    assert said == "out.toml: 5 of 5 columns are declared\n"
+    text = Path("out.toml").read_text()
+    assert 'goal = "the survey\'s month and town"' in text
+    table = load(Path("out.toml"))[0]["trips"]
+    assert isinstance(table, PrivateTable)
+    assert table.columns["home"] == Place(("4.2", "51.9", "4.5", "52.1"), longitude="lon", latitude="lat")
+    assert table.columns["at"] == Moment("2026-03-01", "2026-03-31")
+    assert table.columns["goal"] == Place(regions=Path("towns.geojson"), longitude="to_x", latitude="to_y")
+    again = run("trips.csv", "--codebook", "out.toml", "--no-suggestions", folder=tmp_path)
+    assert 'home = { kind = "place", box = ["4.2", "51.9", "4.5", "52.1"], longitude = "lon", latitude = "lat" }' in again
+    for wrong in (
+        "home=place 4,51,5,52 of lon,nothing",
+        "home=place 5,51,4,52 of lon,lat",
+        "home=place nowhere.geojson of lon,lat",
+    ):
+        answer = CliRunner().invoke(cli, ["declare", "trips.csv", "--set", wrong])
+        assert answer.exit_code != 0
+        assert "Traceback" not in answer.output

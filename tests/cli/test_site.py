@@ -124,7 +124,8 @@ def test_conditions_are_said_in_words() -> None:
         assert part in words
     assert "\u202e" not in words
     total = Aggregation(None, aggregates=(Aggregate("s", "sum", (("age", 17), ("pay", 0))),))
-    summed = NoisedRequest(table="people", aggregations=(total,), integers=request().integers, cells=Cells())
+    sums = (Integers("s", Combination((("s", 1),)), DiscreteLaplace(scale=10)),)
+    summed = NoisedRequest(table="people", aggregations=(total,), integers=sums, cells=Cells())
     assert "the sum of (age − 17) × pay" in words_of(Asked(table="a", cost=cl.PureDP(1), request=summed))
 
 
@@ -156,7 +157,10 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('otherwise = "always"', "rules = [1]"), "rules of another form"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
         (("people = { rho", "folk = { rho"), "has no budget"),
-        (("[tables.people]", "[tables.folk]\nsource = 'people.csv'\npublic = true\n[tables.people]"), "one private table"),
+        (
+            ("[tables.people]", '[tables.folk]\nsource = "people.csv"\ncolumns.age = {kind = "text"}\n[tables.people]'),
+            "one private",
+        ),
         (("[site]", "[site"), "Expected"),
     ],
 )
@@ -168,6 +172,19 @@ def test_a_file_that_says_nothing_is_refused(change: tuple[str, str], why: str, 
     found = run("show", "--data", str(folder))
     assert isinstance(found.exception, cl.InvalidDeclaration)
     assert why in str(found.exception)
+
+
+def test_a_site_has_public_tables_beside_its_own(tmp_path: Path) -> None:
+    from cloister.cli.site import _opened
+
+    folder = folder_of(tmp_path, "a")
+    (folder / "sexes.csv").write_text("name,long\nF,woman\nM,man\n", encoding="utf-8")
+    text = (folder / "site.toml").read_text(encoding="utf-8")
+    more = "[tables.sexes]\nsource = 'sexes.csv'\npublic = true\n\n[tables.people]"
+    (folder / "site.toml").write_text(text.replace("[tables.people]", more, 1), encoding="utf-8")
+    with _opened(folder) as here:
+        assert [*here.site.public_tables] == ["sexes"]
+        assert list(here.site.table.columns) == ["age", "sex"]
 
 
 def test_a_site_without_a_key_is_refused(tmp_path: Path) -> None:

@@ -132,6 +132,10 @@ def test_the_report_is_public_and_the_comparison_is_marked(folder: Path) -> None
         ("sample model.json --given rich=maybe", "'maybe' is no value"),
         ("sample people.csv", "The model is invalid"),
         ("report model.json --out x.pdf", "ending"),
+        ("fit people.csv --bounds age=0:99 --bins age=many --out x.json", "no number of bins"),
+        ("fit people.csv --bounds age=0:99 --bins pay --out x.json", "'pay' is unknown"),
+        ("fit people.csv --bounds age=0:99 --rules age>200 --out x.json", "age>200"),
+        ("fit people.csv --bounds age=0:99,sex=F|M --method microaggregation --rules age>20 --out x.json", "makes no marginals"),
         ("report model.json --target rich", "it belongs to --compare"),
         ("report model.json --others others.csv", "it belongs to --compare"),
     ],
@@ -139,3 +143,35 @@ def test_the_report_is_public_and_the_comparison_is_marked(folder: Path) -> None
 def test_what_cannot_be_done_is_refused(folder: Path, line: str, why: str) -> None:
     assert why in run(*line.split(), at=folder, refused=True)
     assert not (folder / "x.json").exists()
+
+
+def test_rules_bins_and_calendars_are_fitted(folder: Path) -> None:
+    lines = [f"{i % 1000},{i % 1000 + 5},2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(3000)]
+    (folder / "stays.csv").write_text("came,left,day\n" + "\n".join(lines) + "\n")
+    bounds = "columns.json"
+    numbers = {name: {"kind": "integer", "low": 0, "high": high} for name, high in (("came", 1000), ("left", 2000))}
+    days = {"kind": "date", "low": "2024-01-01", "high": "2024-12-31"}
+    (folder / bounds).write_text(json.dumps({"columns": numbers | {"day": days}, "row_is_person": True}))
+    how = ["--bins", "came=20", "--calendar", "day", "--rules", "came <= left", "--epsilon", "5"]
+    told = run("fit", "stays.csv", "--bounds", bounds, *how, "--out", "stays.json", at=folder)
+    assert "rule: came <= left" in told
+    model = cl.synth.load(folder / "stays.json")
+    assert model.columns[0].number <= 40  # of 1,001 values; noise moves how many cuts there are
+    rows = model.sample(2000)
+    assert all(came <= left for came, left in zip(rows["came"], rows["left"], strict=True))
+
+
+def test_gaussians_and_classes_of_k_are_made_drawn_from_and_reported(folder: Path) -> None:
+    bounds = ["--bounds", "age=17:90,sex=F|M"]
+    told = run("fit", "people.csv", *bounds, "--method", "microaggregation", "--out", "g.json", "--report", "g.html", at=folder)
+    assert "synthetic Gaussians" in told
+    assert len(run("sample", "g.json", "--rows", "7", "--given", "sex=F", at=folder).splitlines()) == 8
+    assert "measured" in run("answer", "g.json", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", at=folder)
+    assert "microaggregation" in run("report", "g.json", at=folder)
+    assert "compares models of marginals" in run("report", "g.json", "--compare", "people.csv", at=folder, refused=True)
+    told = run("fit", "people.csv", *bounds, "--method", "k_anonymous", "--ledger", "k.db", "--out", "k.json", at=folder)
+    assert "NOT PRIVATE" in told
+    assert "NOT PRIVATE" in run("report", "k.json", at=folder)
+    assert "NOT PRIVATE" in run("sample", "k.json", "--rows", "3", at=folder)
+    with Ledger(str(folder / "k.db")) as book:
+        assert [each.state for each in book.charges("people")] == ["not private"]

@@ -115,6 +115,13 @@ def test_a_refusal_is_an_error_of_ours_and_is_sent_once(status: int, code: str, 
     assert hub.slept == []
 
 
+def test_a_certificate_that_nobody_vouches_for_is_looked_at_once() -> None:
+    hub = Scripted(httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"))
+    with pytest.raises(HubUnreachable, match="could not be verified"):
+        hub.session().sql(SQL, spend="0.1")
+    assert (len(hub.seen), hub.slept) == (1, [])
+
+
 def test_after_a_loss_the_hub_may_still_be_working_on_the_first_request() -> None:
     hub = Scripted(httpx.ReadError("cut"), problem(409, "conflict"), problem(409, "conflict"), answered)
     hub.session().sql(SQL, spend="0.1")

@@ -82,7 +82,7 @@ def test_a_release_comes_whole_and_is_charged_once(stage: Stage) -> None:
 
 def test_an_answer_that_is_lost_after_the_charge_comes_again_with_the_same_bytes(stage: Stage) -> None:
     cut = Cut(2)
-    client = httpx.Client(base_url=stage.url, transport=cut, headers=stage.ana.bearer)
+    client = httpx.Client(base_url=stage.url, transport=cut, headers=stage.ana.bearer, timeout=120)
     session = RemoteSession(Transport(client, timeout=60, sleep=lambda _: None, now=lambda: 0.0))
     answer = session.sql(SQL, spend="0.1", fresh=True)
     assert len(cut.bodies) == 3

@@ -95,6 +95,11 @@ def test_as_text_json_and_picture(found: TradeOff) -> None:
     assert [each["method"] for each in told["points"]] == ["PCA", "DCA", "one bit"]
     assert "guessing" in repr(found)
     assert repr(found).endswith(found.mark)
+    reason = "knows nothing of rows, so it says nothing of an attacker who has seen some"
+    assert reason in found.text()  # beside the number, wherever it is printed
+    assert reason in told["published_means"]
+    before = {name: each for name, each in told.items() if name != "published_means"}
+    assert TradeOff.from_json(json.dumps(before)) == found  # a release that was kept before the reason stood in it
     assert "vega-lite" in found.chart().to_dict()["$schema"]
 
 

@@ -26,6 +26,7 @@ from cloister.compress import (
     Scatter,
 )
 from cloister.compress.drawing import normal
+from cloister.compress.projections import NoSecret
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
@@ -45,34 +46,15 @@ def classes(rows: int = 90, columns: int = 5, seed: int = 1) -> tuple[Floats, An
     return X, use, secret
 
 
-class _Labelled:
-    """For scikit-learn's checks, which know one label: it is the secret, too."""
-
-    def fit(self, X: Any, y: Any = None, private: Any = None) -> Any:
-        return super().fit(X, y, y if private is None else private)  # type: ignore[misc]
-
-
-class RUCAOfOne(_Labelled, RUCA):
-    pass
-
-
-class MDROfOne(_Labelled, MDR):
-    pass
-
-
-class DUCAOfOne(_Labelled, DUCA):
-    pass
-
-
 @pytest.mark.parametrize(
     "made",
     [
         PCA(),
         LDA(),
         DCA(),
-        RUCAOfOne(),
-        MDROfOne(),
-        DUCAOfOne(),
+        RUCA(),
+        MDR(),
+        DUCA(),
         KernelPCA(),
         KDCA(),
         MDS(),
@@ -245,7 +227,7 @@ def test_levels_tell_no_more_than_their_number() -> None:
         (LDA(3), {"utility": "use"}, "3 classes have 2 directions"),
         (DCA(3, rho_prime=0), {"utility": "use"}, "nothing orders the others"),
         (DCA(), {}, "requires y"),
-        (RUCA(), {"utility": "use"}, "requires private"),
+        (RUCA(), {"private": "secret"}, "requires y"),
         (DCA(), {"utility": np.zeros(90)}, "one class"),
         (DCA(), {"utility": np.zeros(5)}, "one label for each of 90 rows"),
         (DCA(), {"utility": np.array([np.nan, 1.0] * 45)}, "NaN"),
@@ -264,6 +246,30 @@ def test_what_cannot_be_is_refused_in_its_own_words(made: Any, how: dict[str, An
     given = {name: named[each] if isinstance(each, str) else each for name, each in how.items()}
     with pytest.raises(InvalidParameter, match=why):
         made.fit(X, **given)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("made", [DCA(rho=0, rho_prime=0), DCA(rho=0), LDA(rho=0), RUCA(rho=0)], ids=repr)
+def test_equal_columns_need_a_regulariser(made: Any, seed: int) -> None:
+    """Rounding leaves a little of the direction in which they differ; columns of other scales are no equal ones."""
+    X, use, secret = classes(rows=30 + 7 * seed, columns=4, seed=seed + 1)
+    X = X * 10.0 ** (np.arange(4) % 3 - 1) + 100 * seed
+    with pytest.raises(InvalidParameter, match="singular"):
+        made.fit(np.column_stack([X, X[:, seed % 4]]), use, secret)
+    few = np.arange(0, 16, 4) + np.arange(4) % 3
+    with pytest.raises(InvalidParameter, match="singular"):
+        made.fit(np.column_stack([X[few], X[few, 1]]), use[few], [0, 1, 1, 0])
+    assert np.isfinite(made.fit(X * [1e-6, 1, 1e6, 1], use, secret).components_).all()
+
+
+def test_without_a_secret_none_is_hidden_and_that_is_said() -> None:
+    X, use, secret = classes()
+    with pytest.warns(NoSecret, match=r"fit\(X, utility, private\)"):
+        alone = RUCA(1, rho=1.0, rho_prime=0.0).fit(X, use)
+    np.testing.assert_allclose(alone.components_, DCA(1, rho=1.0, rho_prime=0.0).fit(X, use).components_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RUCA(1).fit(X, use, secret)
 
 
 def test_a_column_without_variance_needs_a_regulariser() -> None:

@@ -58,6 +58,7 @@ TEXTS = [
     "2026-03-01", " 2026-03-01T00:00 ", "2026-03-29 02:30:00", "2026-03-31T23:59:59.999", "2026-06-30T23:59:60Z",
     "2026-03-01T01:30+02:00",
     "2026-03-01 01:30:10-05", "2026-03-01T24:00:00", "2026-02-30T10:00", "2026-03-01T10", "noon", "", "2026-03-01T10:00:00+2:00",
+    "2026-03-01T01:30+02:00\n", "2026-03-01\n",
     "2025-12-31T23:30:00-01:00", "2026-03-01T00:00:00+14:00", "0001-01-01T00:00", "9999-12-31T23:59:59", None,
 ]  # fmt: skip
 UTC = datetime.UTC
@@ -163,6 +164,11 @@ def test_counts_by_region_cell_and_hour_are_the_same_on_every_engine(loader: Loa
         by_day = counted("SELECT weekday(at) AS d, COUNT(*) AS n FROM trips GROUP BY d")
         both = counted("SELECT region(place) AS r, hour(at) AS h, COUNT(*) AS n FROM trips GROUP BY r, h")
         west = session.sql("SELECT COUNT(*) AS n FROM trips WHERE ST_Within(place, 'West') AND minute(at) < 30", spend=10**8)
+        nearest = counted("SELECT nearest(place) AS r, COUNT(*) AS n FROM trips GROUP BY r")
+        about = "SELECT COUNT(*) AS n FROM trips WHERE "
+        near = session.sql(about + f"ST_DWithin(place, ST_Point({CENTRE[0]}, {CENTRE[1]}), 4000)", spend=10**8)
+        far = session.sql(about + f"NOT ST_DWithin(place, ST_MakePoint({CENTRE[0]}, {CENTRE[1]}), 4000.0)", spend=10**8)
+        boxed = session.sql(about + "ST_Within(place, ST_MakeEnvelope(4.3, 51.95, 4.4, 52.05))", spend=10**8)
         late = session.sql("SELECT COUNT(*) AS n FROM trips WHERE at > '2026-03-15 12:00:00'", spend=10**8)
 
     known = [None if place.encode((x, y)) is None else region_of(x or 0.0, y) for x, y in zip(lon, lat, strict=True)]
@@ -179,6 +185,18 @@ def test_counts_by_region_cell_and_hour_are_the_same_on_every_engine(loader: Loa
     pairs = Counter(zip(known, hours, strict=True))
     assert both == {(name, hour): pairs[name, hour] for name in by_region for hour in range(24)}
     assert west["n"][0] == sum(name == "West" and time.minute < 30 for name, time in zip(known, times, strict=True))
+    placed = [place.encode((x, y)) for x, y in zip(lon, lat, strict=True)]
+    inner = [place.decode(each) for each in placed if each not in (None, place.outside)]
+    outer = placed.count(place.outside)
+    circle = sum(metres_between(place, each, CENTRE) <= 4000 for each in inner)
+    assert (near["n"][0], far["n"][0]) == (circle, len(inner) - circle + outer)
+    assert 10 < circle < len(inner) - 10
+    assert boxed["n"][0] == sum(4.3 <= x < 4.4 and 51.95 <= y < 52.05 for x, y in inner)
+    assert sum(nearest.values()) == len(lon)
+    assert (nearest["outside"], nearest[None]) == (outer, placed.count(None))
+    wanted = Counter(nearest_of(place, x, y) for x, y in inner)
+    assert max(abs(nearest[name] - wanted[name]) for name in ("West", "East", "Islands")) <= 1  # in floats, ends are not whole
+    assert all(nearest[name] >= by_region[name] for name in ("West", "East", "Islands"))
     assert late["n"][0] == sum(time > datetime.datetime(2026, 3, 15, 12) for time in times)
 
 
@@ -190,3 +208,34 @@ def cell_of(cells: Any, code: int) -> int:
     x, y = place.decode(code)
     across = math.floor((round(x * 10**6) - place.west) / cells.width)
     return math.floor((round(y * 10**6) - place.south) / cells.height) * int(cells.columns) + across
+
+
+CENTRE = (4.35, 52.0)
+
+
+def on_plane(place: Any, x: float, y: float) -> tuple[float, float]:
+    """Metres from the corner of the box, not rounded."""
+    middle = math.radians((place.south + place.north) / 2 / 10**6)
+    return (x - place.west / 10**6) * 111_195 * math.cos(middle), (y - place.south / 10**6) * 111_195
+
+
+def metres_between(place: Any, one: tuple[float, float], other: tuple[float, float]) -> float:
+    """In whole metres, as SQL has it."""
+    (a, b), (c, d) = (map(math.floor, on_plane(place, *each)) for each in (one, other))
+    return math.hypot(a - c, b - d)
+
+
+def nearest_of(place: Any, x: float, y: float) -> str:
+    """By distances to segments in floats."""
+    here, best = on_plane(place, x, y), (math.inf, "")
+    for region in place.regions:
+        if region.holds(round(x * 10**6), round(y * 10**6)):
+            return str(region.name)
+        for ring in region.rings:
+            corners = [on_plane(place, u / 10**6, v / 10**6) for u, v in (*ring, ring[0])]
+            for (a, b), (c, d) in itertools.pairwise(corners):
+                square = (c - a) ** 2 + (d - b) ** 2
+                along = min(max(((here[0] - a) * (c - a) + (here[1] - b) * (d - b)) / square, 0), 1)
+                apart = math.hypot(here[0] - a - along * (c - a), here[1] - b - along * (d - b))
+                best = min(best, (apart, region.name))
+    return best[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from cloister.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from cloister.guests.blocks import Blocks, blocks_of, padding, slot_of
+from cloister.guests.blocks import Blocks, await_slot, blocks_of, padding, slot_of, utilities_of
+from cloister.guests.code import written_down
+from cloister.guests.outputs import output_of
+from cloister.guests.sandbox.wasm import Sandbox
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
 
@@ -205,6 +209,28 @@ def test_the_median_withstands_blocks_that_lie() -> None:
     assert run(guest, ages(values), PureDP(2)).margins == {}
 
 
+@pytest.mark.parametrize(("statistic", "level"), [("q10", 10), ("median", 50), ("q90", 90)])
+def test_a_quantile_of_the_blocks(statistic: str, level: int) -> None:
+    guest = guest_of("return [sum(rows['age']) % 101]", statistic=statistic, blocks=400, seconds=0.005)
+    values = [int(each) for each in Random.deterministic(9).below(101, 4000)]
+    assert run(guest, ages(values), PureDP(4)).values["0"] == pytest.approx(level, abs=12)
+
+
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 100), Fraction(37, 100)])
+def test_one_block_moves_no_utility_by_more_than_is_charged(quantile: Fraction) -> None:
+    """And some by as much: with half of it, a quantile would tell twice what it costs."""
+    reached = 0
+    for turn in range(200):
+        random = Random.deterministic(turn)
+        blocks = np.asarray(random.below(1025, 5 + turn % 9), dtype=np.int64)
+        other = blocks.copy()
+        other[0] = int(random.below(1025, 1)[0])
+        moved = np.abs(utilities_of(blocks, quantile) - utilities_of(other, quantile)).max()
+        assert moved <= quantile.denominator
+        reached = max(reached, int(moved))
+    assert reached == quantile.denominator
+
+
 def test_each_run_is_charged_whole_and_refused_beyond_the_budget() -> None:
     guest = guest_of("return [1]")
     with cl.Session({"people": ages([1] * 50)}, budget=PureDP(1)) as session:
@@ -247,6 +273,95 @@ def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch
     assert [padding(used, 5) + used for used in (0.1, 4.9, 5.1, 9, 15.1)] == [5, 5, 10, 10, 20]
 
 
+def test_a_late_answer_is_the_codes_fault_where_it_kept_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloister.guests.blocks.time.sleep", lambda _: None)
+    monkeypatch.setattr("cloister.guests.blocks.time.monotonic", lambda: 100.0)
+    for began, processor, blamed in ((99.0, 1.0, False), (85.0, 2.0, False), (85.0, 5.1, True), (95.0, 5.0, False)):
+        told: list[str] = []
+        await_slot(began, 10.0, processor, lambda told=told: told.append("late"))  # type: ignore[misc]
+        assert bool(told) == blamed, (began, processor)
+
+
+def test_the_processor_of_a_sandbox_is_that_of_its_workers() -> None:
+    with Sandbox("def f(x):\n    return sum(range(200_000))", "f", seconds=1) as sandbox:
+        before = sandbox.processor()
+        for _ in range(5):
+            assert sandbox.run([1]).done
+        once = sandbox.processor()
+        assert once > before
+        sandbox.close()
+        assert sandbox.run([1]).done
+        assert sandbox.processor() >= once  # those that were ended count
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "says"),
+    [
+        (cl.Vector([(0, 1)]), [0.5], ""),
+        (cl.Vector([(0, 1)]), [7], ""),  # it is clamped
+        (cl.Vector([(0, 1)]), 42.0, "returned 42.0, and not a list of 1 number"),
+        (cl.Vector([(0, 1)]), [1, 2, 3], "not a list of 1 number"),
+        (cl.Vector([(0, 1), (0, 1)]), [1, None], "not a list of 2 numbers"),
+        (cl.Vector([(0, 1)]), [True], "not a list"),
+        (cl.Vector([(0, 1)]), [float("nan")], "not a list"),
+        (cl.Vector([(0, 1)]), ["x" * 1000], "…"),
+        (cl.Table(rows=["a", "b"], columns={"x": (0, 1)}), [[1], [2]], ""),
+        (cl.Table(rows=["a", "b"], columns={"x": (0, 1)}), {"x": [1, 2]}, ""),
+        (cl.Table(rows=["a", "b"], columns={"x": (0, 1)}), {"x": [1]}, "2 rows of 1 numbers"),
+        (cl.Table(rows=["a", "b"], columns={"x": (0, 1)}), [1, 2], "2 rows of 1 numbers"),
+        (cl.Table(rows=["a", "b"], columns={"x": (0, 1)}), [[1], ["y"]], "not a list"),
+    ],
+)
+def test_an_author_is_told_of_another_shape_than_is_declared(output: cl.Vector, value: Any, says: str) -> None:
+    found = output.why_not(value)
+    assert says in found
+    assert bool(found) == bool(says)
+    assert len(found) < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import cloister as cl\nB = 3\n@cl.guest(inputs=['age'], blocks=B)\ndef f(rows):\n    return [1]\n", "written out"),
+        (
+            "import cloister as cl\n@cl.guest(inputs=['age'], output=cl.Nothing())\ndef f(rows):\n    return [1]\n",
+            "Vector or a Table",
+        ),
+    ],
+)
+def test_what_a_file_declares_is_literal(text: str, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        output_of(*written_down(text)[2]["output"])
+
+
+def test_a_file_with_a_decorator_is_read_and_not_run() -> None:
+    text = """
+import os
+import cloister as cl
+from cloister.guests import ask
+
+raise SystemExit("never run here")
+
+def helper(x):
+    return x
+
+@cl.guest(inputs=["age"],
+          output=cl.Table(rows=["a"], columns={"x": (0, 1)}), blocks=9, uses=[helper])
+def first(rows):
+    return [[helper(1)]]
+
+def last():
+    return 0
+"""
+    code, entry, declared = written_down(text)
+    assert (entry, declared["blocks"], declared["inputs"]) == ("first", 9, ["age"])
+    assert "cloister" not in code
+    assert "import os" in code
+    assert len(code.splitlines()) == len(text.splitlines())  # a line that fails has its number
+    assert output_of(*declared["output"]).names == ("a: x",)
+    assert written_down("def f(") == ("def f(", "", {})
+
+
 @pytest.mark.parametrize(
     ("how", "error", "says"),
     [
@@ -262,7 +377,7 @@ def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch
         ({"seconds": float("nan")}, InvalidParameter, "seconds"),
         ({"memory": 10**6}, InvalidParameter, "memory"),
         ({"way": "free"}, InvalidParameter, "'blocks' or 'ask'"),
-        ({"statistic": "mode"}, InvalidParameter, "'mean' or 'median'"),
+        ({"statistic": "mode"}, InvalidParameter, '"mean", "median" or "q90"'),
         ({"inputs": ["pay"]}, UnknownColumn, "pay"),
     ],
 )

@@ -15,7 +15,8 @@ import pytest
 
 import cloister as cl
 from cloister.errors import AccessDenied, EngineError, InvalidParameter, MissingDependency
-from cloister.guests.sandbox import processes
+from cloister.guests.sandbox import control_groups, processes
+from cloister.guests.sandbox.opening import sandboxes
 from cloister.guests.sandbox.processes import ProcessSandbox, why_not
 from cloister.guests.sandbox.seccomp import seccomp_filter
 from cloister.guests.sandbox.wasm import Ran
@@ -388,20 +389,77 @@ def test_walls_that_do_not_stand_are_seen_before_any_row(server: ProcessSandbox,
 
 def test_a_control_group_is_used_where_an_administrator_gave_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder that looks like one: the kernel of the machine of tests has none to write."""
-    assert not processes.control_groups()
+    monkeypatch.setattr(control_groups, "_delegated", lambda: None)
+    assert control_groups.group_folder() is None
+    assert "sums are watched" in dict(sandboxes())["control groups around processes"]
     monkeypatch.setenv("CLOISTER_GUESTS_CGROUP", str(tmp_path))
-    assert not processes.control_groups()
+    assert control_groups.group_folder() is None
     (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids\n")
-    assert processes.control_groups()
-    made = processes._control_group(123)
+    assert control_groups.group_folder() == tmp_path
+    made = control_groups.new_group(123)
     assert made is not None
     assert {each.name: each.read_text() for each in made.iterdir()} == {
         "memory.max": "123",
         "memory.swap.max": "0",
         "pids.max": "8",
     }
-    subprocess.run([*processes._into(made), "/bin/true"], check=True)
+    subprocess.run([*control_groups.into(made), "/bin/true"], check=True)
     assert (made / "cgroup.procs").read_text() == "0\n"
+
+
+def test_a_group_that_systemd_delegated_is_found_and_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own, service = tmp_path / "own", tmp_path / "system.slice" / "cloister.service"
+    (service / "hub").mkdir(parents=True)
+    own.write_text("1:name=systemd:/\n0::/system.slice/cloister.service/hub\n")
+    (service / "cgroup.controllers").write_text("cpu memory pids\n")
+    (service / "cgroup.subtree_control").write_text("")
+    said: dict[str, bytes] = {}
+
+    def told(path: Path, name: str) -> bytes:
+        if name not in said or path != service:
+            raise OSError
+        return said[name]
+
+    monkeypatch.setattr(control_groups.os, "getxattr", told)
+    assert control_groups._delegated(tmp_path, own) is None  # root may write there, and it is nobody's to use
+    said["trusted.delegate"] = b"1"
+    found = control_groups._delegated(tmp_path, own)
+    assert found == service
+    assert control_groups._limits(service)
+    assert (service / "cgroup.subtree_control").read_text() == "+memory +pids"
+    (service / "cgroup.controllers").write_text("cpu\n")
+    (service / "cgroup.subtree_control").write_text("")
+    assert not control_groups._limits(service)
+    own.write_text("0::/\n")
+    assert control_groups._delegated(tmp_path, own) is None
+    assert control_groups._delegated(tmp_path, tmp_path / "nowhere") is None
+
+
+CHILDREN = """
+import os, time
+def f(rows):
+    for _ in range(4):
+        if not os.fork():
+            held = b"x" * (20 << 20)
+            time.sleep(30)
+    time.sleep(3)
+    return 1
+"""
+
+
+def test_sums_are_watched_where_no_group_is_and_walls_failed(server: ProcessSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a filter that lets everything pass, a guest has children, each within its own limits: all of them are ended."""
+    monkeypatch.setattr(processes, "seccomp_filter", lambda **_: struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
+    monkeypatch.setattr(processes, "_PROBE", "def f(_): return []")
+    with ProcessSandbox(CHILDREN, "f", seconds=20, memory=64 << 20) as sandbox:
+        before = sandbox._server
+        assert not sandbox.run([ROWS]).done
+        assert sandbox._server is before
+        sandbox._code = "def f(rows):\n    import time\n    time.sleep(0.3)\n    return 1\n"
+        assert sandbox.run([ROWS]).done  # one process, and no more memory than it may have
+        monkeypatch.setattr(processes, "end_beyond", lambda *_: False)
+        sandbox._code = CHILDREN
+        assert sandbox.run([ROWS]).done  # it was the watcher
 
 
 def test_the_filter_is_refused_for_a_machine_that_it_was_not_written_for() -> None:
@@ -425,6 +483,19 @@ def guest(**how: Any) -> cl.Guest:
             **how,
         }
     )
+
+
+def test_packages_that_import_late_work_where_no_file_is() -> None:
+    """scikit-learn reads names of columns through narwhals, whose parts it imports at the first frame."""
+    code = (
+        "def f(rows):\n    import pandas\n    from sklearn.linear_model import LinearRegression\n"
+        "    frame = pandas.DataFrame({'x': rows['x']})\n    fit = LinearRegression().fit(frame, rows['y'])\n"
+        "    return [fit.coef_[0], fit.predict(frame)[0]]\n"
+    )
+    with ProcessSandbox(code, "f", seconds=20, memory=1 << 30, packages=["pandas", "sklearn.linear_model"]) as sandbox:
+        found = sandbox.run([{"x": [1.0, 2.0, 3.0], "y": [5.0, 7.0, 9.0]}])
+    assert found.done
+    assert found.value == pytest.approx([2, 5])
 
 
 def test_native_code_is_run_only_as_it_was_admitted(server: ProcessSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

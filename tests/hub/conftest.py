@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from tests.hub.house import Clock, House, Visitor, compiled_once
+from tests.hub.house import Clock, House, Visitor, compiled_once, migrated_once
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_once() -> Iterator[None]:
-    with compiled_once():
+    with compiled_once(), migrated_once():
         yield
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from alembic.config import Config
 from argon2 import PasswordHasher
 from fastapi import FastAPI
-from sqlalchemy import Engine, update
+from sqlalchemy import Connection, Engine, event, inspect, update
 from starlette.testclient import TestClient
 
-from cloister.hub import database, services
+from cloister.hub import database, migrations, services
 from cloister.hub.app import make_app
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
@@ -33,7 +34,7 @@ from cloister.hub.records.declarations import check_declaration
 from cloister.hub.services.accounts import add_person, hashing, make_token
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import scopes_for
-from cloister.hub.services.catalogue.live import table_store_of
+from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.serving import server
 from cloister.hub.settings import Settings
 from cloister.privacy import Guarantee, PureDP
@@ -118,6 +119,37 @@ def compiled_once() -> Iterator[None]:
         return engine
 
     with patch.object(database, "create_engine", create):
+        yield
+
+
+@contextmanager
+def migrated_once() -> Iterator[None]:
+    """Databases that are empty get what the first of their kind got from the steps, without asking Alembic for each again."""
+    real, made = migrations.command.upgrade, dict[str, list[str]]()
+
+    def upgrade(config: Config, revision: str) -> None:
+        connection: Connection = config.attributes["connection"]
+        kind, empty = connection.dialect.name, not inspect(connection).get_table_names()
+        if empty and kind in made:
+            for statement in made[kind]:
+                connection.exec_driver_sql(statement)
+            return
+
+        said = list[str]()
+
+        def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+            said.append(statement)
+
+        event.listen(connection, "before_cursor_execute", note)
+        try:
+            real(config, revision)
+        finally:
+            event.remove(connection, "before_cursor_execute", note)
+        if empty:
+            written = [each for each in said if each.split()[0] in ("ALTER", "CREATE", "DROP", "INSERT", "UPDATE")]
+            made[kind] = [";\n".join(written)] if kind == "postgresql" else written
+
+    with patch.object(migrations.command, "upgrade", upgrade):
         yield
 
 

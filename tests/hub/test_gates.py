@@ -317,7 +317,7 @@ def test_head_is_answered_as_get_without_a_body(house: House, path: str) -> None
 
 
 def test_head_over_a_real_connection_leaves_it_in_order(house: House) -> None:
-    with served(house.hub) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with served(house.hub) as url, httpx.Client(base_url=url, trust_env=False, timeout=120) as client:
         for _ in range(2):
             head, whole = client.head("/login"), client.get("/login")
             assert (head.status_code, head.content) == (200, b"")

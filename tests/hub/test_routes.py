@@ -31,6 +31,7 @@ UNFORGED = {
     "POST /uploads/versions/{name}": "as above",
     "POST /uploads/windows/{name}": "as above",
     "POST /uploads/masked": "as above",
+    "POST /uploads/algorithms": "as above",
     "POST /models/{number}/predictions": "as above",
     "POST /datasets/{name}/declaration": "a form of more fields than others, checked by the same rule",
     "POST /register/{number}": "a form of more fields than others, checked by the same rule",
@@ -91,12 +92,13 @@ def test_every_route_that_writes_asks_for_what_only_our_pages_know(whole: House)
 
 
 def test_those_that_check_it_by_other_means_check_it(whole: House) -> None:
-    olga = whole.person("owner")
+    olga, pia = whole.person("owner"), whole.person("algorithm-provider", email="pia.forged@example.org")
     whole.sample_data_set("forged", owner=olga, rows={"age": [30], "sex": ["F"], "pay": [1]})
     for name in UNFORGED:
         path = filled(name.partition(" ")[2].replace("{name}", "forged"))
+        who = pia if path.endswith("/algorithms") else olga
         for given in ({"form_token": "0" * 64}, {}):
-            answer = olga.client.post(path, data=given, files={"file": ("a.csv", b"age,sex,pay\n30,F,1\n", "text/csv")})
+            answer = who.client.post(path, data=given, files={"file": ("a.csv", b"age,sex,pay\n30,F,1\n", "text/csv")})
             assert (answer.status_code, "comes from another session" in answer.text) == (403, True), (name, given)
 
 

@@ -37,8 +37,10 @@ RECIPES: dict[str, dict[str, Any]] = {
     "CategoricalNB": {"categories": [[0, 1], [0, 1], [0, 1]]},
     "MixedNB": {"categories": {2: [0, 1]}},
     # without a hint of how many rows there are, a noisy count says how many bins and rounds there will be
+    "DecisionTreeClassifier": {"size": 400},
     "GradientBoostingClassifier": {"size": 400},
     "GradientBoostingRegressor": {"size": 400},
+    "RandomForestClassifier": {"size": 400},
 }
 ANY_WIDTH: dict[str, dict[str, Any]] = {"NeuralClassifier": {"delta": "1e-5"}}
 """What a model needs that learns from any number of features."""

@@ -17,12 +17,18 @@ from sklearn.datasets import load_breast_cancer
 
 import cloister as cl
 from cloister.errors import InvalidParameter
-from cloister.learn.ensembles.boosting import BoostingPlan, GradientBoostingClassifier, GradientBoostingRegressor, plan_of
-from cloister.learn.ensembles.boosting_losses import Logistic, Softmax, Squared
-from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
-from cloister.learn.frame.bounds import Box
+from cloister.learn.ensembles.boosting import (
+    BoostingPlan,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    one_category,
+    plan_of,
+)
+from cloister.learn.ensembles.boosting_losses import Logistic, Softmax, Squared, believed
+from cloister.learn.ensembles.histograms import Columns, alike_in_name, grouped, merged, sums
+from cloister.learn.frame.bounds import Box, Rows
 from cloister.noise import Random
-from cloister.noise.allowance import Allowance
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.learn.replay import told
 
@@ -258,3 +264,93 @@ def test_a_table_s_category_is_one_column() -> None:
         model = GradientBoostingClassifier(epsilon=2).fit_table(session, "t", features=["colour", "age"], target="y")
     assert model.columns_ == ((0, 1, 2), (3,))
     assert model.predict([[0, 1, 0, 50.0], [1, 0, 0, 50.0]]).tolist() == [True, False]
+
+
+def test_categories_are_told_by_names_and_by_bounds_alone() -> None:
+    pandas = pytest.importorskip("pandas")
+    draw = np.random.default_rng(1)
+    town = draw.integers(0, 3, 400)
+    X = pandas.DataFrame(
+        {"age": draw.uniform(17, 90, 400), **{f"town={each}": (town == each).astype(float) for each in range(3)}}
+    )
+    given = {"bounds": ([17, 0, 0, 0], [90, 1, 1, 1]), "random": Random.deterministic(1)}
+    y = (town == 1).astype(int)
+    assert GradientBoostingClassifier(**given).fit(X, y).columns_ == ((0,), (1, 2, 3))
+    assert GradientBoostingClassifier(groups=[], **given).fit(X, y).columns_ == ((0,), (1,), (2,), (3,))
+    assert GradientBoostingClassifier(**given).fit(X.to_numpy(), y).columns_ == ((0,), (1,), (2,), (3,))
+    wide = {**given, "bounds": ([17, 0, 0, 0], [90, 2, 2, 2])}
+    assert GradientBoostingClassifier(**wide).fit(X, y).columns_ == ((0,), (1,), (2,), (3,))
+    dummies = X.rename(columns=lambda name: name.replace("=", "_"))
+    assert GradientBoostingClassifier(groups=["town"], **given).fit(dummies, y).columns_ == ((0,), (1, 2, 3))
+    with pytest.raises(InvalidParameter, match="no feature is called city"):
+        GradientBoostingClassifier(groups=["city"], **given).fit(dummies, y)
+
+
+def test_dummies_are_told_from_illnesses_by_noisy_counts() -> None:
+    """Names are alike; a twentieth of the budget says which columns hardly anybody has two of. Few people, or `[]`: no look."""
+    pandas = pytest.importorskip("pandas")
+    draw = np.random.default_rng(1)
+    n = 4000
+    town, ill = draw.integers(0, 3, n), draw.uniform(size=(n, 3)) < 0.5
+    columns = {"age": draw.uniform(17, 90, n), **{f"home_town_{each}": (town == each).astype(float) for each in range(3)}}
+    X = pandas.DataFrame({**columns, **{f"ill_{each}": ill[:, each].astype(float) for each in range(3)}})
+    y = (town == 1).astype(int)
+    bounds = ([17, *[0] * 6], [90, *[1] * 6])
+    given = {"bounds": bounds, "size": n, "random": Random.deterministic(1)}
+    model = GradientBoostingClassifier(max_features=7, **given).fit(X, y)
+    assert model.columns_ == ((0,), (1, 2, 3), (4,), (5,), (6,))
+    assert next(share.what for share in model.spent_) == "features that are one category"
+    assert sum(share.portion for share in model.spent_) <= 1
+    assert GradientBoostingClassifier(privacy=None, bounds=bounds).fit(X, y).columns_ == model.columns_
+    for changed in ({"groups": []}, {"size": 300}):
+        alone = GradientBoostingClassifier(max_features=7, **{**given, **changed}).fit(X, y)
+        assert len(alone.columns_) == 7
+        assert "features that are one category" not in [share.what for share in alone.spent_]
+    assert GradientBoostingRegressor(bounds_y=(0, 1), max_features=7, **given).fit(X, y).columns_ == model.columns_
+
+
+def test_a_person_is_once_in_each_count_of_names_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more person moves the counts that are noised by as much as is declared, and no more; half of it would be too little."""
+    told = []
+
+    def seen(self: Share, values: Any, *, l1: Any, l2_squared: Any, random: Any = None) -> Any:
+        told.append((np.array(values), l1, l2_squared))
+        return np.asarray(values, dtype=float)
+
+    monkeypatch.setattr(Share, "add", seen)
+    X = np.zeros((4000, 4))
+    X[::2, 0] = 1
+    names = ["a_b_c", "a_b_d", "a_e", "a_f"]
+    box = Box(low=np.zeros(4), high=np.ones(4))
+    maybe = alike_in_name(names, box)
+    assert maybe == [(0, 1, 2, 3), (0, 1)]
+    for rows in (X, np.vstack([X, np.ones(4)])):
+        found = one_category(maybe, Rows(X=rows, y=None, box=box), 4000, Allowance(PureDP(1)), Random.deterministic(1))
+        assert found == [[0, 1, 2, 3]]
+    (before, l1, square), (after, _, _) = told
+    moved = np.abs(after - before)
+    assert moved.sum() == l1 == 2
+    assert (moved**2).sum() == square == 2
+    assert moved.sum() > l1 / 2
+
+
+def test_a_leaf_is_believed_as_far_as_it_is_not_noise() -> None:
+    """Where leaves differ by noise alone, hardly anything is left; a difference above the noise is left as it is."""
+    draw = np.random.default_rng(2)
+    size = np.full(20, 500.0)
+    noise = np.full(20, 0.2)
+    kept = [np.abs(believed(draw.normal(0, 0.2, 20), noise, size)).mean() for _ in range(200)]
+    assert np.mean(kept) < 0.03  # of 0.16
+    found = np.where(np.arange(20) % 2, 0.6, -0.6)
+    np.testing.assert_allclose(believed(found + draw.normal(0, 0.01, 20), noise / 20, size), found, atol=0.05)
+
+
+def test_a_number_within_wide_bounds_is_hardly_worse_than_its_mean() -> None:
+    """R² of a prediction by the mean is 0; with 600 rows leaves that noise makes said −3 at ε = 1 and at ε = 0.1."""
+    draw = np.random.default_rng(3)
+    X = draw.uniform(0, 1, (900, 6))
+    y = 120 + 10 * X[:, 0] + draw.normal(0, 8, 900)
+    for epsilon in ("0.1", "1"):
+        given = {"epsilon": epsilon, "bounds": (0, 1), "bounds_y": (0, 300)}
+        models = [GradientBoostingRegressor(random=Random.deterministic(seed), **given) for seed in range(12)]
+        assert np.median([model.fit(X[:600], y[:600]).score(X[600:], y[600:]) for model in models]) > -0.5

@@ -10,10 +10,11 @@ import pytest
 
 from cloister.learn.linear_models import linear_classes as module
 from cloister.learn.linear_models.linear_classes import centroids
-from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
+from cloister.learn.linear_models.prepared import Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP
+from cloister.tables.engines.row_sums import STEPS
 from tests.learn.test_descent import without
 from tests.learn.test_prepared import rows_of, some
 

@@ -12,10 +12,11 @@ from cloister.learn.linear_models import descent as module
 from cloister.learn.linear_models.descent import Descent, descend, plan, plan_pure
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.minimum import minimum
-from cloister.learn.linear_models.prepared import STEPS, Prepared
+from cloister.learn.linear_models.prepared import Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
+from cloister.tables.engines.row_sums import STEPS
 from tests.learn.test_objective import ready
 
 LOSSES = [Logistic(), Logistic(slope=0.7), Softmax(classes=3), HuberHinge(classes=2), HuberHinge(classes=3)]

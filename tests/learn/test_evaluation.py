@@ -21,11 +21,13 @@ from cloister.learn.assessment.evaluation import (
     fit_and_score_table,
     mean_squared_error,
     r2_score,
+    reliability,
     score,
     split,
 )
 from cloister.learn.assessment.judging import Judge
-from cloister.learn.assessment.scores import Confusion, Noise, Proportion
+from cloister.learn.assessment.scores import SURE, Confusion, Noise, Proportion
+from cloister.learn.bayesian.naive_bayes import GaussianNB
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
@@ -80,6 +82,35 @@ def test_the_confusion_matrix_says_more() -> None:
     assert found.silence.margin() > found.accuracy.margin() > 0
     rare = np.zeros(COUNT, dtype=int)
     assert confusion_matrix(model, X, rare, epsilon=1, **seeded()).worse_than_silence
+
+
+def test_reliability_says_where_the_model_is_right() -> None:
+    """Each tenth beside an exact count, at a false alarm below 1e-6 for all twenty cells; one row moves one cell by one."""
+    model = GaussianNB(bounds=(0, 1), epsilon=100).fit(X, Y)
+    found = reliability(model, X, Y, epsilon=1, **seeded())
+    sure, right = model.predict_proba(X).max(axis=1), model.predict(X) == Y
+    tenth = np.minimum((sure * SURE).astype(int), SURE - 1)
+    exact = [[np.sum((tenth == place) & (right == way)) for way in (False, True)] for place in range(SURE)]
+    assert (np.abs(found.counts - exact) <= Noise.of(found.spent[0], l1=1, l2_squared=1).margin(1 - 1e-8)).all()
+    assert abs(found.accuracy.value - right.mean()) <= found.accuracy.margin(1 - 1e-8)
+    assert found.accuracy.margin() > accuracy(model, X, Y, epsilon=1, **seeded()).margin()
+    with pytest.raises(InvalidParameter, match="no probability"):
+        reliability(Threshold(bounds=(0, 1)).fit(X, Y), X, Y)
+
+    def moved(judge: Judge) -> int:
+        guesses = judge.guesses(model, X[:60])
+        whole = judge.sums(Y[:60], guesses)
+        return max(int(np.abs(whole - judge.sums(np.delete(Y[:60], n), np.delete(guesses, n))).sum()) for n in range(60))
+
+    class Cumulated(Judge):
+        """A broken twin: a row counts in its own tenth and in each below."""
+
+        def sums(self, truth: Any, guess: Any) -> Any:
+            return super().sums(truth, guess)[::-1].cumsum(axis=0)
+
+    how: dict[str, Any] = {"measure": "reliability", "classes": model.classes_}
+    assert moved(Judge(**how)) == Judge(**how).reach["l1"] == 1
+    assert moved(Cumulated(**how)) > Judge(**how).reach["l1"]
 
 
 def test_errors_of_numbers() -> None:

@@ -14,10 +14,10 @@ from cloister.learn import LinearSVC, LogisticRegression
 from cloister.learn.linear_models.losses import Logistic
 from cloister.learn.linear_models.minimum import minimum
 from cloister.learn.linear_models.newton import Newton, curvatures, newton_steps, plan
-from cloister.learn.linear_models.prepared import STEPS
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP
+from cloister.tables.engines.row_sums import STEPS
 from tests.learn.replay import Told, told
 from tests.learn.test_neighbours import BOUNDS, rows
 from tests.learn.test_objective import ready

@@ -15,10 +15,11 @@ from cloister.learn.linear_models.linear_classes import perturbed_output
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.minimum import minimum
 from cloister.learn.linear_models.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
-from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
+from cloister.learn.linear_models.prepared import Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP
+from cloister.tables.engines.row_sums import STEPS
 from tests.learn.test_prepared import some
 
 LOSSES = [Logistic(slope=0.7), Softmax(classes=3), HuberHinge(classes=2), HuberHinge(classes=3)]

@@ -11,10 +11,11 @@ import pytest
 from cloister.learn.frame.bounds import Rows, box_of
 from cloister.learn.frame.vectors import noisy_columns, noisy_vector
 from cloister.learn.linear_models import prepared as module
-from cloister.learn.linear_models.prepared import STEPS, ball_rows, prepare
+from cloister.learn.linear_models.prepared import prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
+from cloister.tables.engines.row_sums import STEPS, ball_rows
 
 WHOLES = [PureDP(1), PureDP("0.001"), PureDP(10_000), ApproxDP(1, "1e-5"), ZCDP("0.1")]
 

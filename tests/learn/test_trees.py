@@ -104,7 +104,7 @@ def test_each_split_gets_what_its_level_may_cost(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(splits, "PermuteAndFlip", spying)
     X, y = rows(50, 2)
-    DecisionTreeClassifier(epsilon=1, bounds=(0, 1), max_depth=2, random=Random.deterministic(1)).fit(X, y)
+    DecisionTreeClassifier(epsilon=1, bounds=(0, 1), max_depth=2, criterion="max", random=Random.deterministic(1)).fit(X, y)
     assert seen == [(Fraction(7, 20), 1, True)]  # made once for the tree, used in each of its nodes
     seen.clear()
     RandomForestClassifier(
@@ -112,8 +112,13 @@ def test_each_split_gets_what_its_level_may_cost(monkeypatch: pytest.MonkeyPatch
     ).fit(X, y)
     assert seen == [(Fraction(7, 40), 2**20, False)] * 4
     seen.clear()
-    RandomForestClassifier(epsilon=1, bounds=(0, 1), max_depth=1, n_estimators=4, random=Random.deterministic(1)).fit(X, y)
+    RandomForestClassifier(epsilon=1, bounds=(0, 1), max_depth=1, n_estimators=4, size=50, random=Random.deterministic(1)).fit(
+        X, y
+    )
     assert seen == [(Fraction(7, 10), 1, True)] * 4
+    seen.clear()
+    DecisionTreeClassifier(epsilon=1, bounds=(0, 1), max_depth=1, size=10_000, random=Random.deterministic(1)).fit(X, y)
+    assert seen == [(Fraction(7, 10), 2**20, False)]  # many people: the Gini impurity, by the public size alone
 
 
 # ── leaves ───────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +142,7 @@ def test_a_person_moves_the_leaf_counts_by_what_is_declared(monkeypatch: pytest.
 def test_apart_each_person_is_in_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = kept_shares(monkeypatch)
     X, y = rows(500, 4)
-    RandomForestClassifier(bounds=(0, 1), n_estimators=5, max_depth=2, random=Random.deterministic(1)).fit(X, y)
+    RandomForestClassifier(bounds=(0, 1), n_estimators=5, max_depth=2, size=500, random=Random.deterministic(1)).fit(X, y)
     by_tree = seen[0]["values"].sum(axis=(1, 2))
     assert by_tree.sum() == 500
     assert by_tree.min() > 60  # 100 ± 9: never in a fair draw but with probability 1e-5, and this draw is fixed
@@ -147,8 +152,15 @@ def test_apart_each_person_is_in_one_tree(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_random_trees_spend_everything_on_their_leaves() -> None:
     X, y = rows(100, 5)
-    model = RandomForestClassifier(epsilon="0.5", method="random", bounds=(0, 1), random=Random.deterministic(1)).fit(X, y)
+    given = {"epsilon": "0.5", "method": "random", "bounds": (0, 1), "random": Random.deterministic(1)}
+    model = RandomForestClassifier(size=100, **given).fit(X, y)
     assert [str(line) for line in model.spent_] == ["leaf counts: ε = 0.5"]
+    model = RandomForestClassifier(max_depth=3, n_estimators=2, **given).fit(X, y)
+    assert [str(line) for line in model.spent_] == ["leaf counts: ε = 0.5"]
+    assert [str(line) for line in RandomForestClassifier(**given).fit(X, y).spent_] == [
+        "number of rows: ε = 0.025",
+        "leaf counts: ε = 0.475",
+    ]
 
 
 def test_a_promise_in_rho_is_kept_in_rho() -> None:
@@ -175,10 +187,26 @@ def test_depth_and_trees_follow_from_public_facts() -> None:
         X, y = rows(n, 7)
         deep = RandomForestClassifier(epsilon=1, bounds=(0, 1), size=32_000, random=Random.deterministic(1)).fit(X, y)
         assert (deep.feature_.shape, deep.value_.shape) == ((3, 63), (3, 64, 2))
-        usual = DecisionTreeClassifier(epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(X, y)
-        assert (usual.depth_, usual.feature_.shape) == (4, (1, 15))
         shallow = RandomForestClassifier(epsilon="0.1", bounds=(0, 1), size=455, random=Random.deterministic(1)).fit(X, y)
         assert (shallow.depth_, len(shallow.value_)) == (1, 1)
+
+
+def test_without_a_public_size_the_number_of_rows_is_counted_with_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a twentieth, and neighbours move it by one; what reads the number of rows itself gives itself away by its depth."""
+    seen = kept_shares(monkeypatch)
+    X, y = rows(900, 7)
+    found = [
+        DecisionTreeClassifier(epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(X[:n], y[:n]).depth_
+        for n in (900, 899)
+    ]
+    counts = [each for each in seen if each["values"].shape == (1,)]
+    assert [(each["values"].tolist(), each["l1"], each["share"].epsilon) for each in counts] == [
+        ([900], 1, Fraction(1, 20)),
+        ([899], 1, Fraction(1, 20)),
+    ]
+    assert found == [3, 3]
+    random = [DecisionTreeClassifier(epsilon=1, bounds=(0, 1)).fit(X[:800], y[:800]).depth_ for _ in range(60)]
+    assert set(random) == {2, 3}  # 800/100 = 2³, at the edge: whoever looks at the depth sees noise
 
 
 def test_thresholds_lie_in_the_box_of_their_node() -> None:

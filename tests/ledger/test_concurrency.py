@@ -154,7 +154,7 @@ class TestGroupCommit:
         def run(batch: list[Entry[int]]) -> None:
             batches.append(sorted(entry.work for entry in batch))
             first.set()
-            go.wait(10)
+            go.wait(60)
             for entry in batch:
                 entry.result, entry.done = entry.work * 2, True
 
@@ -164,7 +164,7 @@ class TestGroupCommit:
             threading.Thread(target=lambda number=number: results.update({number: group.submit(number)})) for number in range(9)
         ]
         threads[0].start()
-        first.wait(10)
+        first.wait(60)
         for thread in threads[1:]:
             thread.start()
         while len(group._waiting) < 8:
@@ -176,7 +176,7 @@ class TestGroupCommit:
         assert results == {number: number * 2 for number in range(9)}
 
     def test_those_who_are_known_to_come_are_waited_for(self, monkeypatch):
-        monkeypatch.setattr("cloister.ledger.commit._PATIENCE", 10.0)
+        monkeypatch.setattr("cloister.ledger.commit._PATIENCE", 60.0)
         batches = []
 
         def run(batch: list[Entry[int]]) -> None:
@@ -195,8 +195,8 @@ class TestGroupCommit:
         assert batches == []
         last = threading.Thread(target=group.submit, args=(3,))
         last.start()  # two thirds of six are here
-        first.join(10)
-        last.join(10)
+        first.join(60)
+        last.join(60)
         assert batches == [[0, 1, 2, 3]]
 
     def test_those_who_never_come_are_not_waited_for_long(self):

@@ -69,3 +69,10 @@ SELECT COUNT(*) FROM patients AS p ANTI JOIN visits AS v ON v.patient = p.patien
 SELECT AVG(t.b) FROM (SELECT sex, age FROM people) AS t(a, b) WHERE t.a = 'F'
 WITH t(a, b) AS (SELECT sex, age FROM people) SELECT AVG(b) FROM t WHERE a = 'F'
 ((SELECT COUNT(*) FROM people))
+SELECT CASE WHEN age < 30 THEN 'young' WHEN age < 60 THEN 'middle' END AS g, COUNT(*), SUM(pay) FROM people GROUP BY g
+SELECT CASE WHEN smoker THEN 1 WHEN NOT smoker THEN 2 END AS g, COUNT(*) FROM people GROUP BY 1
+SELECT CASE sex WHEN 'F' THEN 1 WHEN 'M' THEN 2 END AS g, COUNT(*) FROM people GROUP BY 1
+SELECT CASE WHEN age > 30 AND town = 'Delft' THEN sex END AS g, COUNT(*) FROM people GROUP BY g
+SELECT NULLIF(sex, 'F') AS g, NULLIF(age // 30, 7) AS h, COUNT(*) FROM people GROUP BY g, h HAVING COUNT(*) > 0.5
+SELECT CASE WHEN smoker THEN 'yes' END AS g, COUNT(*) FROM people WHERE smoker GROUP BY g
+SELECT AVG(n) FROM (SELECT patient, CASE WHEN cost > 50 THEN 'dear' END AS g, COUNT(*) AS n FROM visits GROUP BY patient, g) t

@@ -81,7 +81,7 @@ WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT 1 FROM x) SELECT COUNT(*) FROM x
 WITH people AS (SELECT * FROM people), people AS (SELECT 1) SELECT COUNT(*) FROM nobody
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1)
 SELECT COUNT(*) FROM people WHERE age > ALL (SELECT inhabitants FROM towns)
-SELECT COUNT(*) FROM people WHERE (age, sex) IN ((20, 'F'))
+SELECT COUNT(*) FROM people WHERE (age, sex) IN ((20, 'F', 1))
 """
 
 

@@ -66,13 +66,15 @@ LARGE = "100000000000000000"
 )
 def test_what_doubles_round_and_the_engine_does_not_is_in_the_margin(sql: str, truth: int) -> None:
     columns = {"age": cl.Integer(0, 9)}
+    table = cl.PrivateTable({"age": [3] * 33}, columns=columns)
     misses = 0
-    for turn in range(24):
-        table = cl.PrivateTable({"age": [3] * 33}, columns=columns)
+    for turn in range(8):
         with cl.Session({"t": table}, budget=cl.PureDP(1), random=Random.deterministic(turn)) as session:
             answer = session.sql(f"SELECT {sql} AS x", spend=1)
             misses += not abs(float(answer["x"][0]) - truth) <= answer.margin()["x"][0]
-    assert misses <= 6  # of 24, at 95 %: chance passes more than that once in 7,800 times
+    assert (
+        misses <= 5
+    )  # of 8, at 95 %: chance passes more than that 4 times in ten millions; what is rounded away misses nearly all
 
 
 def test_whole_numbers_that_doubles_have_lose_nothing() -> None:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from cloister.query import parse
 from cloister.query.postprocessing.program import Program
 from cloister.session.releases.frames import Frame, Series
 from cloister.session.releases.postprocessed import _half_widths
 from tests.query.hospital import TOWNS, rows, tables
+from tests.tiers import some_by_day
 
 T = "(SELECT town, COUNT(*) AS n, SUM(age) AS m FROM people GROUP BY town)"
 G = "(SELECT sex, town, COUNT(*) AS n, SUM(pay) AS s FROM people GROUP BY sex, town)"
@@ -92,8 +92,10 @@ def keys_of(names: Sequence[str], name: str) -> list[str]:
     return TOWNS * 2 if "sex" in names else TOWNS
 
 
-@pytest.mark.parametrize(
-    ("sql", "seed"), [(sql, 0) for sql in QUESTIONS] + [(sql, seed) for sql in QUESTIONS[:5] for seed in (1, 2)]
+@some_by_day(
+    "sql,seed",
+    [(sql, 0) for sql in QUESTIONS] + [(sql, seed) for sql in QUESTIONS[:5] for seed in (1, 2)],
+    day=lambda case: case[1] == 0,
 )
 def test_no_number_within_its_interval_leads_out_of_an_interval_of_the_result(sql: str, seed: int) -> None:
     random_ = random.Random(f"{sql} {seed}")

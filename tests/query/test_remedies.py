@@ -56,8 +56,20 @@ SELECT COUNT(*) FROM (SELECT wing FROM stays EXCEPT SELECT wing FROM stays) AS t
 SELECT COUNT(*) FROM (SELECT wing FROM stays UNION SELECT wing FROM stays) AS t
 SELECT COUNT(*) FROM (SELECT * EXCEPT (nothing) FROM stays) AS t
 SELECT COUNT(* EXCEPT (level)) FROM staff
-SELECT CONCAT_WS('-', grade, site), COUNT(*) FROM staff GROUP BY 1
-SELECT TIME_TRUNC(PARSE_TIME('%H', '10'), HOUR), COUNT(*) FROM staff GROUP BY 1
+SELECT CONCAT_WS(grade, site), COUNT(*) FROM staff GROUP BY 1
+SELECT REVERSE(grade || 'e\u0301'), COUNT(*) FROM staff GROUP BY 1
+SELECT INITCAP(grade, '-'), COUNT(*) FROM staff GROUP BY 1
+SELECT COUNT(*) FROM staff AS s(a, a)
+SELECT COUNT(*) FROM (SELECT wing FROM stays UNION ALL BY NAME SELECT nights FROM stays) AS t
+SELECT COUNT(*) FROM (SELECT wing FROM stays UNION ALL BY NAME ON (wing) SELECT wing FROM stays) AS t
+SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade UNION ALL BY NAME SELECT grade, COUNT(*) AS m FROM staff GROUP BY grade
+SELECT TIME(hired), COUNT(*) FROM staff GROUP BY 1
+SELECT COUNT(*) FROM staff WHERE CAST(hired AS TIME) = TIME '10:30'
+SELECT COUNT(*) FROM staff WHERE hired > TIME '25:30'
+SELECT PARSE_TIME('ten', '%H') AS t, COUNT(*) FROM staff
+SELECT STRING_AGG(grade, ',') OVER () FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade) AS t
+SELECT COUNT(*) FROM staff WHERE level > (SELECT MAX(size) + size FROM places)
+SELECT STRING_AGG(grade, grade) FROM (SELECT grade, COUNT(*) AS n FROM staff GROUP BY grade) AS t
 SELECT COUNT(*) FROM (SELECT RANK() AS r FROM stays) AS t
 SELECT QUANTILE(level, 2) FROM staff
 SELECT QUANTILE(level, level) FROM staff
@@ -84,6 +96,14 @@ SELECT REGION(level, 3), COUNT(*) FROM staff GROUP BY 1
 SELECT REGION(level), COUNT(*) FROM staff GROUP BY 1
 SELECT COUNT(*) FROM staff WHERE ST_WITHIN(level, wage)
 SELECT COUNT(*) FROM staff WHERE ST_WITHIN(level, 'a')
+SELECT COUNT(*) FROM staff WHERE ST_WITHIN(level, ST_MAKEENVELOPE(4, 52, wage, 53))
+SELECT ST_MAKEENVELOPE(4, 52, 5, 53), COUNT(*) FROM staff GROUP BY 1
+SELECT ST_POINT(4, 52), COUNT(*) FROM staff GROUP BY 1
+SELECT COUNT(*) FROM staff WHERE ST_DWITHIN(level, 500)
+SELECT COUNT(*) FROM staff WHERE ST_DWITHIN(level, ST_POINT(4, 52), wage)
+SELECT COUNT(*) FROM staff WHERE ST_DWITHIN(level, ST_POINT(4, 52), 500)
+SELECT NEAREST(level, 3), COUNT(*) FROM staff GROUP BY 1
+SELECT NEAREST(level), COUNT(*) FROM staff GROUP BY 1
 SELECT WEEKDAY(), COUNT(*) FROM staff GROUP BY 1
 SELECT HOUR(hired), COUNT(*) FROM staff GROUP BY 1
 SELECT SUM(ROUND(level, wage)) FROM staff
@@ -112,6 +132,7 @@ SELECT COUNT(*) FROM staff WHERE 1e999 < level
 SELECT level FROM staff
 SELECT *, COUNT(*) FROM staff
 SELECT DISTINCT ON (grade) grade FROM staff
+SELECT DISTINCT ON (grade) grade FROM staff QUALIFY 1 = 1
 SELECT grade FROM staff GROUP BY ALL
 SELECT grade, COUNT(*) FROM staff GROUP BY COUNT(*)
 SELECT grade, COUNT(*) FROM staff GROUP BY 1, 9
@@ -127,9 +148,19 @@ SELECT COUNT(*) FROM nowhere
 SELECT COUNT(*) FROM staff, stays
 SELECT COUNT(*) FROM places
 SELECT COUNT(*) FROM places LEFT JOIN staff ON staff.site = places.site
-SELECT COUNT(*) FROM staff NATURAL JOIN places
+SELECT COUNT(*) FROM stays NATURAL JOIN places
+SELECT * FROM (SELECT COUNT(*) AS n FROM staff) a NATURAL JOIN (SELECT COUNT(*) AS m FROM staff) b
 SELECT COUNT(*) FROM staff JOIN places ON staff.level > places.size
-SELECT COUNT(*) FROM guests FULL JOIN stays USING (guest)
+SELECT COUNT(*) FROM staff FULL JOIN places ON staff.site = places.site
+SELECT COUNT(*) FROM guests FULL JOIN stays USING (guest) JOIN trips USING (guest)
+SELECT COUNT(*) FROM guests JOIN stays USING (guest) RIGHT JOIN trips USING (guest)
+SELECT COUNT(*) FROM trips FULL JOIN things ON things.stay = trips.stay
+SELECT COUNT(*) FROM guests FULL JOIN (SELECT guest, level FROM named) AS n USING (guest, level)
+SELECT COUNT(*) FROM guests FULL JOIN stays ON guests.guest = stays.guest AND stays.nights > 3
+SELECT TO_CHAR(hired, 'HH24') AS h, COUNT(*) FROM staff GROUP BY h
+SELECT COUNT(*) FROM staff JOIN (SELECT site, MAX(size) AS m FROM places GROUP BY ROLLUP (site)) AS x ON x.site = staff.site
+SELECT COUNT(*) FROM staff JOIN (SELECT site, size, COUNT(*) AS m FROM places GROUP BY site) AS x ON x.site = staff.site
+SELECT COUNT(*) FROM staff JOIN (SELECT site FROM places GROUP BY site HAVING MAX(size) > 3) AS x ON x.site = staff.site
 SELECT COUNT(*) FROM guests JOIN stays JOIN places ON stays.site = places.site ON guests.guest = stays.guest
 SELECT COUNT(*) FROM guests LEFT JOIN stays ON guests.guest = stays.guest AND guests.level > 3
 SELECT COUNT(*) FROM guests WHERE guest IN (SELECT nights FROM stays)

@@ -3,6 +3,7 @@ dialects do, with what DuckDB would be asked instead."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,11 @@ FORMS = [
     line for line in (Path(__file__).parent / "forms.sql").read_text(encoding="utf-8").splitlines() if not line.startswith("--")
 ]
 MONTHS = "SELECT strftime(day, '%Y-%m'), COUNT(*) FROM visits GROUP BY 1"
+DAYS = "SELECT RPAD(DAYNAME(day), 9, ' '), COUNT(*) FROM visits GROUP BY 1"
+SHORT = "SELECT UPPER(strftime(day, '%a')), COUNT(*) FROM visits GROUP BY 1"
+LOW = "SELECT LOWER(MONTHNAME(day)), COUNT(*) FROM visits GROUP BY 1"
+ISO = "SELECT strftime(day, '%G-%V'), COUNT(*) FROM visits GROUP BY 1"
+QUARTERS = "SELECT YEAR(day) || '-Q' || QUARTER(day), COUNT(*) FROM visits GROUP BY 1"
 SINCE_MARCH = "SELECT COUNT(*) FROM visits WHERE day >= DATE '2026-03-01'"
 WEEKS = "SELECT date_trunc('week', day), COUNT(*) FROM visits GROUP BY 1"
 QUANTILES = "SELECT quantile_disc(age, 0.26), quantile_disc(age, 0.51), quantile_disc(age, 0.77) FROM people"
@@ -26,6 +32,38 @@ SOME = " HAVING COUNT(*) > 0.5"
 OTHERS: list[tuple[str | None, str, str]] = [
     ("bigquery", "SELECT FORMAT_DATE('%Y-%m', day) AS m, COUNT(*) FROM visits GROUP BY m", MONTHS),
     ("postgres", "SELECT TO_CHAR(day, 'YYYY-MM') AS m, COUNT(*) FROM visits GROUP BY m", MONTHS),
+    ("postgres", f"SELECT TO_CHAR(day, 'Day') AS d, COUNT(*) FROM visits GROUP BY d{SOME}", DAYS),
+    ("oracle", f"SELECT TO_CHAR(day, 'DY') AS d, COUNT(*) FROM visits GROUP BY TO_CHAR(day, 'DY'){SOME}", SHORT),
+    ("postgres", f"SELECT TO_CHAR(day, 'fmmonth') AS d, COUNT(*) FROM visits GROUP BY d{SOME}", LOW),
+    ("redshift", f"SELECT TO_CHAR(day, 'IYYY-IW') AS d, COUNT(*) FROM visits GROUP BY d{SOME}", ISO),
+    ("postgres", f"SELECT TO_CHAR(day, 'YYYY\"-Q\"Q') AS d, COUNT(*) FROM visits GROUP BY d{SOME}", QUARTERS),
+    ("bigquery", f"SELECT FORMAT_DATE('%Y-Q%Q', day) AS d, COUNT(*) FROM visits GROUP BY d{SOME}", QUARTERS),
+    (
+        "postgres",
+        f"SELECT TO_CHAR(day, '\"day \"D') AS d, COUNT(*) FROM visits WHERE TO_CHAR(day, 'DDD') > '100' GROUP BY d{SOME}",
+        "SELECT 'day ' || (EXTRACT(DOW FROM day) + 1), COUNT(*) FROM visits WHERE strftime(day, '%j') > '100' GROUP BY 1",
+    ),
+    (
+        "postgres",
+        "SELECT COUNT(*) FROM people WHERE town SIMILAR TO '(D|G)%_t'",
+        "SELECT COUNT(*) FROM people WHERE town LIKE 'D%t'",
+    ),
+    (
+        "snowflake",
+        "SELECT LISTAGG(town) WITHIN GROUP (ORDER BY town) AS t FROM towns",
+        "SELECT STRING_AGG(town, '' ORDER BY town) FROM towns",
+    ),
+    (
+        "oracle",
+        "SELECT LISTAGG(town, '-') WITHIN GROUP (ORDER BY town) AS t FROM towns",
+        "SELECT STRING_AGG(town, '-' ORDER BY town) FROM towns",
+    ),
+    (
+        "bigquery",
+        "SELECT TIME_TRUNC(PARSE_TIME('%H:%M', '10:20'), HOUR) AS t, TIME_DIFF(TIME '10:00:00', TIME(9, 30, 0), MINUTE) AS d,"
+        " TIME_ADD(TIME '23:30:00', INTERVAL 45 MINUTE) AS s, COUNT(*) AS n FROM people",
+        "SELECT '10:00:00', 30, '00:15:00', COUNT(*) FROM people",
+    ),
     ("sqlite", "SELECT strftime('%Y-%m', day) AS m, COUNT(*) FROM visits GROUP BY m", MONTHS),
     ("tsql", "SELECT FORMAT(day, 'yyyy-MM') AS m, COUNT(*) FROM visits GROUP BY FORMAT(day, 'yyyy-MM')", MONTHS),
     (
@@ -95,6 +133,16 @@ OTHERS: list[tuple[str | None, str, str]] = [
     ("trino", "SELECT approx_percentile(age, ARRAY[0.26, 0.51, 0.77]) FROM people", QUANTILES),
     ("bigquery", "SELECT APPROX_QUANTILES(age, 7)[OFFSET(1)] AS n FROM people", SEVENTH),
     ("bigquery", "SELECT APPROX_QUANTILES(age, 7)[ORDINAL(2)] AS n FROM people", SEVENTH),
+    (
+        "bigquery",
+        "SELECT APPROX_QUANTILES(age, 100, contribution_bounds_per_row => (45, 60))[OFFSET(26)] AS n FROM people",
+        "SELECT quantile_disc(LEAST(GREATEST(age, 45), 60), 0.26) FROM people",
+    ),
+    (
+        "bigquery",
+        "SELECT SAFE.LN(COUNT(*)) AS n, SAFE.SUBSTR(town, 1, 2) AS t FROM people GROUP BY t",
+        "SELECT LN(COUNT(*)), SUBSTRING(town, 1, 2) FROM people WHERE town IS NOT NULL GROUP BY 2",
+    ),
     ("duckdb", "SELECT quantile_disc(age, [0.142857, 0.5])[1] AS n FROM people", SEVENTH),
     (None, "SELECT QUANTILE_DISC(age, [0.142857, 0.5])[1] AS n FROM people", SEVENTH),
     (
@@ -167,6 +215,24 @@ OTHERS: list[tuple[str | None, str, str]] = [
     ),
     (
         None,
+        "SELECT INITCAP(LOWER(town) || '-a bC') AS s, COUNT(*) FROM people GROUP BY s",
+        "SELECT town || '-A Bc' AS s, COUNT(*) FROM people WHERE town IS NOT NULL GROUP BY s",
+    ),
+    (
+        "spark",
+        "SELECT INITCAP(LOWER(town) || '-a bC') AS s, COUNT(*) FROM people GROUP BY s",
+        "SELECT town || '-a Bc' AS s, COUNT(*) FROM people WHERE town IS NOT NULL GROUP BY s",
+    ),
+    *(
+        (
+            dialect,
+            "SELECT INITCAP(CONCAT(LOWER(town), '-a bC')) AS s FROM (SELECT town, COUNT(*) AS n FROM people GROUP BY town) t",
+            f"SELECT DISTINCT town || '{capitals}' AS s FROM people WHERE town IS NOT NULL",
+        )
+        for dialect, capitals in (("postgres", "-A Bc"), ("bigquery", "-A Bc"), ("spark", "-a Bc"))
+    ),
+    (
+        None,
         "SELECT t.town FROM towns t ANTI JOIN (SELECT town, COUNT(*) AS n FROM people GROUP BY town) a USING (town)",
         "SELECT t.town FROM towns t ANTI JOIN (SELECT town, COUNT(*) AS n FROM people GROUP BY town) a USING (town)",
     ),
@@ -216,14 +282,29 @@ def test_the_answer_is_duckdbs(
         ("mysql", "SELECT WEEK(day) AS w, COUNT(*) FROM visits GROUP BY w", "WEEK"),
         ("bigquery", "SELECT EXTRACT(WEEK FROM day) AS w, COUNT(*) FROM visits GROUP BY w", "WEEK"),
         ("mysql", "SELECT COUNT(*) FROM people WHERE town REGEXP '^d'", "regular expression"),
-        (None, "SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(town, 'D.*t')", "REGEXP_MATCHES"),
+        (None, "SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(town, '(De)*t')", "REGEXP_MATCHES"),
+        (None, "SELECT COUNT(*) FROM people WHERE town SIMILAR TO '100%'", "SIMILAR TO"),
+        ("mysql", "SELECT COUNT(*) FROM people WHERE town SIMILAR TO 'D.*'", "SIMILAR TO"),
+        (None, "SELECT sex, STRING_AGG(town, ',') FROM people GROUP BY sex", "STRING_AGG"),
+        (None, "SELECT LISTAGG(age, ',') WITHIN GROUP (ORDER BY age) FROM people", "STRING_AGG"),
+        (None, "SELECT STRING_AGG(town, ',') OVER () FROM towns", "OVER"),
+        (None, "SELECT STRING_AGG(town, province) FROM towns", "separator"),
         (None, "SELECT COUNT(*) FROM people WHERE town LIKE '%a!_%e' ESCAPE '!'", "ESCAPE"),
+        (None, "SELECT COUNT(DISTINCT patient) FILTER (WHERE patient = 7) FROM visits", "FILTER"),
+        (None, "SELECT COUNT(DISTINCT patient) FILTER (WHERE cost > 9) AS n FROM visits HAVING COUNT(*) > 3", "FILTER"),
+        (None, "SELECT ward, COUNT(DISTINCT patient) FILTER (WHERE ward = 'A') AS n FROM visits GROUP BY ward", "FILTER"),
         (None, "SELECT SUM(DISTINCT age) FROM people", "DISTINCT in SUM"),
         (None, "SELECT 1 + QUANTILE_CONT(age, [0.25, 0.5]) AS q FROM people", "ARRAY"),
         (None, "SELECT QUANTILE_CONT(age, [0.25, 0.5])[3] AS q FROM people", "place in a list"),
         (None, "SELECT COUNT(*) FROM patients LEFT JOIN (visits v JOIN drugs d USING (visit)) USING (patient)", "parentheses"),
-        (None, "SELECT CONCAT_WS('-', sex, town) AS s, COUNT(*) FROM people GROUP BY s", "CONCAT_WS"),
-        ("bigquery", "SELECT TIME_TRUNC(PARSE_TIME('%H', '10'), HOUR) AS t, COUNT(*) FROM visits GROUP BY t", "time of day"),
+        (None, "SELECT CONCAT_WS(sex, town, sex) AS s, COUNT(*) FROM people GROUP BY s", "separator"),
+        ("snowflake", "SELECT INITCAP(town, '-') AS s, COUNT(*) FROM people GROUP BY s", "second argument"),
+        (None, "SELECT REVERSE(town || 'e\u0301') AS s, COUNT(*) FROM people GROUP BY s", "several characters"),
+        (None, "SELECT COUNT(*) FROM people AS p(a, a)", "two columns would have the same name"),
+        (None, "SELECT sex, COUNT(*) FROM people GROUP BY sex UNION BY NAME SELECT town, 1 AS n FROM towns", "same names"),
+        (None, "SELECT COUNT(*) FROM (SELECT cost FROM visits UNION ALL BY NAME SELECT fee FROM visits) t", "same names"),
+        ("bigquery", "SELECT TIME(day) AS t, COUNT(*) FROM visits GROUP BY t", "time of day"),
+        ("bigquery", "SELECT PARSE_TIME('%H', 'ten') AS t, COUNT(*) FROM visits", "A time is invalid"),
         (None, "SELECT COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY age) AS r FROM visits) t WHERE r < 9", "each person"),
         (None, "SELECT COUNT(*) FROM (SELECT *, RANK() OVER (PARTITION BY ward ORDER BY cost) r FROM visits) t", "each person"),
         (None, "SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY patient ORDER BY day) s FROM visits) t", "window"),
@@ -274,3 +355,137 @@ def test_a_number_bounds_the_noise() -> None:
 def test_the_columns_of_a_list_are_named_by_their_shares(session: cl.Session) -> None:
     sql = "SELECT sex, QUANTILE_CONT(age, [0.025, 0.5]) AS q, APPROX_QUANTILES(pay, 2) AS p FROM people GROUP BY sex"
     assert session.sql(sql, spend=10).column_names == ["sex", "q_2_5", "q_50", "p_0", "p_50", "p_100"]
+
+
+WHERE_NULLS_ARE = (
+    "SELECT COUNT(*) FROM stays a FULL JOIN stays b ON a.who = b.who AND a.x = b.y WHERE a.x = b.y",
+    "SELECT COUNT(*) FROM stays a LEFT JOIN stays b ON a.who = b.who AND a.x = b.y WHERE a.x = b.y",
+    "SELECT COUNT(*) FROM folk f WHERE NOT (EXISTS (SELECT 1 FROM places t WHERE t.town = f.town AND t.people < 9) AND age > 20)",
+    "SELECT COUNT(*) FROM folk WHERE (EXISTS (SELECT 1 FROM places t WHERE t.town = folk.town AND t.people > 30)) = FALSE",
+    "SELECT COUNT(*) FROM folk WHERE EXISTS (SELECT 1 FROM places t WHERE t.town = folk.town AND t.province = 'ZH') OR age > 35",
+    "SELECT COUNT(*), SUM(x) FROM (SELECT DISTINCT ON (who) who, 5 - x AS x FROM stays ORDER BY who, x DESC NULLS LAST) t",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT ON (who, k) who, COALESCE(k, 'A') AS k FROM stays ORDER BY who, k) t",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT who, s FROM (SELECT who, k, SUM(y) AS s FROM stays GROUP BY who, k) t) u",
+    "SELECT COUNT(*) FROM (SELECT who, AVG(y) AS s FROM stays GROUP BY who) t WHERE s IS NULL",
+)
+"""A condition of WHERE beside that of an outer join, NULL where EXISTS says no, a name given anew, sums of nothing."""
+
+
+@pytest.mark.parametrize("sql", WHERE_NULLS_ARE)
+def test_nulls_are_where_duckdb_has_them(sql: str) -> None:
+    stays = {
+        "who": [1, 1, 1, 2, 2, 3, 4, 4],
+        "k": ["A", "B", None, "A", "A", "B", "C", "A"],
+        "x": [5, 2, None, 3, 3, 0, 4, 1],
+        "y": [None, 1, 2, 3, None, 0, 1, 4],
+    }
+    folk = {"who": [1, 2, 3, 4, 5], "town": ["Delft", None, "Gouda", "Leiden", "Delft"], "age": [30, 40, 25, 60, 50]}
+    places = {
+        "town": ["Delft", "Gouda", "Leiden", None, "Utrecht"],
+        "province": ["ZH", "ZH", None, "UT", "UT"],
+        "people": [100, 20, 50, 7, None],
+    }
+    step, town = cl.Integer(0, 5, nullable=True), cl.Category(["Delft", "Gouda", "Leiden"], nullable=True)
+    kinds = {"k": cl.Category(["A", "B", "C"], nullable=True), "x": step, "y": step}
+    made = {
+        "stays": cl.PrivateTable(stays, columns=kinds, unit="who", max_rows=4, population="all"),
+        "folk": cl.PrivateTable(folk, columns={"town": town, "age": cl.Integer(0, 90)}, unit="who", max_rows=1, population="all"),
+        "places": cl.PublicTable(places),
+    }
+    with cl.Session(made, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+        found = session.sql(sql, spend=10**9).to_pydict()
+    engine = duckdb.connect()
+    for name, columns in {"stays": stays, "folk": folk, "places": places}.items():
+        types = ", ".join(f"{each} {'VARCHAR' if each in ('k', 'town', 'province') else 'BIGINT'}" for each in columns)
+        engine.execute(f"CREATE TABLE {name} ({types})")
+        marks = ", ".join("?" * len(columns))
+        engine.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(row) for row in zip(*columns.values(), strict=True)])
+    assert [values[0] for values in found.values()] == list(engine.execute(sql).fetchone() or ())
+
+
+@pytest.mark.parametrize(
+    ("dialect", "letters"),
+    [("oracle", "fmMonth DD"), (None, "fmMonth DD"), ("spark", "DD"), ("databricks", "yyyy-mm")],
+)
+def test_letters_that_mean_another_thing_in_a_dialect_are_refused(session: cl.Session, dialect: str | None, letters: str) -> None:
+    with pytest.raises(cl.UnsupportedQuery):
+        session.sql(f"SELECT TO_CHAR(day, '{letters}') AS d, COUNT(*) FROM visits GROUP BY 1", spend=1, dialect=dialect)
+
+
+TIMES = [
+    (
+        "bigquery",
+        "SELECT TIME_TRUNC(TIME(came), HOUR) AS h, COUNT(*) FROM t GROUP BY h",
+        "SELECT strftime(came, '%H:00:00'), COUNT(*)",
+    ),
+    (
+        "bigquery",
+        "SELECT FORMAT_TIME('%H:%M', TIME(came)) AS h, COUNT(*) FROM t GROUP BY h",
+        "SELECT strftime(came, '%H:%M'), COUNT(*)",
+    ),
+    ("bigquery", "SELECT COUNT(*) FROM t WHERE TIME(came) >= TIME '10:30:00'", "SELECT COUNT(*) FILTER (came::TIME >= '10:30')"),
+    (None, "SELECT COUNT(*) FROM t WHERE came::TIME < '10:30' AND TIME '08:00' <= came::TIME", ""),
+    (None, "SELECT EXTRACT(HOUR FROM came::TIME) AS h, COUNT(*) FROM t GROUP BY h", ""),
+]
+
+
+def test_times_of_day_are_those_of_moments() -> None:
+    came = [f"2026-01-{1 + place % 28:02}T{place * 7 % 24:02}:{place * 31 % 60:02}:{place % 60:02}" for place in range(120)]
+    table = cl.PrivateTable({"came": came}, {"came": cl.Moment("2026-01-01", "2026-01-31")})
+    connection = duckdb.connect(":memory:")
+    connection.execute("CREATE TABLE t (came TIMESTAMP)")
+    connection.executemany("INSERT INTO t VALUES (?)", [[each] for each in came])
+    with connection, cl.Session({"t": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+        for dialect, sql, expected in TIMES:
+            groups = " GROUP BY 1" if "GROUP" in sql else ""
+            theirs = connection.execute(f"{expected} FROM t{groups}" if expected else sql).fetchall()
+            mine = [row for row in cells(session.sql(sql, spend=10**6, dialect=dialect)) if row[-1]]
+            assert sorted(mine) == sorted(cells(theirs)), sql
+        for condition in ("came::TIME > '10:30'", "came::TIME >= '10:30:30'", "came::TIME = '10:30'"):
+            with pytest.raises(cl.UnsupportedQuery, match="by >= and < with a whole minute"):
+                session.explain(f"SELECT COUNT(*) FROM t WHERE {condition}", spend=1)
+
+
+def test_a_list_of_texts_is_known_as_far_as_its_parts_are(session: cl.Session) -> None:
+    groups = "(SELECT town, COUNT(*) AS n FROM people WHERE age < 61 GROUP BY town) AS t"
+    for text, known in (("town, ','", True), ("town, ',' ORDER BY n", False), ("town || n, ','", False)):
+        found = session.sql(f"SELECT STRING_AGG({text}) AS t FROM {groups}", spend=1)
+        assert list(found.statistics()) == ([] if known else ["t"])
+        assert known or math.isnan(found.margin()["t"][0])
+    with pytest.raises(cl.CloisterError, match="a list of them"):
+        session.sql(
+            "SELECT STRING_AGG(a.town || b.town || c.town || d.town || e.town || f.town || g.town, ',') FROM "
+            + ", ".join(f"towns {each}" for each in "abcdefg"),
+            spend=1,
+        )
+
+
+def test_a_query_of_very_many_parts_is_refused_before_it_is_read(session: cl.Session) -> None:
+    columns = ", ".join(f"SUM({'*'.join(['age'] * 38)}) AS c{place}" for place in range(200))
+    with pytest.raises(cl.UnsupportedQuery, match="more than 15,000 parts"):
+        session.explain(f"SELECT {columns} FROM people", spend=1)
+
+
+def test_a_moment_is_compared_with_a_timestamp_and_refusals_name_its_hour() -> None:
+    table = cl.PrivateTable(
+        {"came": ["2026-01-05 09:30:00", "2026-01-05 09:30:01", "2026-01-06 00:00:00"], "town": ["a", "b", "c"]},
+        {"came": cl.Moment("2026-01-01", "2026-01-31"), "town": cl.Category(["a", "b", "c"])},
+    )
+    session = cl.Session({"visits": table}, budget=cl.PureDP(10**9), random=Random.deterministic(1))
+    for condition, wanted in {
+        "came > TIMESTAMP '2026-01-05 09:30:00'": 2,
+        "came >= TIMESTAMP '2026-01-05T09:30'": 3,
+        "came < CAST('2026-01-06' AS TIMESTAMP)": 2,
+        "came BETWEEN TIMESTAMP '2026-01-05 09:30:01' AND TIMESTAMP '2026-01-05 23:59:59.0'": 1,
+    }.items():
+        found = session.sql(f"SELECT COUNT(*) AS n FROM visits WHERE {condition}", spend=10**4)
+        assert found.to_pydict()["n"] == [wanted], condition
+    for text, line in {
+        "SELECT COUNT(*) FROM visits WHERE came < TIMESTAMP '2026-02-30 01:00:00'": "DATE '2026-01-31'",
+        "SELECT DATE_TRUNC('hour', came) AS h, COUNT(*) AS n FROM visits GROUP BY 1": "HOUR(came)",
+        "SELECT AVG(DATE_DIFF('minute', TIMESTAMP '2026-01-01', came)) AS n FROM visits": "MINUTE(came)",
+        "SELECT MIN(came) AS first FROM visits": "CAST(came AS DATE), or hour(came)",
+    }.items():
+        with pytest.raises(cl.UnsupportedQuery) as refused:
+            session.sql(text, spend=1)
+        assert line in refused.value.instead, text

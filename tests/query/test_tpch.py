@@ -101,6 +101,15 @@ def test_the_text_that_lists_single_customers_is_refused(question: Question, ses
         session.sql(question.refused, spend=1)
 
 
+@pytest.mark.parametrize(("number", "years"), [(7, {"1995", "1996"}), (8, {"1995", "1996"})])
+def test_years_that_a_condition_below_the_groups_rules_out_are_not_shown(
+    number: int, years: set[str], session: cl.Session
+) -> None:
+    question = QUESTIONS[number - 1]
+    found = rows_of(session.sql(question.plain[-1], spend=SILENT), question.keys)
+    assert {key[-1] for key in found} == years
+
+
 def check(ours: dict[tuple[str, ...], list[float]], expected: dict[tuple[str, ...], list[float]]) -> None:
     """Every group of the exact answer is there with its numbers. A group that it lacks is empty, and so is one whose sum or mean
     is NULL there: ours says 0, or the middle of the bounds, since whether a group is empty is private."""

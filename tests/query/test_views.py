@@ -104,7 +104,7 @@ def test_a_view_is_the_table_without_the_other_rows(
     pairs: Callable[[int], tuple[cl.Session, cl.Session]], view: int, sql: str
 ) -> None:
     asked = sql.split(" ORDER BY")[0]
-    if "AVG(" in asked and "HAVING" not in asked and asked.rfind("GROUP BY") > asked.rfind(")"):
+    if "AVG(" in asked and "HAVING" not in asked[asked.rfind(")") :] and asked.rfind("GROUP BY") > asked.rfind(")"):
         sql = f"{asked} HAVING COUNT(*) > 0.5"  # the average of a group without rows is nothing to compare
     agree(*pairs(view), sql)
 

@@ -95,5 +95,6 @@ def test_as_a_command_it_names_the_place_and_fails(tmp_path: Path) -> None:
     assert "query.py:2: import random" in ran.stdout
 
 
+@pytest.mark.slow  # by day `make test` runs the lint itself over the package
 def test_the_package_itself_is_clean() -> None:
     assert findings(ROOT / "src" / "cloister") == []

@@ -157,7 +157,7 @@ def test_two_requests_at_the_same_instant_debit_once(house: cl.Session, monkeypa
     barrier, charge = threading.Barrier(2), Ledger.charge_allotment
 
     def together(self: Ledger, *given: object, **named: object) -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         charge(self, *given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Ledger, "charge_allotment", together)

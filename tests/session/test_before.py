@@ -12,6 +12,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Question
+from cloister.session.execution import buying
 from cloister.session.planning.plan import Plan
 from cloister.session.questions.limits import limit_of, stopped_after
 
@@ -151,7 +152,16 @@ def test_a_question_that_is_stopped_costs_in_full_and_goes_on_under_its_charge(m
                 opened.measure(question, spend=1)
         assert "44" not in str(found.value)
         assert str(opened.spent) == "ε = 1"
-        assert opened.measure(question, spend=1).num_rows == 1
+        attempts: list[int] = []
+
+        def noted(*limit: Any, attempt: int, **how: Any) -> Any:
+            attempts.append(attempt)
+            return stopped_after(*limit, attempt=attempt, **how)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(buying, "stopped_after", noted)
+            assert opened.measure(question, spend=1).num_rows == 1
+        assert attempts == [2]  # which may take longer
         assert str(opened.spent) == "ε = 1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,25 @@ def test_a_busy_machine_gives_more_time_and_a_chosen_limit_stands(
         with pytest.raises(EngineError, match="first repetition is not charged"):
             clock.check()
     assert clock.seconds == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("how", "limit", "told"),
+    [
+        ({"firm": False}, 0.02, "not charged and may take ten times as long"),
+        ({"firm": False, "attempt": 2}, 0.2, "time_limit=900.*it is charged again"),
+        ({"firm": True}, 0.02, "time_limit=900.*the first repetition is not charged"),
+        ({"firm": True, "attempt": 2}, 0.02, "time_limit=900.*it is charged again"),
+    ],
+)
+def test_a_stopped_question_says_what_it_may_need_and_goes_on_for_longer(
+    monkeypatch: pytest.MonkeyPatch, how: Any, limit: float, told: str
+) -> None:
+    """By its declared size and the machine's speed: 60 seconds alone, on a machine that is 1.5 times slower."""
+    monkeypatch.setattr(limits, "busyness", lambda: 1.5)
+    engine = Engine()
+    with stopped_after(0.02, [engine], needs=60, **how) as clock:
+        assert clock.seconds == pytest.approx(limit)
+        assert engine.stopped.wait(60)
+        with pytest.raises(EngineError, match=rf"(?s)stays charged; by its declared size= it may need 90 .*{told}"):
+            clock.check()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 import cloister as cl
@@ -57,6 +60,73 @@ def test_the_groups_are_those_that_the_condition_can_let_through(
     by: str, where: Expression | None, expected: list[object]
 ) -> None:
     assert _groups(by, where) == expected
+
+
+VISITS = cl.PrivateTable(
+    {"who": [1, 1, 2], "day": ["2024-01-05", "2024-02-29", "2025-03-01"], "ward": ["A", "B", "A"]},
+    columns={"day": cl.Date("2024-01-01", "2025-12-31"), "ward": cl.Category(["A", "B"])},
+    unit="who",
+    max_rows=2,
+    population="p",
+)
+TESTS = cl.PrivateTable(
+    {"who": [1, 2], "day": ["2024-02-01", "2024-03-01"], "ward": ["A", "B"]},
+    columns={"day": cl.Date("2024-01-01", "2025-12-31"), "ward": cl.Category(["A", "B"])},
+    unit="who",
+    max_rows=2,
+    population="p",
+)
+SPRING = "day BETWEEN DATE '2024-02-10' AND DATE '2024-04-01'"
+MONTHS = f"SELECT who, EXTRACT(MONTH FROM day) AS m, ward, day AS ward_day FROM visits WHERE {SPRING}"
+
+
+COUNTED = "COUNT(*) AS n"
+BOTH = "ON tests.who = t.who GROUP BY k"
+NUMBERED = "SELECT *, ROW_NUMBER() OVER (PARTITION BY who ORDER BY day) AS r FROM visits"
+SWAPPED = "SELECT other AS ward FROM (SELECT ward AS other, ward FROM visits WHERE ward = 'A') t"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (f"SELECT m AS k, {COUNTED} FROM ({MONTHS}) t GROUP BY m", [2, 3, 4]),
+        (
+            f"SELECT m AS k, {COUNTED} FROM (SELECT MONTH(day) AS m, day AS d FROM visits) t WHERE d < '2024-02-01' GROUP BY m",
+            [1],
+        ),
+        (f"SELECT m AS k, {COUNTED} FROM (SELECT who, m, {COUNTED} FROM ({MONTHS}) t GROUP BY who, m) u GROUP BY m", [2, 3, 4]),
+        (f"SELECT t.m AS k, {COUNTED} FROM ({MONTHS}) t JOIN tests {BOTH}", [2, 3, 4]),
+        (f"SELECT t.m AS k, {COUNTED} FROM tests JOIN ({MONTHS}) t {BOTH}", [2, 3, 4]),
+        # what has no partner passed no condition
+        (f"SELECT t.m AS k, {COUNTED} FROM tests LEFT JOIN ({MONTHS}) t {BOTH}", [*range(1, 13), None]),
+        # the condition is on the other table's day, or on a column that has taken the name
+        (f"SELECT MONTH(tests.day) AS k, {COUNTED} FROM tests JOIN ({MONTHS}) t {BOTH}", [*range(1, 13)]),
+        (f"SELECT ward AS k, {COUNTED} FROM ({SWAPPED}) u GROUP BY ward", ["A"]),
+        (
+            f"SELECT a.ward k, {COUNTED} FROM (SELECT * FROM visits WHERE ward = 'A') b JOIN visits a USING (who) GROUP BY k",
+            ["A", "B"],
+        ),
+        (f"SELECT r AS k, {COUNTED} FROM ({NUMBERED}) t WHERE r >= 2 GROUP BY r", [2]),
+    ],
+)
+def test_conditions_are_read_through_subqueries_and_joins_under_their_own_names(sql: str, expected: list[object]) -> None:
+    with cl.Session({"visits": VISITS, "tests": TESTS}, budget=cl.PureDP(10), random=Random.deterministic(3)) as session:
+        answer: Any = session.sql(sql, spend=1).to_arrow()
+        assert sorted(answer["k"].to_pylist(), key=str) == sorted(expected, key=str)
+
+
+def test_a_question_may_ask_for_every_group() -> None:
+    """As a fit does: a condition empties groups, and they are measured, under a digest that is that of no other answer."""
+    adults = Compare(">=", Column("age"), Literal(30))
+    narrow = Question(table="people", by=("age",), statistics=(Count(),), where=adults)
+    whole = replace(narrow, every_group=True)
+    with Door({"people": PEOPLE}, budget=cl.PureDP(10), random=Random.deterministic(3)) as door:
+        found = [door.measure(each, spend=1).to_pydict()["age"] for each in (narrow, whole)]
+        assert [list(each) for each in found] == [[*range(30, 91)], [*range(17, 91)]]
+        assert door.explain(narrow, 1).digest != door.explain(whole, 1).digest
+        # where nothing is narrowed both are one question, so that what was bought before the field was is still found
+        plain = replace(narrow, where=None)
+        assert door.explain(plain, 1).digest == door.explain(replace(plain, every_group=True), 1).digest
 
 
 def test_a_condition_on_another_column_narrows_nothing() -> None:

@@ -37,6 +37,7 @@ class Answered:
     """Prepared rows that have been asked already."""
 
     noised = Answering.noised
+    features = None
 
     def __init__(self, request: NoisedRequest, prepared: Answering) -> None:
         self.request = request

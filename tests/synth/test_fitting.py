@@ -92,7 +92,7 @@ def test_a_person_with_many_rows_is_protected_by_more_noise() -> None:
     with cl.Session({"t": alone}, budget=cl.PureDP(10)) as session:
         single = cl.synth.fit(session, "t", spend=1)
     assert [each.name for each in model.columns] == ["age", "sex"]
-    assert model.rows_error == pytest.approx(3 * single.rows_error, rel=0.01)
+    assert model.rows_error == pytest.approx(3 * single.rows_error, rel=0.05)
 
 
 def test_progress_is_told(people: cl.PrivateTable) -> None:
@@ -220,7 +220,7 @@ REFUSED: list[tuple[Callable[[cl.Session], Any], type[Exception], str]] = [
     (lambda s: cl.synth.fit(s, "people", spend=1, method="independent", about=["age"]), cl.InvalidParameter, "nothing of two"),
     (lambda s: cl.synth.fit(s, "towns", spend=1), cl.InvalidParameter, "it is a public table"),
     (lambda s: cl.synth.fit(s, "nothing", spend=1), cl.UnknownTable, "nothing"),
-    (lambda s: cl.synth.fit(s, "people", spend=0), cl.InvalidParameter, "spend"),
+    (lambda s: cl.synth.fit(s, "people", spend=0, method="pairs"), cl.InvalidParameter, "spend"),
     (lambda s: cl.synth.fit(s, "people", spend=2), cl.BudgetExceeded, "ε = 2"),
     (lambda s: cl.synth.fit(s, "people", spend=1, columns=["aeg"]), cl.UnknownColumn, "'aeg' is unknown"),
 ]

@@ -17,6 +17,7 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Question
 from cloister.synth import SyntheticModel
+from cloister.synth.explaining import explained
 from tests.synth.test_typical import made_up
 
 
@@ -54,14 +55,27 @@ def test_what_a_table_drawn_again_is_off_by_is_right() -> None:
 
 
 def test_margins_are_those_of_the_release(people: cl.PrivateTable) -> None:
+    with cl.Session({"people": people}, budget=cl.PureDP(2), random=Random.deterministic(1)) as session:
+        model = cl.synth.fit(session, "people", spend=1, columns=["sex"])
+        release = session.measure(Question(table="people", by=("sex",), statistics=(Count(),)), spend=1)
+    [single] = model.report().measured
+    assert single.margin == (release.margin(0.95)["count"][0],) * 2
+
+
+def test_margins_are_those_of_answers_and_of_what_is_said_beforehand(people: cl.PrivateTable) -> None:
+    """A table of one column is read from the pairs that hold it, too."""
     names = ["age", "sex", "smoker"]
     with cl.Session({"people": people}, budget=cl.PureDP(2), random=Random.deterministic(1)) as session:
+        before = explained(session, "people", spend=1, columns=names, method="pairs")
         model = cl.synth.fit(session, "people", spend=1, columns=names, method="pairs")
-        release = session.measure(Question(table="people", by=("sex",), statistics=(Count(),)), spend="1/6")
     assert model.measured is not None
     single, pairs = model.report().measured
     assert (single.order, single.tables, single.of, pairs.tables, pairs.of) == (1, 3, 3, 3, 3)
-    assert single.margin[0] == pytest.approx(float(release.margin(0.95)["count"][0]), abs=1)
+    answers = [model.answer(f"SELECT {name}, COUNT(*) AS n FROM people GROUP BY {name}") for name in names]
+    widths = [float((each.high()["n"] - each["n"]).max()) for each in answers]
+    assert single.margin == pytest.approx((min(widths), max(widths)))
+    assert before.margins[:2] == pytest.approx((single.margin[1], pairs.margin[1]))
+    assert single.margin[1] < model.measured.tables[(0,)].variance ** 0.5, "by itself it would have twice that margin"
     assert pairs.cells == sum(each.counts.size for kept, each in model.measured.tables.items() if len(kept) == 2)
 
 

@@ -125,3 +125,15 @@ def test_a_draw_that_fails_must_leave_no_trace() -> None:
     held = [1 - sum(drawn(rows, NOISE)) for rows in ([*[0] * 60, 2], [0] * 60)]
     assert held[1] < 1e-12
     assert held[0] > 0.01
+
+
+def test_rows_that_are_made_again_until_a_test_passes_are_caught() -> None:
+    """BROKEN ON PURPOSE: noise of ε = 0.1 each time, until the count is within two rows of the truth. Each try keeps its promise;
+    the one that is kept is never three rows off, so a count of two less is never seen beside one more person."""
+
+    def again(data: Rows, n: int, random: Random) -> Any:
+        noise = cl.noise.DiscreteLaplace(scale=10, sensitivity=1).sample(30 * n, random=random)
+        return len(data) + noise[np.abs(noise) <= 2][:n, None].astype(float)
+
+    one = found(again, [(1.0,)] * 6, [(1.0,)] * 5, {"the count": lambda told: told[:, 0]}, 4_000)
+    assert one.contradicts(cl.PureDP(1)), one

@@ -60,13 +60,15 @@ def test_typical_intervals_cover_most_cells_of_each_class(name: str) -> None:
             == list(product(*(range(size) for size in sizes)))[:3]
         )
         one = answer.statistics["count"]
-        found.append(((one.low <= exact) & (exact <= one.high), one.value, one.kind == "typical"))
-    inside, value, typical = (np.concatenate(part) for part in zip(*found, strict=True))
+        off, width = np.abs(one.value - exact), (one.high - one.low) / 2
+        found.append(((one.low <= exact) & (exact <= one.high), one.value, one.kind == "typical", off, width))
+    inside, value, typical, off, width = (np.concatenate(part) for part in zip(*found, strict=True))
     assert typical.mean() > 0.5
     for low, high in CLASSES:
         these = typical & (value >= low) & (value < high)
         if these.sum() >= 100:
             assert inside[these].mean() >= 0.93, (low, high)
+            assert np.median(width[these]) <= 3 * np.sqrt(np.mean(off[these] ** 2)) + 1, (low, high)  # the row that is added
     assert inside[~typical].mean() >= 0.95  # what is sure
 
 

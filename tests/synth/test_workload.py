@@ -11,7 +11,7 @@ import cloister as cl
 from cloister.session.workloads.marginals import cells
 from cloister.synth.measuring import measure
 from cloister.synth.states import states_of
-from cloister.synth.workload import MOST_CELLS, About, Fixed, about_of, asked_for, parts_for
+from cloister.synth.workload import MOST_CELLS, About, Fixed, about_of, asked_for, by_cells, parts_for
 from tests.synth.conftest import COLUMNS
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
@@ -42,9 +42,29 @@ def test_a_histogram_is_the_table_of_all_columns_beside_single_ones() -> None:
 def test_what_is_asked_takes_half_where_it_is_much_and_eight_times_a_part_where_it_is_little() -> None:
     little, much = parts_for(SIZES, "pairs", ((3, 4, 5),)), parts_for(SIZES, "pairs", ((13,), (8,)))
     assert (3, 4, 5) in little
-    assert {little[kept] / little[(0,)] for kept in asked_for(SIZES, ((3, 4, 5),))} == {Fraction(8)}
+    before, mine = by_cells(SIZES, list(little)), asked_for(SIZES, ((3, 4, 5),))
+    times = {kept in mine: part / before[kept] for kept, part in little.items()}
+    assert all(part == times[kept in mine] * before[kept] for kept, part in little.items())
+    assert times[True] == 8 * times[False]
     asked = asked_for(SIZES, ((13,), (8,)))
     assert sum(much[kept] for kept in asked) >= Fraction(1, 2)
+
+
+def test_of_few_columns_no_table_has_more_than_twice_the_noise_of_equal_parts() -> None:
+    few = (9, 16, 7, 15, 6, 5, 2, 42)
+    parts = parts_for(few, "pairs")
+    pairs = {kept: part for kept, part in parts.items() if len(kept) == 2}
+    even = sum(pairs.values()) / len(pairs)
+    assert min(pairs.values()) >= even / 2
+    by_size = sorted(pairs, key=lambda kept: cells(few, kept))
+    assert pairs[by_size[-1]] > even > pairs[by_size[0]]
+
+
+@pytest.mark.parametrize(("columns", "more", "equal"), [(14, 0, True), (9, 0, True), (8, 0, False), (8, 60, True)])
+def test_pairs_of_many_columns_or_cells_have_equal_parts(columns: int, more: int, equal: bool) -> None:
+    parts = parts_for(tuple(range(2 + more, columns + 2 + more)), "pairs")
+    assert (len({part for kept, part in parts.items() if len(kept) == 2}) == 1) == equal
+    assert sum(part for kept, part in parts.items() if len(kept) == 1) == Fraction(5, 100)
 
 
 def test_a_single_column_is_asked_for_with_all_others() -> None:
@@ -86,6 +106,6 @@ def test_what_is_asked_for_is_measured_more_sharply(people: cl.PrivateTable) -> 
             assert session.spent == cl.PureDP(1)
     plain, asked = (each.tables for each in found)
     for kept in [(2, 3), (2, 6), (3, 6)]:
-        assert asked[kept].variance < plain[kept].variance / 8
+        assert asked[kept].variance < plain[kept].variance / 6
     assert asked[(0,)].variance < 6 * plain[(0,)].variance
     assert set(asked) - set(plain) == {(2, 3, 6)}

@@ -224,7 +224,7 @@ def _joined(left: Relation, right: Relation, number: int, flag: bool) -> Relatio
     on = (pairs[number % len(pairs)],) if pairs and number % 3 else ()
     if (left.max_rows or 1) * (right.max_rows or 1) > 300:
         return left
-    return UnitJoined(left=left, right=right, on=on, outer=flag)
+    return UnitJoined(left=left, right=right, on=on, outer=flag, full=flag and number % 2 == 1)
 
 
 def _through(right: Relation, drugs: PrivateTable, visits: PrivateTable, number: int, flag: bool) -> Relation:
@@ -272,8 +272,9 @@ def _followed(source: Relation, number: int, flag: bool) -> Relation:
 
 def _numbered(source: Relation, number: int, flag: bool) -> Relation:
     by, key = _pick(source, number, "integer", "real", "date", "category"), _pick(source, number // 3, "category")
-    if by is None or source.unit is None:
-        return source
+    domain = None if by is None else source.columns[by]
+    if by is None or source.unit is None or (isinstance(domain, Category) and list(domain.options) != sorted(domain.options)):
+        return source  # such a list has another order than its texts, and is refused
     keys = (key,) if key is not None and number % 2 else ()
     kind: Any = ("row_number", "rank", "dense_rank")[number % 3]
     name = _fresh(source, "number")
@@ -363,14 +364,18 @@ def meaning(relation: Relation, tables: Mapping[str, list[Row]]) -> list[Row]:
             return _per_unit_rows(relation, meaning(relation.source, tables))
         case PublicJoined():
             return _looked_up(relation, meaning(relation.source, tables))
-        case UnitJoined(left=left, right=right, on=on, outer=outer):
-            rows = meaning(right, tables)
+        case UnitJoined(left=left, right=right, on=on, outer=outer, full=full):
+            mine_, rows = meaning(left, tables), meaning(right, tables)
 
             def fits(mine: Row, theirs: Row) -> bool:
                 pairs = [(value_of(left.columns[a], mine[a]), value_of(right.columns[b], theirs[b])) for a, b in on]
                 return mine["unit"] == theirs["unit"] and all(a is not None and a == b for a, b in pairs)
 
-            return _paired(meaning(left, tables), rows, fits, right, outer)
+            behind = left.span * right.span
+            alone = [each for each in rows if full and not any(fits(mine, each) for mine in mine_)]
+            return _paired(mine_, rows, fits, right, outer) + [
+                {**dict.fromkeys(left.columns), **each, "place": behind + each["place"]} for each in alone
+            ]
         case KeyJoined(left=left, right=right, right_key=key, outer=outer):
             return _paired(
                 meaning(right, tables), meaning(left, tables), lambda mine, theirs: mine[key] == theirs["unit"], left, outer
@@ -505,6 +510,7 @@ def check_bounds(relation: Relation, rows: Sequence[Row]) -> None:
     names = list(relation.columns)
     chosen_ones = [(), *((name,) for name in names), *itertools.combinations(names[:4], 2), tuple(names)]
     varieties = {chosen: relation.variety(frozenset(chosen)) for chosen in chosen_ones}
+    apart = [chosen for chosen in chosen_ones if relation.tells_apart(frozenset(chosen))]
     for its in by_unit([{**row, "unit": str(row["unit"])} for row in rows]).values():
         assert len(its) <= (relation.max_rows or 1)
         places = [row["place"] for row in its]
@@ -512,6 +518,12 @@ def check_bounds(relation: Relation, rows: Sequence[Row]) -> None:
         assert 1 <= min(places) <= max(places) <= relation.span
         for chosen, most in varieties.items():
             assert len({tuple(row[name] for name in chosen) for row in its}) <= most, chosen
+        for chosen in apart:
+            full = [tuple(row[name] for name in chosen) for row in its if all(row[name] is not None for name in chosen)]
+            assert len(set(full)) == len(full), chosen
+        for number, (keys, low, high) in relation.numbered().items():
+            assert len({tuple(row[name] for name in (number, *keys)) for row in its}) == len(its), number
+            assert all(row[number] is not None and low <= row[number] <= high for row in its), number
     for name, domain in relation.columns.items():
         for row in rows:
             if row[name] is not None and not isinstance(domain, Text):

@@ -213,8 +213,38 @@ def test_suggestions_are_of_the_name_alone_and_can_be_declared() -> None:
     for name, draft in found.items():
         if draft.kind:
             draft.domain(name)
-            assert draft.reason or draft.kind in ("identifier", "boolean")
+            assert draft.reason or draft.kind in ("identifier", "boolean", "text")
     assert all(text.isascii() or "°" in text for text in reasons())
+
+
+def test_names_of_registers_and_surveys_are_known() -> None:
+    texts = ("education", "occupation", "region", "state", "language", "diagnosis", "Native language")
+    assert {name: draft.kind for name, draft in suggest(texts).items()} == dict.fromkeys(texts, "text")
+    for name in ("marital_status", "ethnicity", "Race", "EMPLOYMENT_STATUS", "country_of_birth"):
+        [draft] = suggest([name]).values()
+        assert draft.kind == "category", name
+        assert draft.reason, name
+        draft.domain(name)
+    found = suggest(["AGE_AT_DIAGNOSIS", "HbA1c %", "date_of_diagnosis", "number_of_children", "weight [kg]"])
+    assert [(draft.kind, draft.high) for draft in found.values()] == [
+        ("integer", "120"), ("real", "20"), ("date", ""), ("integer", "15"), ("real", "300"),
+    ]  # fmt: skip
+    assert suggest(["number of diagnosis", "n_state"]) == {}
+
+
+def test_codes_in_a_name_are_not_read_as_words() -> None:
+    found = suggest(["Sex (1=male)", "Sex (1=male, 2=female)", "smoker [0: no, 1: yes]"])
+    assert [(draft.kind, draft.values) for draft in found.values()] == [
+        ("category", ()), ("category", ("1", "2")), ("category", ("0", "1")),
+    ]  # fmt: skip
+
+
+def test_a_scale_of_years_is_not_one_of_months() -> None:
+    yearly = suggest(["income"])["income"]
+    for name in ("income_monthly", "monthly_net_income", "Income per month", "pay/month"):
+        assert suggest([name])[name].high == "50000", name
+    assert suggest(["hourly_wage", "weekly pay", "income per day"]) == {}
+    assert suggest(["annual income"])["annual income"] == yearly
 
 
 def test_a_declaration_is_written_and_read_again() -> None:
@@ -232,3 +262,31 @@ def test_a_declaration_is_written_and_read_again() -> None:
     assert domains["pay (€)"] == cl.Real(0, 5000, step="0.5", nullable=True)
     with pytest.raises(CloisterError, match="a bound is missing"):
         ColumnDraft(kind="integer", low="1").domain("n")
+
+
+def test_the_data_dictionary_of_redcap() -> None:
+    head = (
+        'Variable / Field Name,Form Name,Field Type,Field Label,"Choices, Calculations, OR Slider Labels",'
+        "Text Validation Type OR Show Slider Number,Text Validation Min,Text Validation Max"
+    )
+    lines = [
+        "age,demo,text,Age,,integer,18,99",
+        'sex,demo,radio,Sex,"1, Male | 2, Female | 9, Unknown",,,',
+        "consent,demo,yesno,Consent,,,,",
+        "about,demo,descriptive,Please read this,,,,",
+        'ills,demo,checkbox,Ills,"1, Cough | 2, Fever",,,',
+        "born,demo,text,Born,,date_dmy,1920-01-01,2010-12-31",
+        'bmi,demo,calc,BMI,"[weight] / ([height] ^ 2)",,,',
+        "email,demo,text,E-mail,,email,,",
+    ]
+    found = read_codebook("\n".join([head, *lines])).columns
+    assert {name: each.kind for name, each in found.items()} == {
+        "age": "integer",
+        "sex": "category",
+        "consent": "boolean",
+        "born": "date",
+        "bmi": "real",
+        "email": "text",
+    }
+    assert found["sex"].values == ("1", "2", "9")
+    assert (found["age"].low, found["born"].high, found["bmi"].values) == ("18", "2010-12-31", ())

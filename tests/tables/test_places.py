@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import cloister as cl
 from cloister.noise import Random
+from cloister.tables import prepare
+from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.regions import MOST_CORNERS, MOST_REGIONS, Region, regions_of
 from cloister.tables.expression.lanes import lane
 from cloister.tables.expression.scalars import GridCell, Lattice, Ref, RegionOf, Within
@@ -131,6 +135,49 @@ def test_corners_on_a_straight_border_are_left_out_before_they_are_counted() -> 
 def test_a_wrong_moment_is_refused(low: Any, high: Any, why: str) -> None:
     with pytest.raises(cl.InvalidDeclaration, match=why):
         cl.Moment(low, high)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("domain", [cl.Moment("1970-01-01", "1970-01-02"), cl.Date("1970-01-01", "1970-01-02")])
+def test_one_moment_beyond_what_the_engine_counts_fails_nobodys_question(unit: str, domain: Any) -> None:
+    """It is NULL. Were it cast as others are, the whole table would fail, and so tell of the one row."""
+    far = pa.table({"at": pa.array([2**62 if unit == "ms" else 10**15, 0], type=pa.timestamp(unit))})
+    with prepare(cl.PrivateTable(far, columns={"at": domain}), secret="00ff") as prepared:
+        assert prepared.rows(["at"])["at"].tolist() == [domain.null_code, 0]
+        assert prepared.owner_report().rows == 2
+        prepared.owner_offenders()
+
+
+def test_a_place_as_plain_data_is_the_same_place(tmp_path: Path) -> None:
+    regions = geojson(SQUARE, circle(5), names=("Delft", "Leiden"))
+    for place in (cl.Place(BOX, longitude="lon", latitude="lat", nullable=True), cl.Place(regions=regions)):
+        assert domain_of("home", json.loads(json.dumps(place.describe())), table="trips") == place
+    moment = cl.Moment("2026-01-01", "2026-03-31")
+    assert domain_of("at", moment.describe(), table="trips") == moment
+    (tmp_path / "districts.geojson").write_text(json.dumps(regions))
+    declared = {"kind": "place", "regions": "districts.geojson", "longitude": "lon", "latitude": "lat"}
+    assert domain_of("home", declared, table="trips", folder=tmp_path) == cl.Place(
+        regions=regions, longitude="lon", latitude="lat"
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        ({"regions": "districts.geojson"}, "are a file, and none is read here"),
+        ({"regions": [["a", [[[0, 0], [9, 9]]]], 3]}, "not names with rings"),
+        ({"regions": [["a", [[[0.5, 0], [9, 0], [9, 9]]]]]}, "whole millionths"),
+        ({"regions": [["a", [[[10**9, 0], [9, 0], [9, 9]]]]]}, "whole millionths"),
+        ({"regions": [["a", [[[0, 0], [9, 0], [9, 9]]]]], "box": [0, 0, 1, 1]}, "is not that of its regions"),
+        ({"box": BOX, "regions": geojson(SQUARE)}, "a box or regions"),
+        ({"box": BOX, "longitude": 3}, "with no texts"),
+        ({"box": BOX, "step": 3}, "means nothing"),
+        ({}, "a box or regions"),
+    ],
+)
+def test_a_wrong_place_in_plain_data_is_refused(declared: dict[str, Any], why: str) -> None:
+    with pytest.raises(cl.InvalidDeclaration, match=why):
+        domain_of("home", {"kind": "place", **declared}, table="trips")
 
 
 def test_a_place_names_columns_of_degrees() -> None:
@@ -276,6 +323,16 @@ def test_the_shape_of_an_answer_and_its_plan_follow_from_declarations_alone() ->
         ("SELECT COUNT(*) FROM trips WHERE ST_Within(place, 'Delft')", "a box and no regions"),
         ("SELECT COUNT(*) FROM trips WHERE ST_Within(place)", "the name of a declared region"),
         ("SELECT COUNT(*) FROM trips WHERE ST_Within(at, 'Delft')", "not a place"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_DWithin(place, 500)", "a place, a point and a constant number"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_DWithin(place, ST_Point(4.3, 'x'), 500)", "constant numbers"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_DWithin(place, ST_Point(52.0, 104.3), 500)", "they may be swapped"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_DWithin(place, ST_Point(4.3, 52.0), 0)", "1 to 20,000,000 metres"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_DWithin(at, ST_Point(4.3, 52.0), 500)", "not a place"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_Within(place, ST_MakeEnvelope(4.3, 52.0, 4.4))", "constant numbers"),
+        ("SELECT COUNT(*) FROM trips WHERE ST_Within(place, ST_MakeEnvelope(4.4, 52.0, 4.3, 52.1))", "west is not less"),
+        ("SELECT ST_Point(4.3, 52.0) AS x, COUNT(*) FROM trips GROUP BY x", "within ST_DWITHIN"),
+        ("SELECT nearest(place) AS x, COUNT(*) FROM trips GROUP BY x", "a box and no regions"),
+        ("SELECT nearest(place, 1) AS x, COUNT(*) FROM trips GROUP BY x", "it takes a place"),
         ("SELECT grid(at, 500) AS x, COUNT(*) FROM trips GROUP BY x", "not a place"),
         ("SELECT grid(place, 'x') AS x, COUNT(*) FROM trips GROUP BY x", "a constant number of metres"),
         ("SELECT grid(place) AS x, COUNT(*) FROM trips GROUP BY x", "a constant number of metres"),
@@ -314,3 +371,24 @@ def test_a_place_within_a_person_has_no_least_and_a_moment_has() -> None:
             session.sql("SELECT COUNT(*) FROM (SELECT who, MIN(place) AS p FROM trips GROUP BY who) AS t", spend=1)
         sql = "SELECT hour(first) AS h, COUNT(*) AS n FROM (SELECT who, MIN(at) AS first FROM trips GROUP BY who) AS t GROUP BY h"
         assert session.sql(sql, spend=10**9)["n"].sum() == 60
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        [datetime(2026, 3, 1, 9, 30), None, date(2026, 3, 2)],
+        [datetime(2026, 3, 1, 11, 30, tzinfo=timezone(timedelta(hours=2))), None, datetime(2026, 3, 2, tzinfo=UTC)],
+        np.array(["2026-03-01T09:30", "NaT", "2026-03-02T00:00"], dtype="datetime64[s]"),
+    ],
+    ids=["moments and days", "zones", "numpy"],
+)
+def test_moments_in_lists_keep_their_hours(at: Any) -> None:
+    tables = {
+        "r": cl.PrivateTable({"at": at}, {"at": cl.Moment("2026-03-01", "2026-03-03", nullable=True)}),
+        "d": cl.PrivateTable({"at": at}, {"at": cl.Date("2026-03-01", "2026-03-02", nullable=True)}),
+    }
+    with cl.Session(tables, budget=cl.PureDP(1000)) as session:
+        hours = session.sql("SELECT hour(at) AS h, COUNT(*) AS n FROM r GROUP BY hour(at)", spend=100).to_pydict()
+        days = session.sql("SELECT at, COUNT(*) AS n FROM d GROUP BY at", spend=100).to_pydict()
+    assert {hour: n for hour, n in zip(hours["h"], hours["n"], strict=True) if n} == {0: 1, 9: 1, None: 1}
+    assert days["n"] == [1, 1, 1]

@@ -9,8 +9,27 @@ from typing import Any
 import pytest
 
 from cloister.errors import MissingBound, UnsupportedQuery
-from cloister.tables import Boolean, Category, Date, Domain, Identifier, Integer, PublicTable, Real, Text
-from cloister.tables.relations import public_values
+from cloister.tables import (
+    Aggregation,
+    Base,
+    Boolean,
+    Category,
+    Date,
+    Domain,
+    Extended,
+    Identifier,
+    In,
+    Integer,
+    PrivateTable,
+    PublicJoined,
+    PublicTable,
+    Real,
+    Text,
+    prepare,
+    relate,
+)
+from cloister.tables.expression.scalars import Case, Const, Ref
+from cloister.tables.relations import public, public_values
 from cloister.tables.relations.public import exact_code, public_codes
 
 DAY = datetime.date(2024, 2, 29)
@@ -119,6 +138,25 @@ def test_a_table_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert public_codes("u", table, key, ["x"]) is first
     assert public_codes("t", PublicTable({"key": ["k"], "x": [1]}), key, ["x"]).digest == first.digest
     assert public_codes("t", PublicTable({"key": ["k"], "x": [2]}), key, ["x"]).digest != first.digest
+
+
+def test_of_many_forms_of_one_table_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory, and where it was brought to the engine: a hub that asks for ever more forms fills neither."""
+    monkeypatch.setattr("cloister.tables.relations.public._MOST_KNOWN", 3)
+    monkeypatch.setattr("cloister.tables.engines.engine._MOST_PUBLIC", 3)
+    towns = PublicTable({"name": [*"abcdef"], "people": [1, 2, 3, 4, 5, 6]})
+    people = PrivateTable({"town": [*"abcdef"]}, {"town": Category([*"abcdef"])})
+    with prepare(people) as rows:
+        for last in range(1, 7):
+            lived = Category([*"abcdef"[:last]])
+            kept = Extended(
+                source=Base(name="people", table=people),
+                scalars=(("home", Case(((In("town", list(lived.options)), Ref("town")),), Const("a"))), ("n", Const(last))),
+            )
+            joined = PublicJoined(source=kept, name="towns", table=towns, on=(("home", "name"), ("n", "people")), columns=())
+            assert relate(joined, {"people": rows}, {"towns": towns}).aggregate(Aggregation(None)).values["rows"][0] >= 1
+        assert len([key for key in rows._sites if isinstance(key, str)]) == 3
+        assert len(public._KNOWN[towns]) == 3
 
 
 def test_a_table_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

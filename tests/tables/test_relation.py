@@ -46,6 +46,7 @@ from cloister.tables import (
 from cloister.tables.engines import engine
 from cloister.tables.engines.duckdb import DuckDBPrepared
 from cloister.tables.expression.scalar import Ref
+from cloister.tables.relations.derived import RowNumber
 
 from . import relations
 from .relations import SECRET, Data, Recipe, as_bag, check_bounds, everything, meaning, prepared_rows, recipes, tables_of, without
@@ -139,6 +140,25 @@ class JoinedTooNarrow(UnitJoined):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FullTooNarrow(UnitJoined):
+    """Broken: says that rows that stay alone are no more than pairs."""
+
+    @property
+    def max_rows(self) -> int:
+        return (self.left.max_rows or 1) * (self.right.max_rows or 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneAmongAll(UnitJoined):
+    """Broken: a right row stays alone where no person at all has its partner."""
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        rows = super().build(sources, dialect)
+        alone = rows.place > self.left.span * self.right.span
+        return rows.filter(~alone | (rows.unit != rows.unit.max().over(ibis.window())))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compared(Extended):
     """Broken: the computed column is the least value of all persons."""
 
@@ -171,8 +191,8 @@ class NumberedTogether(Numbered):
 class RankedAsNumbered(Numbered):
     """Broken: says that ranks tell rows apart."""
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
-        return {self.number: frozenset()}
+    def numbered(self) -> Mapping[str, RowNumber]:
+        return {self.number: RowNumber(frozenset(), 1, self.max_rows)}
 
 
 def first_rows(tables: Mapping[str, PrivateTable], kind: type[Numbered] = Numbered, by: str = "cost") -> Relation:
@@ -195,6 +215,13 @@ def once(tables: Mapping[str, PrivateTable], kind: type[PerUnit] = PerUnit, *, o
     return UnitJoined(left=Base(name="visits", table=tables["visits"]), right=right, on=(("ward", "w"),), outer=outer)
 
 
+def full(tables: Mapping[str, PrivateTable], kind: type[UnitJoined] = UnitJoined) -> Relation:
+    """A visit beside a test of the person where the cost is the score; both sides are capped at one row."""
+    sides = [Capped(source=Base(name=name, table=tables[name]), rows=1) for name in ("visits", "tests")]
+    right = Projected(source=sides[1], names=(("s", "score"),))
+    return kind(left=sides[0], right=right, on=(("cost", "s"),), outer=True, full=True)
+
+
 def followed(tables: Mapping[str, PrivateTable], kind: type[Followed] = Followed) -> Relation:
     old = next(iter(tables["visits"].columns))
     return kind(source=Base(name="visits", table=tables["visits"]), by="cost", number="n", previous=(("before", old),), rows=3)
@@ -209,6 +236,8 @@ BROKEN: dict[str, Recipe] = {
     "joined too narrow": lambda tables: JoinedTooNarrow(
         left=Base(name="visits", table=tables["visits"]), right=Base(name="tests", table=tables["tests"])
     ),
+    "full, too narrow": lambda tables: full(tables, FullTooNarrow),
+    "alone among all": lambda tables: full(tables, AloneAmongAll),
     "compared": lambda tables: Compared(source=Base(name="visits", table=tables["visits"]), scalars=(("least", Ref("cost")),)),
 }
 
@@ -224,6 +253,19 @@ def test_the_fixed_rows_are_neighbours_otherwise() -> None:
     neighbours(FIXED, followed)
     neighbours(FIXED, first_rows)
     neighbours(FIXED, once)
+    neighbours(FIXED, full)
+
+
+def test_how_many_rows_a_full_join_has_at_most() -> None:
+    """L·R pairs, or L + R rows that stay alone: whichever is more, and the sum where nobody has two partners."""
+    tables = relations.tables_of(FIXED)
+    left, right = Base(name="visits", table=tables["visits"]), Base(name="tests", table=tables["tests"])
+    one, other = left.max_rows or 1, right.max_rows or 1
+    renamed = Projected(source=right, names=(("s", "score"),))
+    assert UnitJoined(left=left, right=renamed, full=True).max_rows == one * other
+    assert UnitJoined(left=left, right=renamed, on=(("cost", "s"),), full=True).max_rows == max(one * other, one + other)
+    each = Projected(source=PerUnit(source=right, keys=("score",)), names=(("s", "score"),))
+    assert UnitJoined(left=left, right=each, on=(("cost", "s"),), full=True).max_rows == one + other
 
 
 def test_a_number_or_a_key_bounds_how_many_rows_there_are() -> None:

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -394,13 +395,13 @@ def test_what_is_no_sum_is_refused_by_name_and_costs_nothing(sql: str, words: st
 
 
 def test_no_row_and_no_exact_value_leaves_a_site() -> None:
-    from cloister.learn import LogisticRegression
+    from cloister.learn import LinearSVC
     from cloister.tables import Aggregation, prepare
 
     table = joint_of(sites_of())
     with session_of(table, cl.PureDP(10)) as session:
         with pytest.raises(cl.UnsupportedQuery, match="rows of 'people' are not available"):
-            LogisticRegression(epsilon=1).fit_table(session, "people", features=["age"], target="sex", spend=1)
+            LinearSVC(epsilon=1).fit_table(session, "people", features=["age"], target="sex", spend=1)
         with pytest.raises(cl.UnsupportedQuery, match="rows of 'people' are not available"):
             session.row_access("people")
     with prepare(table) as prepared:
@@ -519,3 +520,71 @@ def test_an_old_round_is_not_begun_again() -> None:
     assert journal.of("first").get("all shares") is None
     assert journal.of("first").get(READING) is not None
     assert journal.of("round 299").get("all shares") == b"an answer"
+
+
+# ── how much noise ───────────────────────────────────────────────────────────────────────────────
+
+WIDE = {"k": cl.Integer(0, 29_999)}
+
+
+@pytest.mark.parametrize(
+    ("missing", "dropouts", "ratio"),
+    [(1, None, Fraction(5, 3)), (1, 0, Fraction(5, 4)), (0, 1, Fraction(5, 4)), (0, 0, Fraction(1))],
+)
+def test_the_variance_is_that_of_one_noise_by_the_surplus(missing: int, dropouts: int | None, ratio: Fraction) -> None:
+    """30,000 counts over five sites: the measured variance is N/(N − t) of one central noise within 5 %, and the margin says
+    so, before and after; a whole noise at each site would have 5."""
+    sites = sites_of({"k": [0]}, 5, columns=WIDE)
+    sql = "SELECT k, COUNT(*) AS n FROM people WHERE k > 0 GROUP BY k"
+    table = joint_of(sites, columns=WIDE, missing=missing, dropouts=dropouts, size=None)
+    with session_of(table, cl.PureDP(100)) as session:
+        answer = session.sql(sql, spend="0.01")
+        planned = session.explain(sql, spend="0.01").margin().to_pydict()["n"]
+    noise = np.array(answer.to_pydict()["n"], dtype=np.float64)
+    central = DiscreteLaplace(scale=100)
+    assert np.var(noise) / central.variance == pytest.approx(float(ratio), rel=0.05)
+    [term] = next(each for each in answer.readings.values() if each.terms).terms
+    assert term.noise.variance / central.variance == pytest.approx(float(ratio))
+    assert {*answer.margin().to_pydict()["n"]} == {*planned}
+    assert planned[0] >= central.margin(0.95)
+
+
+def test_without_one_that_dropped_out_the_noise_is_that_of_one_table() -> None:
+    """Five sites, none of which colludes and one may drop out: when it does, exactly what was asked for is left."""
+    sites = sites_of({"k": [0]}, 5, columns=WIDE)
+    table = joint_of(sites, columns=WIDE, missing=0, dropouts=1, size=None)
+    sites[2].policy = lambda asked: "no" if asked.round else None
+    with session_of(table, cl.PureDP(100)) as session, pytest.warns(SitesMissing, match="site 2 dropped out"):
+        answer = session.sql("SELECT COUNT(*) AS n FROM people", spend="0.01")
+    [term] = next(each for each in answer.readings.values() if each.terms).terms
+    assert term.noise == DiscreteLaplace(scale=100)
+
+
+def test_drop_outs_are_those_of_the_roster() -> None:
+    with pytest.raises(cl.InvalidDeclaration, match="dropouts=3 is invalid: of 5 sites 4 have to agree on who is left"):
+        joint_of(sites_of(count=5), missing=1, dropouts=3)
+
+
+@pytest.mark.parametrize("spend", [5, 10**6])
+def test_a_very_large_rho_is_refused_with_the_spend_that_would_do(spend: int) -> None:
+    """Noise of less than a step can't be made in shares: nothing is charged, and what is said instead is taken."""
+    with session_of(joint_of(sites_of(), columns=COLUMNS), cl.ZCDP(10**9)) as session:
+        with pytest.raises(cl.InvalidParameter, match=r"a share of it has a scale of .* and needs at least 2 steps") as error:
+            session.sql("SELECT COUNT(*) AS n FROM people", spend=spend)
+        factor = int(str(error.value).split("at most 1/")[1].split(" ")[0])
+        assert session.spent == cl.ZCDP(0)
+        session.sql("SELECT COUNT(*) AS n FROM people", spend=Fraction(spend, factor))
+        assert isinstance(session.spent, cl.ZCDP)
+        assert float(session.spent.rho) == pytest.approx(spend / factor)
+
+
+@pytest.mark.slow
+def test_a_million_groups_over_sites() -> None:
+    """A number for each, and 8 bytes of each from a site: the counts of those who are there, and noise where nobody is."""
+    columns = {"k": cl.Integer(0, 999_999)}
+    sites = sites_of({"k": [7] * 50 + [999_999] * 30}, columns=columns)
+    with session_of(joint_of(sites, columns=columns, size=None), cl.PureDP(10**6)) as session:
+        found = session.sql("SELECT k, COUNT(*) AS n FROM people GROUP BY k", spend=50).to_pydict()
+    assert found["k"] == list(range(10**6))
+    assert (found["n"][7], found["n"][999_999]) == (50, 30)  # P(any noise at ε = 50) < 10⁻¹⁵
+    assert sum(found["n"]) == 80

@@ -32,10 +32,10 @@ SIZE = 3
 class Lying:
     """One round of such a hub, and what it knows in the end."""
 
-    def __init__(self, count: int, missing: int, random: Random, threshold: int = 0) -> None:
+    def __init__(self, count: int, missing: int, random: Random, threshold: int = 0, dropouts: int | None = None) -> None:
         self.random, self.names = random, NAMES[:count]
         self.colluders, self.honest = self.names[count - missing :], self.names[: count - missing]
-        roster = roster_of(count, missing)
+        roster = roster_of(count, missing, dropouts=dropouts)
         if threshold:
             object.__setattr__(roster, "threshold", threshold)
         numbers = {name: [10**place * (k + 1) for k in range(SIZE)] for place, name in enumerate(self.names)}
@@ -199,6 +199,13 @@ def test_whatever_a_hub_tells_it_learns_one_sum_of_enough_honest_sites(count: in
     random = Random.deterministic(100 * count + missing + 2)
     learnt = [check(Lying(count, missing, random)) for _ in range(runs)]
     assert 0 < sum(learnt) < runs  # some of these hubs learn their sum, and some spoil their own round
+
+
+@by_day_and_night("runs", 6, 200)
+def test_so_it_is_where_more_or_fewer_may_drop_out_than_collude(runs: int) -> None:
+    random = Random.deterministic(18)
+    shapes = [(5, 1, 0), (6, 1, 2), (6, 2, 1), (7, 3, 1)]
+    assert sum(check(Lying(*shape, random, dropouts=gone)) for *shape, gone in shapes for _ in range(runs)) > 0
 
 
 def found_out(runs: int, *shape: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.together import EncryptedVector, Paillier, PublicKey, Slots
+from cloister.together import EncryptedVector, Paillier, PaillierPool, PublicKey, Slots
 
 SMALL = Paillier.generate(1024, insecure=True, random=Random.deterministic(1))
 
@@ -202,3 +203,41 @@ def test_a_text_that_is_no_vector_is_refused(change: dict[str, Any]) -> None:
     text = json.dumps({**json.loads(SMALL.public.encrypt([1]).to_json()), **change})
     with pytest.raises(InvalidParameter):
         EncryptedVector.from_json(text, SMALL.public)
+
+
+def test_a_sum_in_one_pass_is_that_of_many_additions() -> None:
+    keys = Paillier.generate(512, insecure=True)
+    slots = Slots(bits=100, terms=64, blind=False)
+    vectors = [keys.public.encrypt([n, -(2**90) + n], slots=slots) for n in range(40)]
+    total = EncryptedVector.total(iter(vectors))
+    assert total == reduce(lambda one, two: one + two, vectors)
+    assert keys.decrypt(total).tolist() == [sum(range(40)), -40 * 2**90 + sum(range(40))]
+    assert EncryptedVector.total(vectors[:1]) == vectors[0]
+    other = Paillier.generate(512, insecure=True).public.encrypt([1, 2], slots=slots)
+    for wrong, why in (([*vectors, other], "other keys"), (vectors * 2, "hold 64 terms"), ([], "no vector")):
+        with pytest.raises(InvalidParameter, match=why):
+            EncryptedVector.total(wrong)
+    blinded = keys.public.encrypt([1]).blinded()[0]
+    with pytest.raises(InvalidParameter, match="one blind"):
+        EncryptedVector.total([blinded, blinded])
+
+
+def test_a_pool_gives_what_one_process_gives() -> None:
+    keys = Paillier.generate(512, insecure=True)
+    slots = Slots(bits=30, fraction=4, terms=5)
+    vectors = [[1.5, -2.25, 7], [0, 0, 0], [3, 4, 5.5]]
+    with PaillierPool(keys, processes=2) as pool:
+        sent = pool.encrypt(vectors, slots=slots)
+        assert [keys.decrypt(each).tolist() for each in sent] == vectors
+        assert [each.tolist() for each in pool.decrypt(sent)] == vectors
+        assert keys.decrypt(sent[0] + sent[2]).tolist() == [4.5, 1.75, 12.5]
+        assert len({each.cells for each in pool.encrypt([vectors[1]] * 4, slots=slots)}) == 4  # randomness of their own
+        with pytest.raises(InvalidParameter, match="does not fit"):
+            pool.encrypt([[1], [2.0**40]], slots=slots)
+    alone = PaillierPool(keys.public)
+    assert keys.decrypt(alone.encrypt([[5]])[0]).tolist() == [5]  # one vector starts no process
+    assert alone._pool is None
+    with pytest.raises(InvalidParameter, match="public key alone"):
+        alone.decrypt(sent)
+    with pytest.raises(InvalidParameter, match="from 1 to 64"):
+        PaillierPool(keys, processes=0)

@@ -11,9 +11,9 @@ import pytest
 
 import cloister as cl
 from cloister.ledger import Ledger
-from cloister.noise import Random
+from cloister.noise import DiscreteLaplace, Random
 from cloister.session import Count, Question
-from cloister.together import PooledTable
+from cloister.together import PooledTable, Site, SitesMissing
 from tests.session.test_parts import COLUMNS, NONE, QUESTIONS, ROWS, answers, models, rows
 from tests.session.test_parts import session_of as central_session
 from tests.together.joint_tables import joint_of, sites_of
@@ -140,7 +140,11 @@ def test_tables_that_are_not_alike_are_no_pool() -> None:
         ({"one": one, "wide": wide}, "declare the column 'age' differently"),
         ({"one": one, "capped": capped}, "whose a row is"),
         (dict(zip("ab", same, strict=True)), "of one population"),
-        ({"one": one, "pool": pool}, "at sites"),
+        ({"one": one, "pool": pool}, "sealed, or of several owners"),
+        (
+            {"here": sites_of()[0].table, "there": joint_of(sites_of()), "far": joint_of(sites_of())},
+            "of two of them are at sites",
+        ),
     ):
         with pytest.raises(cl.InvalidDeclaration, match=why):
             PooledTable(parts)
@@ -150,3 +154,51 @@ def test_tables_that_are_not_alike_are_no_pool() -> None:
         pytest.raises(cl.UnsupportedQuery, match="count differently"),
     ):
         session.sql("SELECT COUNT(*) FROM pool", spend=1)
+
+
+# ── tables here and rows at sites ────────────────────────────────────────────────────────────────
+
+
+def here_and_there(missing: int = 1, budget: Any = BUDGET) -> tuple[list[Site], cl.Session]:
+    """Two tables of owners who trust this hub, and three sites of owners who don't."""
+    sites = sites_of(count=5)
+    parts = {"north": sites[3].table, "south": sites[4].table, "clinics": joint_of(sites[:3], missing=missing)}
+    pooled = PooledTable(parts, population="study", size=ROWS)
+    return sites[:3], cl.Session({**parts, "people": pooled}, budget=budget, random=Random.deterministic(1))
+
+
+@pytest.mark.parametrize("learnt", [answers, models])
+def test_tables_here_and_rows_at_sites_give_what_one_table_gives(learnt: Callable[[cl.Session, Any], Any]) -> None:
+    sites, pooled = here_and_there(missing=0)
+    with central_session(rows(), BUDGET) as central, pooled as session:
+        assert repr(learnt(central, NONE)) == repr(learnt(session, NONE))
+        assert session.spent_by == dict.fromkeys(("north", "south", "clinics", "study"), central.spent)
+    assert len({repr(site.spent) for site in sites}) == 1
+
+
+def test_the_noise_of_such_a_pool_is_that_of_the_sites_alone() -> None:
+    """Drawn once, with their surplus: three sites of which one may collude have 3/2 of the variance of one noise."""
+    sites, pooled = here_and_there()
+    with pooled as session:
+        answer = session.sql(COUNT, spend="0.5")
+        planned = session.explain(COUNT, spend="0.5").margin().to_pydict()
+        assert answer.margin().to_pydict() == planned
+        laws = [term.noise for each in answer.readings.values() for term in each.terms]
+        assert {round(law.variance / DiscreteLaplace(scale=2).variance, 9) for law in laws} == {1.5}
+        assert session.spent_by["north"] == session.spent_by["clinics"] == cl.PureDP("0.5")
+    assert all(len(site.ledger.charges(site.name)) == 1 for site in sites)
+
+
+def test_without_a_site_such_a_pool_says_so_and_a_site_may_refuse_the_whole() -> None:
+    sites, pooled = here_and_there(missing=0)
+    sites[1].policy = lambda asked: "not for the study"
+    with pooled as session, pytest.raises(cl.AccessDenied, match="not for the study"):
+        session.sql(COUNT, spend=1)
+    assert session.spent_by["north"] == cl.PureDP(0)
+    sites = sites_of(count=6)
+    parts = {"north": sites[5].table, "clinics": joint_of(sites[:5], missing=0, dropouts=1)}
+    sites[2].policy = lambda asked: "no" if asked.round else None
+    tables = {**parts, "people": PooledTable(parts, size=ROWS)}
+    with cl.Session(tables, budget=BUDGET) as session, pytest.warns(SitesMissing, match="site 2 dropped out"):
+        counted = sum(session.sql(COUNT, spend=NONE).to_pydict()["n"])
+    assert 0 < counted < ROWS

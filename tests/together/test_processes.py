@@ -37,7 +37,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     folders = {name: folder_of(folder, name) for name in "abc"}
     coordinator = coordinator_of("abc")
     driver = str(Path(__file__).with_name("site_process.py"))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     with coordinator.serving() as hub:
         processes = [
             subprocess.Popen([sys.executable, driver, str(each), hub, *(points if name == "a" else [])], env=environment)
@@ -52,8 +52,8 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
 
 
 def counted(session: cl.Session, place: int, name: str = "people") -> list[int]:
-    """The rows of each sex, by a question that is asked in other words each time."""
-    text = f"SELECT sex, COUNT(*) AS n FROM {name} WHERE age < {80 + place} GROUP BY sex"
+    """The rows of each sex, by a question about a computed column that is asked in other words each time."""
+    text = f"SELECT sex, COUNT(*) AS n FROM {name} WHERE age * 2 < {160 + place} GROUP BY sex"
     return list(session.sql(text, spend=SPEND).to_pydict()["n"])
 
 
@@ -93,6 +93,12 @@ def test_the_same_question_under_another_name_is_a_round_of_its_own(sites: Sites
     assert len({each[3] for each in lines}) == len(lines) == 2 * len(STEPS)
     for name, folder in sites.folders.items():
         assert {round_: charges(folder)[round_] for round_ in new} == dict.fromkeys(new, 1), name
+
+
+def test_processes_answer_questions_about_computed_columns(sites: Sites) -> None:
+    with asked(sites.coordinator) as session:
+        found = session.sql("SELECT sex, SUM(CASE WHEN age >= 40 THEN 1 ELSE 0 END) AS n FROM people GROUP BY sex", spend=SPEND)
+        assert all(abs(n - 30) <= 5 for n in found.to_pydict()["n"])
 
 
 def charges(folder: Path) -> Counter[str]:

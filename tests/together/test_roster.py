@@ -43,6 +43,29 @@ def test_the_least_threshold_is_taken(count: int, missing: int, threshold: int, 
         Roster(sites=roster.sites, hub=roster.hub, missing=missing, threshold=threshold - 1)
 
 
+@pytest.mark.parametrize(
+    ("count", "missing", "dropouts", "quorum", "honest"),
+    [(5, 1, 0, 5, 4), (5, 0, 1, 4, 4), (5, 1, 1, 4, 3), (5, 0, 2, 3, 3), (3, 1, 0, 3, 2), (10, 2, 1, 9, 7), (10, 0, 4, 6, 6)],
+)
+def test_those_who_drop_out_are_counted_apart(count: int, missing: int, dropouts: int, quorum: int, honest: int) -> None:
+    """The quorum is N − d, and honest and present are N − t − d; it is in the text that all sign, and an older text has none."""
+    roster = roster_of(count, missing, dropouts=dropouts)
+    assert (roster.quorum, roster.honest) == (quorum, honest) == (count - dropouts, count - missing - dropouts)
+    assert 2 * roster.quorum > count + missing
+    assert Roster.from_plain(roster.plain()) == roster
+    assert roster.digest != roster_of(count, missing).digest
+    assert "dropouts" not in roster_of(count, missing).plain()
+    share = roster.noise(DiscreteLaplace(scale=10))
+    assert share.total(honest) == DiscreteLaplace(scale=10)
+    assert share.total(count).variance == pytest.approx(share.law.variance * count / honest)
+
+
+@pytest.mark.parametrize("dropouts", [3, -1, True, "1"])
+def test_more_drop_outs_than_leave_a_threshold_are_refused(dropouts: Any) -> None:
+    with pytest.raises(cl.InvalidDeclaration, match=r"of 5 sites 3 have to agree on who is left.\n  Instead: dropouts=2"):
+        roster_of(5, 0, dropouts=dropouts)
+
+
 @pytest.mark.parametrize("count", range(3, 9))
 def test_no_two_sets_can_be_signed_and_no_two_seeds_opened(count: int) -> None:
     """Every way in which honest sites can be split between two sets, with all colluders on both sides."""

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.compress import DCA
+from cloister.compress import DCA, PCA
 from cloister.crypto import AgreementKey, SigningKey
+from cloister.crypto.paillier import EncryptedVector
 from cloister.crypto.tls import client_context
 from cloister.errors import InvalidParameter
 from cloister.together import Paillier
 from cloister.together.circuits import Moments, QueueTransport, SocketTransport
 from cloister.together.messages import RoundRefused, opened, pack
-from cloister.together.paillier import EncryptedVector
 from cloister.together.service_provider import DataUser, ExactPlan, SendingOwner, ServiceProvider
 from tests.certificates import certificate
 
@@ -60,7 +60,12 @@ def rows_of(name: str) -> tuple[Any, Any]:
 
 
 def sent_by(plan: ExactPlan, name: str, told: Any = lambda _: None) -> bytes:
-    return SendingOwner(plan, name, SIGNING[name], told=told).message(*rows_of(name))
+    rows, labels = rows_of(name)
+    return SendingOwner(plan, name, SIGNING[name], told=told).message(rows, labels if plan.moments.classes else None)
+
+
+def rows_of_all() -> Any:
+    return np.concatenate([rows_of(name)[0] for name in NAMES])
 
 
 def expected() -> Any:
@@ -92,12 +97,15 @@ ServiceProvider(plan, keys, SIGNING["provider"]).garble(transport.receive(1 << 2
 """
 
 
-def test_three_processes_over_tls(keys: Paillier, tmp_path: Path) -> None:
-    """Owners, the provider and the user (this process) share bytes alone; the direction is that of all rows in the clear."""
-    plan = plan_of(keys)
+@pytest.mark.parametrize("components", [0, 1], ids=["discriminants", "components"])
+def test_three_processes_over_tls(keys: Paillier, tmp_path: Path, components: int) -> None:
+    """Owners, the provider and the user (this process) share bytes alone; the columns are those of all rows in the clear, and
+    owners get them signed."""
+    how = {"moments": Moments(features=3, rows=1000), "components": components} if components else {}
+    plan = plan_of(keys, **how)
     user = DataUser(plan, SIGNING["user"], SEAL)
     lines = subprocess.run(
-        [sys.executable, "-c", OWNER], input=plan.text, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", OWNER], input=plan.text, capture_output=True, text=True, check=True, timeout=600
     )
     assert [user.take(bytes.fromhex(line)) for line in lines.stdout.split()] == list(NAMES)
     key, public = certificate(tmp_path / "tls", "provider")
@@ -113,9 +121,25 @@ def test_three_processes_over_tls(keys: Paillier, tmp_path: Path) -> None:
         transport = SocketTransport(connection)
         transport.send(user.blinded())
         found = user.evaluate(transport)
-        assert child.wait(timeout=60) == 0
+        assert child.wait(timeout=600) == 0
     connection.close()
-    assert abs(abs(found[:, 0] @ expected()) - 1) < 1e-6
+    exact = PCA(components).fit(rows_of_all()).components_ if components else expected()[None]
+    np.testing.assert_allclose(np.abs((found.T * exact).sum(axis=1)), 1, atol=1e-6)
+    message = user.signed(found)
+    agreed = ExactPlan.from_text(plan.text)
+    np.testing.assert_array_equal(agreed.columns_in(message), found)
+    projected = agreed.project(rows_of("west")[0], found)
+    np.testing.assert_allclose(np.abs(projected), np.abs(rows_of("west")[0] @ exact.T), atol=1e-5)
+    forged = (
+        pack("columns", plan.id, "user", SIGNING["north"], found.tobytes()),
+        pack("columns", replace(plan, low=(-2.0,) * 3).id, "user", SIGNING["user"], found.tobytes()),
+        pack("columns", plan.id, "user", SIGNING["user"], found.tobytes()[:-8]),
+        pack("columns", plan.id, "user", SIGNING["user"], np.full(found.shape, np.nan).tobytes()),
+        message[:-1],
+    )
+    for each in forged:
+        with pytest.raises(RoundRefused):
+            agreed.columns_in(each)
 
 
 def test_owners_are_told_first_and_messages_show_nothing(keys: Paillier) -> None:
@@ -135,6 +159,31 @@ def test_owners_are_told_first_and_messages_show_nothing(keys: Paillier) -> None
 
     with pytest.raises(PermissionError):
         SendingOwner(plan, "north", SIGNING["north"], told=no).message(None)  # no row was read
+
+
+def test_an_owner_sends_one_message_whatever_it_is_asked(keys: Paillier) -> None:
+    """Encryptions of other rows would be another message, which the user refuses; what is no table has its own words."""
+    told = list[str]()
+    owner = SendingOwner(plan_of(keys), "north", SIGNING["north"], told=told.append)
+    for wrong in ("x", [["x"]], [[0.0, 1.0]], None):
+        with pytest.raises(InvalidParameter, match="finite numbers in 3 columns"):
+            owner.message(wrong, [0])
+    with pytest.raises(InvalidParameter, match="2 classes were declared"):
+        owner.message([[0.0, 0.0, 0.0]], ["ill"])
+    first = owner.message(*rows_of("north"))
+    assert owner.message(*rows_of("south")) == first == owner.message("x")
+    assert len(told) == 6  # each attempt was written down before a row was read
+
+
+def test_a_circuit_that_is_too_large_uses_no_key_up(keys: Paillier) -> None:
+    plan = plan_of(keys)
+    user, provider = DataUser(plan, SIGNING["user"], SEAL), ServiceProvider(plan, keys, SIGNING["provider"])
+    one, _ = QueueTransport.pair()
+    with pytest.raises(InvalidParameter, match=r"The circuit is too large: .* MB to send, about"):
+        user.evaluate(one, most=1000)
+    with pytest.raises(InvalidParameter, match="too large"):
+        provider.garble(b"", one, most=1000)
+    assert provider.journal.of(plan.key.digest).names() == []
 
 
 def test_malformed_replayed_and_foreign_messages_are_refused(keys: Paillier) -> None:

@@ -35,7 +35,7 @@ def call(hub: str, name: str = "a", *, key: SigningKey | None = None, body: byte
     version = fields.pop("version", "1")
     poll = fields.pop("poll", None) or pack("poll", "", fields.pop("sender", name), key or key_of(name), **fields)
     headers = {"Authorization": "Cloister " + base64.b64encode(poll).decode(), "Cloister-Protocol": version}
-    return httpx.post(f"{hub}/together/{name}", content=body, headers=headers, trust_env=False)
+    return httpx.post(f"{hub}/together/{name}", content=body, headers=headers, trust_env=False, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -347,14 +347,6 @@ def test_sites_have_any_names_and_one_may_have_no_rows() -> None:
     agents = [SiteAgent(site_of(name, key=key, rows=10 * place)) for place, (name, key) in enumerate(keys.items())]
     with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
         assert all(abs(n - 30) <= 5 for n in session.sql(COUNT, spend=50).to_pydict()["n"])
-
-
-def test_computed_columns_are_refused_by_name_before_anybody_is_asked() -> None:
-    coordinator = coordinator_of("abc")
-    with coordinator.serving() as hub, running([SiteAgent(site_of(name)) for name in "abc"], hub), asked(coordinator) as session:
-        with pytest.raises(cl.UnsupportedQuery, match="A query about computed columns"):
-            session.sql("SELECT SUM(age * 2 + 1) AS n FROM people", spend=1)
-        assert session.spent == PureDP(0)
 
 
 # ── certificates ─────────────────────────────────────────────────────────────────────────────────

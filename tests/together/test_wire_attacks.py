@@ -193,8 +193,8 @@ def test_a_product_that_takes_a_minute_to_bound_is_refused_at_once(factors: list
     told["aggregations"][0]["aggregates"] = [["rows", "sum", factors]]
     work: list[Any] = []
     monkeypatch.setattr(Aggregate, "largest", lambda *_: work.append("bounded"))
-    monkeypatch.setattr(reading, "_whole", work.append)
-    monkeypatch.setattr(reading, "_text", work.append)
+    monkeypatch.setattr(reading, "whole_in", work.append)
+    monkeypatch.setattr(reading, "text_in", work.append)
     with pytest.raises(cl.UnsupportedQuery, match="A request was not read: a product of more than 8 columns"):
         request_from(json.dumps(told, sort_keys=True, separators=(",", ":")), COLUMNS)
     assert work == []
@@ -387,7 +387,7 @@ def test_a_site_speaks_for_itself_alone() -> None:
 
 
 def test_two_who_ask_the_same_at_once_are_both_answered() -> None:
-    coordinator = coordinator_of("abc", wait=0.01, deadline=20)
+    coordinator = coordinator_of("abc", wait=0.01, deadline=240.0)
     message, answers = from_hub("declaration", b"{}"), list[str]()
     about = opened(message).round
 

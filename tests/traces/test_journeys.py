@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,7 @@ from cloister.privacy import zcdp_within
 from cloister.traces import Journeys, fit_journeys
 from cloister.traces import journeys as module
 from cloister.traces.journeys import JourneyCounts, above_zero, drawn, neighbours
+from tests.traces.handed import codes_of
 
 SIDE, ZONES, WHOLE = 6, 3, 4096
 COLUMNS = {
@@ -27,7 +29,7 @@ COLUMNS = {
     "x": cl.Real(0, 100, step="0.5", nullable=True),
     "y": cl.Integer(-50, 50, nullable=True),
 }
-METHOD = JourneyCounts(journey="who", moment="moment", x="x", y="y", cells=SIDE, zones=ZONES)
+METHOD = JourneyCounts(journey="who", moment="moment", x="x", y="y", cells=SIDE, zones=ZONES, outside="edge")
 Town = dict[str, list[Any]]
 
 
@@ -52,27 +54,17 @@ def table(rows: Town, **options: Any) -> cl.PrivateTable:
 
 def fitted(rows: Town, *, spend: Any = 1, budget: Any = None, seed: int = 1, **options: Any) -> Journeys:
     with cl.Session({"town": table(rows)}, budget=budget or cl.PureDP(1000), random=Random.deterministic(seed)) as session:
-        return fit_journeys(session, "town", spend=spend, **{"cells": SIDE, "zones": ZONES, **options})
-
-
-def codes(rows: Town) -> dict[str, Any]:
-    """The rows as a session hands them out."""
-    found: dict[str, Any] = {"who": np.array(rows["who"], dtype=object)}
-    for name in ("moment", "x", "y"):
-        domain: Any = COLUMNS[name]
-        null = domain.null_code if name != "moment" else -1
-        found[name] = np.array([null if value is None else domain.encode(value) for value in rows[name]], dtype=np.int64)
-    return found
+        return fit_journeys(session, "town", spend=spend, **{"cells": SIDE, "zones": ZONES, "outside": "edge", **options})
 
 
 def counted(rows: Town, method: JourneyCounts = METHOD) -> dict[str, npt.NDArray[np.int64]]:
-    return method.counted(codes(rows), table(rows))
+    return method.counted(codes_of(rows, COLUMNS), table(rows))
 
 
 def by_the_definition(rows: Town) -> dict[str, Counter[Any]]:
     """Journey by journey, move by move, in words of the definition."""
     found: dict[str, Counter[Any]] = {name: Counter() for name in METHOD.sizes()}
-    read = codes(rows)
+    read = codes_of(rows, COLUMNS)
     for person in sorted(set(rows["who"])):
         mine = sorted(
             (int(read["moment"][row]), int(read["x"][row]), int(read["y"][row]))
@@ -109,13 +101,17 @@ def test_counts_are_those_of_the_definition(seed: int) -> None:
         assert {place: number for place, number in enumerate(numbers.tolist()) if number} == dict(expected[name]), name
 
 
+@pytest.mark.parametrize(
+    "rules", [{}, {"outside": "drop"}, {"fastest": Fraction(1, 20)}, {"outside": "drop", "fastest": Fraction(1, 9)}]
+)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_unit_more_moves_each_vector_by_no_more_than_its_noise_hides(seed: int) -> None:
+def test_a_unit_more_moves_each_vector_by_no_more_than_its_noise_hides(seed: int, rules: dict[str, Any]) -> None:
     rows = town(25, seed=seed, rows=40, pace=30)
-    whole = counted(rows)
+    method = replace(METHOD, **rules)
+    whole = counted(rows, method)
     for person in sorted(set(rows["who"])):
         kept = [row for row, who in enumerate(rows["who"]) if who != person]
-        without = counted({name: [values[row] for row in kept] for name, values in rows.items()})
+        without = counted({name: [values[row] for row in kept] for name, values in rows.items()}, method)
         for name, most in (("zones", 1), ("begins", 1), ("ends", 1), ("detours", 1), ("moves", WHOLE)):
             change = whole[name] - without[name]
             assert (change >= 0).all()
@@ -146,7 +142,7 @@ def test_the_shares_of_all_noise_add_up_to_the_spend(spend: Any) -> None:
 
 def test_what_leaves_is_the_counts_with_noise_of_these_laws() -> None:
     rows = town(40)
-    released = METHOD.release(codes(rows), table(rows), cl.PureDP(1), Random.deterministic(5))
+    released = METHOD.release(codes_of(rows, COLUMNS), table(rows), cl.PureDP(1), Random.deterministic(5))
     random, exact = Random.deterministic(5), counted(rows)
     assert set(released) == set(METHOD.sizes())
     for name, law in METHOD.laws(cl.PureDP(1)).items():
@@ -165,7 +161,7 @@ class Unshared(JourneyCounts):
 @pytest.mark.parametrize("kind", [Unshared, JourneyCounts])
 def test_moves_that_are_not_shared_out_are_caught(kind: type[JourneyCounts]) -> None:
     """One journey more, of eight moves along one row of cells."""
-    method = kind(journey="who", moment="moment", x="x", y="y", cells=SIDE, zones=ZONES)
+    method = kind(journey="who", moment="moment", x="x", y="y", cells=SIDE, zones=ZONES, outside="edge")
     rows: Town = {"who": ["a"] * 4, "moment": [0, 1, 2, 3], "x": [0.0, 100.0, 40.0, 40.0], "y": [0] * 4}
     empty: Town = {name: [] for name in COLUMNS}
     assert counted(rows)["moves"].sum() == WHOLE // 8 * 8
@@ -173,7 +169,7 @@ def test_moves_that_are_not_shared_out_are_caught(kind: type[JourneyCounts]) -> 
     path = counted(rows)["moves"] > 0
 
     def on_path(data: Town, n: int, random: Random) -> npt.NDArray[np.float64]:
-        exact, law = method.counted(codes(data), table(data))["moves"][path], method.laws(claim)["moves"]
+        exact, law = method.counted(codes_of(data, COLUMNS), table(data))["moves"][path], method.laws(claim)["moves"]
         return (law.sample(n * int(path.sum()), random=random).reshape(n, -1) + exact).clip(0, WHOLE // 8).sum(axis=1)[:, None]
 
     found = audit(
@@ -304,6 +300,7 @@ def test_rows_beyond_the_cap_and_places_outside_the_bounds_count_as_declared() -
     model = fitted(rows, spend=1000)
     assert model.released["begins"][SIDE - 1] == pytest.approx(1, abs=1)
     assert int(np.argmax(model.released["begins"])) == SIDE - 1
+    assert np.abs(fitted(rows, spend=1000, outside="drop").released["begins"]).max() <= 1
 
 
 @pytest.mark.parametrize("n", [-1, 1.5, True, "many", 10**9])

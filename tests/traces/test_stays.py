@@ -100,7 +100,8 @@ def test_times_of_numpy_are_taken_in_any_unit(unit: str) -> None:
     [
         ([0, 1], [[0, 0]], "two numbers for each time"),
         ([0], [0], "two numbers for each time"),
-        (["a"], [[0, 0]], "two numbers for each time"),
+        (["a"], [[0, 0]], "missing or infinite"),
+        ([["2020-01-01"]], [[0, 0]], "two numbers for each time"),
         ([0, np.nan], [[0, 0], [0, 0]], "missing or infinite"),
         ([0, 1], [[0, 0], [np.inf, 0]], "missing or infinite"),
         ([1, 0], [[0, 0], [0, 0]], "go backwards"),
@@ -112,6 +113,11 @@ def test_times_of_numpy_are_taken_in_any_unit(unit: str) -> None:
 def test_points_out_of_order_or_missing_are_refused(times: Any, places: Any, why: str) -> None:
     with pytest.raises(InvalidParameter, match=why):
         stay_points(times, places)
+
+
+def test_times_may_be_texts_and_a_leap_second_is_the_second_after_it() -> None:
+    found = stay_points(["2016-12-31T23:30:00", "2016-12-31T23:59:60Z", "2017-01-01T01:00:00+01:00"], [[0, 0]] * 3)
+    assert (found.begin.tolist(), found.end.tolist()) == ([1_483_227_000.0], [1_483_228_800.0])
 
 
 def walk(steps: int, pace: float) -> Any:

@@ -22,6 +22,7 @@ from cloister.ledger import Ledger
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
+from cloister.traces import watch as module
 from cloister.traces.feed import Feed
 from cloister.traces.moments import Steps, moments_of, seconds
 from cloister.traces.running import RunningTable
@@ -151,13 +152,15 @@ def test_a_person_is_within_the_cap_over_all_steps_and_processes(tmp_path: Path)
         ({"every": "soon"}, InvalidParameter, "every='soon' is invalid: it is a number of seconds"),
         ({"until": "2026-01-01T00:30"}, InvalidParameter, "a whole number of steps"),
         ({"since": "noon"}, InvalidParameter, "it is not a moment of whole seconds"),
+        ({"until": 2**39}, InvalidParameter, "in the years 1 to 9999"),
         ({"at": "region"}, InvalidParameter, "says no moment"),
         (
             {"sql": "SELECT COUNT(*) AS n, region FROM visits GROUP BY ROLLUP (region)"},
             UnsupportedQuery,
             "more than one grouping",
         ),
-        ({"sql": "SELECT MEDIAN(at) AS m FROM visits", "fed": True}, UnsupportedQuery, "only sums in declared groups"),
+        ({"sql": "SELECT MEDIAN(at) AS m FROM visits", "fed": True}, UnsupportedQuery, "a median or another order of values"),
+        ({"sql": "SELECT COUNT(DISTINCT at) AS m FROM visits", "fed": True}, UnsupportedQuery, "different persons or values"),
     ],
 )
 def test_what_cannot_be_watched_is_refused_before_any_charge(change: dict[str, Any], error: type[Exception], says: str) -> None:
@@ -277,3 +280,122 @@ def test_errors_have_three_parts() -> None:
                 watch.feed(rows)
             assert caught.value.why
             assert caught.value.instead
+
+
+BOX = (4.28, 51.97, 4.42, 52.05)
+SQUARE = [[4.28, 51.97], [4.35, 51.97], [4.35, 52.05], [4.28, 52.05], [4.28, 51.97]]
+SHAPE = {"type": "Polygon", "coordinates": [SQUARE]}
+WEST = {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"name": "West"}, "geometry": SHAPE}]}
+
+
+def trips(**terms: Any) -> cl.PrivateTable:
+    columns = {
+        "home": cl.Place(BOX, longitude="lon", latitude="lat", nullable=True),
+        "district": cl.Place(regions=WEST, longitude="lon", latitude="lat"),
+        "at": cl.Moment("2026-01-01", "2026-01-31"),
+        "v": cl.Real(0, 100),
+    }
+    given = {
+        "who": ["a", "a", "b", "c"],
+        "lon": [4.30, 4.40, 4.30, 0.0],
+        "lat": [52.0, 52.0, 52.0, 0.0],
+        "at": ["2026-01-01T08:10:00", "2026-01-01T09:59:59.9", "2026-01-02T08:00:00+02:00", "2016-12-31T23:59:60"],
+        "v": [1.0, 2.0, 3.0, 4.0],
+    }
+    return cl.PrivateTable(given, columns, unit="who", max_rows=2, **terms)
+
+
+COMPUTED = [
+    (
+        "SELECT hour(at) AS h, COUNT(*) AS n FROM visits GROUP BY h",
+        lambda found: [found["n"][8], found["n"][9], sum(found["n"])],
+        [1, 1, 2],
+    ),
+    ("SELECT region(district) AS r, COUNT(*) AS n FROM visits GROUP BY r", lambda found: found["n"], [1, 1]),
+    ("SELECT grid(home, 30000) AS c, COUNT(*) AS n FROM visits GROUP BY c", lambda found: sum(each for each in found["n"]), 2),
+    ("SELECT SUM(v * 2) AS s FROM visits", lambda found: round(found["s"][0]), 6),
+    ("SELECT SUM(x) AS s FROM (SELECT v * 2 AS x, at FROM visits WHERE v > 1) AS q", lambda found: round(found["s"][0]), 4),
+    ("SELECT w, COUNT(*) AS n FROM visits JOIN weights ON visits.v = weights.v GROUP BY w", lambda found: found["n"], [1, 1]),
+]
+
+
+@pytest.mark.parametrize(("sql", "read", "expected"), COMPUTED)
+@pytest.mark.parametrize("fed", [False, True])
+def test_what_is_computed_of_each_row_is_watched_under_one_charge(
+    sql: str, read: Any, expected: Any, fed: bool, tmp_path: Path
+) -> None:
+    """The steps are of days, by a column of moments; fed rows hold the two numbers of a place, and each process goes on."""
+    weights = cl.PublicTable({"v": [1.0, 2.0], "w": [7, 8]})
+    clock: dict[str, Any] = {
+        "every": "1 day",
+        "since": "2026-01-01",
+        "until": "2026-01-04",
+        "spend": 10**8,
+        "at": "at",
+        "fed": fed,
+    }
+    held = trips(version="1", size=4)
+    rows = {"who": ["a", "a", "a"], "lon": [4.30, 4.40, 4.3], "lat": [52.0] * 3, "v": [1.0, 2.0, 9.0]}
+    rows["at"] = ["2026-01-01T08:10:00", "2026-01-01T09:59:59", "2026-01-01T10:00"]  # the third is one too many of a
+    for number in (1, 2):
+        with Ledger(tmp_path / "b.db", key=KEY) as book:
+            table = trips(population="t") if fed else held
+            with cl.Session({"visits": table, "weights": weights}, cl.ZCDP(10**9), book) as opened:
+                watch = opened.watch(sql, **clock)
+                if fed and number == 1:
+                    watch.feed(rows)  # type: ignore[union-attr]
+                step = watch.step()
+                assert step.number == number
+                assert str(opened.spent) == "ρ = 100000000"
+                if number == 1:
+                    assert read(step.table.to_pydict()) == expected
+
+
+class Seen(RunningTable):
+    """Keeps the exact integers that each step hands it."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.seen: list[Any] = []
+
+    def take(self, exact: Any, random: Random) -> Any:
+        self.seen.append(exact)
+        return super().take(exact, random)
+
+
+def test_a_person_more_moves_the_steps_by_no_more_than_what_their_noise_is_scaled_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a computed key and a computed column: two rows, the most, at the bound, in one hour or in two."""
+    monkeypatch.setattr(module, "RunningTable", Seen)
+    sql = "SELECT hour(at) AS h, SUM(v * 2) AS s FROM visits GROUP BY h"
+
+    def seen(moments: list[str]) -> tuple[dict[str, Any], Any]:
+        with session(trips()) as opened:
+            watch: Any = opened.watch(sql, at="at", spend=10**8, fed=True, **CLOCK)
+            watch.feed({"at": moments, "who": ["a"] * len(moments), "v": [100.0] * len(moments)})
+            list(watch.until("2026-01-01T12:00"))
+            steps = watch._running.seen
+            return {name: np.array([each[name] for each in steps]).astype(float) for name in steps[0]}, watch._part
+
+    nothing, part = seen([])
+    assert {len(each) for each in nothing.values()} == {12}
+    for moments in (["2026-01-01T08:10"] * 2, ["2026-01-01T08:10", "2026-01-01T09:10"]):
+        found, _ = seen(moments)
+        scaled = [((found[name] - nothing[name]) ** 2).sum() / noise.sensitivity_squared for name, noise in part.noises.items()]
+        assert 0 < max(scaled) <= 1
+
+
+def test_days_outside_those_of_the_table_are_no_rows_of_it() -> None:
+    table = cl.PrivateTable(
+        {"day": ["2026-01-01"], "v": [1]}, {"v": cl.Integer(0, 9)}, during=("day", "2026-01-01", "2026-01-02")
+    )
+    with session(table) as opened:
+        how: dict[str, Any] = {"every": "1 day", "since": "2026-01-01", "until": "2026-01-04", "spend": 10**8, "fed": True}
+        watch = opened.watch("SELECT COUNT(*) AS n FROM visits", at="day", **how)
+        watch.feed({"day": ["2026-01-01", "2026-01-03"], "v": [1, 1]})  # type: ignore[union-attr]
+        assert [counted(step) for step in watch.until("2026-01-04")] == [[1], [0], [0]]
+
+
+def test_what_is_worked_out_of_each_person_first_is_refused_where_rows_are_fed() -> None:
+    sql = "SELECT AVG(k) AS m FROM (SELECT who, COUNT(*) AS k FROM visits GROUP BY who) AS q"
+    with session(trips()) as opened, pytest.raises(UnsupportedQuery, match="works out something of each person's rows"):
+        opened.watch(sql, at="at", spend=1, fed=True, **CLOCK)

@@ -12,7 +12,8 @@ from cloister.crypto import WrongKey
 from cloister.vault import Equal, Random, Range, Sum, Tampered
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.state import State
-from cloister.vault.store import Changes, Mark, store_at
+from cloister.vault.store import Changes, Mark
+from cloister.vault.vault import store_at
 from tests.vault.conftest import FIELDS, Place
 from tests.vault.test_lifecycle import Killed, killed
 
@@ -116,10 +117,10 @@ def test_who_loses_the_race_to_declare_a_collection_is_told(place: Place, monkey
     second = cl.vault.Vault(f"sqlite:///{place.file}", cl.vault.Keys.load(place.keys_file))
     create = cl.vault.Vault._create
 
-    def late(vault: cl.vault.Vault, *given: Any) -> None:
+    def late(vault: cl.vault.Vault, *given: Any, **named: Any) -> None:
         monkeypatch.undo()
         second.collection("people", {"town": Random()})
-        create(vault, *given)
+        create(vault, *given, **named)
 
     monkeypatch.setattr(cl.vault.Vault, "_create", late)
     with pytest.raises(cl.InvalidDeclaration, match="other fields"):
@@ -185,6 +186,20 @@ def test_what_python_would_refuse_is_refused_in_our_words(filled: Place) -> None
         with pytest.raises((cl.InvalidParameter, cl.UnknownColumn)):
             people.find({}, projection)
     assert filled.store.verify()
+
+
+def test_an_index_follows_from_the_declaration(filled: Place) -> None:
+    people = filled.people()
+    assert people.create_index("town") == "town_1"
+    assert people.create_index([("age", -1)]) == "age_-1"
+    assert people.create_index("_id") == "_id_1"
+    with pytest.raises(cl.UnsupportedQuery, match=r"Equal\(\) or Range"):
+        people.create_index("name")
+    with pytest.raises(cl.UnknownColumn):
+        people.create_index("canary")
+    for wrong in ([], [("town", 1), ("age", 1)], {"town": 1}, ["town"], 3):
+        with pytest.raises(cl.UnsupportedQuery, match="one field"):
+            people.create_index(wrong)  # type: ignore[arg-type]
 
 
 def test_what_users_of_pymongo_expect(filled: Place) -> None:

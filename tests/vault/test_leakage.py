@@ -12,8 +12,8 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidParameter
 from cloister.noise import Random as Chance
-from cloister.vault import Equal, Keys, Random, Range, Sum, Vault, leakage
-from cloister.vault.attacks import _by_access, _in_order
+from cloister.vault import Equal, Keys, Random, Range, Sum, Vault, Words, leakage
+from cloister.vault.attacks import _by_access, _by_volume, _in_order
 
 TOWNS = ["Basel"] * 60 + ["Bern"] * 30 + ["Chur"] * 10
 
@@ -30,6 +30,53 @@ def test_lengths_that_differ_are_counted() -> None:
     assert leakage(column, Random()).worst == 1.0
     assert leakage(column, Random()).guess == 0.6
     assert leakage(column, Random(), auxiliary=["other"]).worst == 0.0
+
+
+def test_one_length_for_all_leaves_the_guess_alone_and_several_are_said() -> None:
+    """Texts of 59 lengths, in 15 padded ones; with a fixed length, the score is the majority guess on every such field."""
+    column = ["a" * length for length in range(1, 60)] * 3
+    seen = leakage(column, Random())
+    assert seen.worst > 3 * seen.guess
+    assert seen.lengths > 1
+    assert f"{seen.lengths} padded lengths show at any time; pad=62 would leave one" in str(seen)
+    for field in (Random(pad=62), Random(pad=62) | Sum(), Random(pad=1000)):
+        if not field.total:
+            found = leakage(column, field)
+            assert (found.worst, found.lengths) == (found.guess, 1)
+            assert "padded lengths show" not in str(found)
+    with pytest.raises(InvalidParameter, match="pad= has room"):
+        leakage(column, Random(pad=61))
+
+
+def test_words_that_are_common_are_named_by_their_number() -> None:
+    texts = ["pain"] * 30 + ["pain fever"] * 20 + ["pain fever cough"] * 10
+    told = {each.name: each.recovered for each in leakage(texts, Words(3)).attacks}
+    assert told["words"] == 1.0
+    other = {each.name: each.recovered for each in leakage(texts, Words(3), auxiliary=["fever"] * 3 + ["pain"] * 2).attacks}
+    assert other["words"] == 0.0
+
+
+def test_the_volumes_of_all_ranges_are_those_of_few_columns() -> None:
+    """The counts come back from the numbers of records alone, or others that no server could tell from them."""
+    chance = Chance.deterministic(11)
+    exact = 0
+    for size in (2, 5, 12, 40):
+        for _ in range(5):
+            counts = np.asarray(chance.below(1_000, size), dtype=np.int64)
+            counts[0] += 1_000
+            found = _by_volume(counts, counts / counts.sum())
+            assert found is not None
+            volumes = [
+                sorted(each[first:last].sum() for first in range(size) for last in range(first + 1, size + 1))
+                for each in (counts, found)
+            ]
+            assert volumes[0] == volumes[1]
+            exact += found.tolist() == counts.tolist()
+    assert exact >= 15, "two columns with the same volumes are rare"
+    ages = [age for age in range(30) for _ in range(1 + age * age % 17)]
+    told = {each.name: each.recovered for each in leakage(ages, Range(0, 29)).attacks}
+    assert told["volume"] == 1.0
+    assert "volume" not in {each.name for each in leakage(ages, Range(0, 29), ranges=50).attacks}
 
 
 def test_frequencies_find_what_is_common_and_only_chance_tells_equals_apart() -> None:

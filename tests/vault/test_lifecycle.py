@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,60 @@ def test_backups_of_both_sides_open_together(filled: Place, tmp_path: Path) -> N
         cl.vault.Keys.generate(keys)
     with pytest.raises(cl.InvalidParameter, match="missing"):
         cl.vault.Keys.load(tmp_path / "none.keys")
+
+
+def test_a_backup_opens_until_its_last_day_and_goes_on_if_it_is_used(
+    filled: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=days)
+
+    days, today = 0, datetime.now(UTC).date()
+    monkeypatch.setattr("cloister.vault.keys.datetime", Later)
+    last = today + timedelta(days=7)
+    store = filled.snapshot("monday.db")
+    for name in ("one", "two"):
+        filled.keys.backup(tmp_path / name, expires=last)
+    filled.keys.backup(tmp_path / "endless")
+    days = 5
+    cl.vault.Keys.load(tmp_path / "one").close()
+    used = cl.vault.Keys.load(tmp_path / "two")
+    with cl.vault.Vault(f"sqlite:///{store}", used) as going_on:
+        assert going_on.collection("canary-people").count_documents({}) == 3
+    used.close()
+    days = 9
+    with pytest.raises(cl.vault.BackupExpired, match=f"its last day was {last}") as caught:
+        cl.vault.Keys.load(tmp_path / "one")
+    assert "delete this one" in str(caught.value)
+    for name in ("two", "endless"):
+        cl.vault.Keys.load(tmp_path / name).close()
+    for wrong in (today, datetime.now(UTC), "2030-01-01"):
+        with pytest.raises(cl.InvalidParameter, match="from today on"):
+            filled.keys.backup(tmp_path / "three", expires=wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "three").exists()
+
+
+def test_a_vault_in_process_notes_each_detection_once(filled: Place) -> None:
+    noted: list[tuple[str, Mapping[str, str]]] = []
+    filled.people()
+    with filled.vault(note=lambda event, details: noted.append((event, details))) as store:
+        people = store.collection("canary-people")
+        people.find()
+        assert store.verify()
+        with pytest.raises(cl.vault.DuplicateKey):
+            people.insert_one({"_id": 1})
+        assert noted == []
+        filled.sql("DELETE FROM {R} WHERE handle = (SELECT min(handle) FROM {R})")
+        for act in (people.find, lambda: people.aggregate([{"$sort": {"age": 1}}]), lambda: people.delete_many({})):
+            with pytest.raises(Tampered):
+                act()
+        assert [(event, details["what"]) for event, details in noted] == [("alert", "A record is missing")] * 3
+        del noted[:]
+        assert not store.verify()
+        assert len(noted) == 1
+        assert "canary-B" not in str(noted)
 
 
 @pytest.mark.parametrize("url", ["mysql://x", "sealed.db", "sqlite://sealed.db", "sqlite:///"])

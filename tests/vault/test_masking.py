@@ -269,6 +269,8 @@ def test_after_a_key_was_copied_new_pads_go_over_the_same_cells(uploads: Uploads
     assert (np.abs(opened[1].view(np.int64)) > 2**20).all(), "of 12 uniform words of 64 bits, none is small but once in 10¹²"
     with pytest.raises(cl.UnsupportedQuery, match="not known here"):
         new.agreed(plan({before.head.id: whole}))
+    with pytest.raises(cl.AccessDenied, match="renewed for another key holder"):
+        uploads.asked()  # with the old cells and the old key holder: a second budget for the same rows
     shorter = differences[0].read_bytes()[:-8]
     differences[0].write_bytes(shorter)
     with pytest.raises(cl.InvalidDeclaration, match="not whole"):

@@ -16,6 +16,7 @@ import cloister as cl
 from scripts import postgres
 from tests.tiers import by_day_and_night
 from tests.vault.conftest import FIELDS, PEOPLE, Place
+from tests.vault.test_paillier import check_sums
 from tests.vault.test_replay import Replay
 
 pytestmark = [pytest.mark.postgres, pytest.mark.xdist_group("vault postgres")]
@@ -25,6 +26,7 @@ TELLING = {
     "log_statement": "all",
     "log_min_duration_statement": "0",
     "log_parameter_max_length_on_error": "-1",
+    "wal_level": "logical",
 }
 """What an administrator may turn on to see what clients do."""
 
@@ -108,6 +110,46 @@ def test_what_a_plain_server_answers_this_one_does(server: postgres.Server, plac
         assert restored.collection("canary-people").count_documents({}) == 5
         assert restored.verify()
     place.store = place.vault()
+
+
+def test_a_server_adds_up_sorts_and_finds_words(server: postgres.Server, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_sums(place, monkeypatch)
+    for layer in (cl.vault.OrderRevealing, cl.vault.Range):
+        made = place.store.collection(layer.__name__, {"v": layer(0, 10), "tags": cl.vault.Words(3)})
+        made.insert_many({"_id": n, "v": n * 7 % 97 / 10, "tags": ["a", "b", "c"][: n % 4]} for n in range(97))
+        assert [each["v"] for each in made.find(sort=[("v", 1)], skip=2, limit=3)] == [0.2, 0.3, 0.4]
+        assert [each["v"] for each in made.find({"v": {"$lt": 5}}, sort=[("v", -1)], limit=2)] == [4.9, 4.8]
+        assert made.count_documents({"tags": "c"}) == 24
+    assert place.store.verify()
+
+
+def test_replication_and_spill_files_have_ciphertexts(server: postgres.Server, place: Place) -> None:
+    """What a replica is sent, decoded by the server itself, and what a sort that has no memory writes to its disk."""
+    import psycopg
+
+    people, name = place.people(), place.url.rpartition("%3D")[2]
+    twin, _ = schema(server)
+    asked(server, ["SELECT pg_create_logical_replication_slot('copy', 'test_decoding')"])
+    try:
+        asked(server, [f"CREATE TABLE {twin}.people (body JSONB)"])
+        body = json.dumps({"name": "canary-" + "x" * 300})
+        asked(server, [f"INSERT INTO {twin}.people SELECT %s FROM generate_series(1, 1000)", body])
+        people.insert_many({"_id": number, "name": "canary-" + "x" * 300} for number in range(10, 500))
+        told = asked(server, ["SELECT data FROM pg_logical_slot_get_changes('copy', NULL, NULL)"])
+    finally:
+        asked(server, ["SELECT pg_drop_replication_slot('copy')"])
+    changes = [text for (text,) in told]
+    assert any("canary" in text for text in changes if twin in text), "a replica of the plain twin reads it"
+    assert any(f"{name}.r_" in text for text in changes)
+    assert not any("canary" in text for text in changes if twin not in text)
+    for where, table, shows in ((twin, "people", True), (name, f"r_{people.reader.table}", False)):
+        with psycopg.connect(server.url) as connection:
+            connection.execute("SET work_mem = '64kB'")
+            connection.execute(f'DECLARE slow CURSOR FOR SELECT body FROM {where}."{table}" ORDER BY body DESC')
+            connection.execute("FETCH 1 FROM slow")
+            spilled = [path.read_bytes() for path in (server.folder / "data").rglob("pgsql_tmp*/*") if path.is_file()]
+            assert spilled, "the sort spilled"
+            assert any(b"canary" in each for each in spilled) == shows
 
 
 @pytest.mark.parametrize(

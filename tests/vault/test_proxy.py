@@ -19,6 +19,8 @@ from click.testing import CliRunner
 import cloister as cl
 from cloister.cli import cli
 from cloister.together import KeyHolder
+from cloister.vault.results import Deleted, Updated
+from tests.certificates import certificate
 
 DECLARED = """
 [vault]
@@ -35,6 +37,15 @@ key_holder = "{holder}"
 population = "patients"
 columns = {{ age = {{ kind = "integer", low = 0, high = 120 }} }}
 marginals = [{{ sums = ["age"] }}]
+
+[people]
+{person}
+
+[views.towns]
+collections = {{ people = ["town", "age"] }}
+where = {{ age = {{ "$gte" = 18 }} }}
+people = ["ana"]
+purposes = ["care"]
 """
 
 
@@ -47,20 +58,23 @@ def said(*arguments: str, code: int = 0) -> str:
 class Served:
     """A vault's folder, its proxy as a process, and what it printed."""
 
-    def __init__(self, folder: Path, holder: KeyHolder) -> None:
+    def __init__(self, folder: Path, holder: KeyHolder, *more: str) -> None:
         (folder / "store").mkdir()
         self.folder, self.data = folder, str(folder / "owner")
         said("init", self.data, "--store", f"sqlite:///{folder}/store/sealed.db")
-        text = DECLARED.format(folder=folder, holder=holder.public.hex())
+        made = said("person", "ana").split("\n")
+        self.person = made[0].removeprefix("token ")
+        text = DECLARED.format(folder=folder, holder=holder.public.hex(), person=made[2])
         (folder / "owner" / "vault.toml").write_text(text)
         self.token = json.loads(said("show", "--data", self.data, "--json"))["token"]
         command = [sys.executable, "-m", "cloister", "vault", "proxy", "--data", self.data, "--listen", "127.0.0.1:0"]
+        command += more
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout
         self.address, self.page = (self.process.stdout.readline().split()[-1] for _ in range(2))
 
     def people(self) -> Any:
-        return cl.vault.connect(self.address, token=self.token).collection("people")
+        return cl.vault.connect(self.address, token=self.token)["people"]
 
     def stop(self) -> str:
         self.process.terminate()
@@ -87,20 +101,31 @@ def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder:
         {"_id": 1, "name": "canary-Ada", "town": "canary-Basel", "age": 39, "born": date(1987, 5, 1)},
         {"_id": 2, "name": "canary-Bo", "town": "canary-Bern", "age": 52},
     ]
-    assert people.insert_many(rows)["inserted_ids"] == [1, 2]
+    assert people.insert_many(rows).inserted_ids == [1, 2]
     assert people.find({"town": "canary-Basel"}) == rows[:1]
     assert people.find({"age": {"$gte": 40}}, ["name"]) == [{"_id": 2, "name": "canary-Bo"}]
-    assert people.update_one({"_id": 2}, {"$inc": {"age": 1}}) == {"matched_count": 1, "modified_count": 1}
+    assert people.update_one({"_id": 2}, {"$inc": {"age": 1}}) == Updated(1, 1)
+    assert people.update_one({"_id": 9}, {"$set": {"age": 2}}, upsert=True).upserted_id == 9
+    assert people.delete_one({"_id": 9}) == Deleted(1)
+    assert (people.insert_one({"_id": 9}).inserted_id, people.delete_many({"_id": 9}).acknowledged) == (9, True)
+    assert people.find({}, ["_id"]).sort("age", -1).limit(1) == [{"_id": 2}] == people.find({}, ["_id"], [("age", -1)], 0, 1)
+    assert people.find().sort([("age", -1)]).skip(1) == rows[:1]
+    assert people.find_one(sort=[("age", 1)]) == rows[0]
     assert people.aggregate([{"$group": {"_id": None, "age": {"$sum": "$age"}}}]) == [{"_id": None, "age": 92}]
     assert people.count_documents({}) == 2
-    assert "1 word of 'town'" in people.explain({"town": "canary-Bern"})
+    assert people.explain({"town": "canary-Bern"}).found_by == ("1 word of 'town'",)
+    assert "until there are 2 records" in str(people.explain({}, sort=[("age", 1)], limit=2))
     assert people.layers()["name"] == ["AES-GCM-SIV"]
+    assert people.create_index("town") == "town_1"
     for act, kind in (
         (lambda: people.find({"name": {"$gt": ""}}), cl.UnsupportedQuery),
         (lambda: people.find({"name": {"$ne": "canary-x"}}), cl.UnsupportedQuery),
         (lambda: people.insert_one({"_id": 1}), cl.vault.DuplicateKey),
         (lambda: people.insert_one({"canary-unknown": 1}), cl.UnknownColumn),
         (lambda: people.insert_one(), cl.InvalidParameter),
+        (lambda: people.delete_one({}, "canary"), cl.InvalidParameter),
+        (lambda: people.create_index("town", unique=True), cl.UnsupportedQuery),
+        (lambda: people.find({"town.canary": 1}), cl.UnsupportedQuery),
         (lambda: people.insert_one({"name": {"$gt": "canary"}}), cl.InvalidParameter),
     ):
         with pytest.raises(kind) as caught:
@@ -113,15 +138,17 @@ def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder:
     with pytest.raises(cl.InvalidParameter, match="TLS"):
         cl.vault.connect("http://db.example.org", token="x")
     assert not cl.vault.connect("http://127.0.0.1:8766", token="x")._client.trust_env, "HTTP_PROXY would see documents"
-    shown = httpx.get(proxy.page).text
+    shown = httpx.get(proxy.page, timeout=120).text
     assert "canary-Ada" in shown
     body = sqlite3.connect(proxy.folder / "store" / "sealed.db").execute("SELECT name FROM sqlite_master").fetchall()
     table = next(name for (name,) in body if name.startswith("r_"))[2:]
     assert table in shown
-    assert httpx.get(re.sub(r"/[0-9a-f]{64}$", "/" + "0" * 64, proxy.page)).status_code == 401
-    assert httpx.get(proxy.page, headers={"host": "evil.example.org:80"}).status_code == 401
+    assert httpx.get(re.sub(r"/[0-9a-f]{64}$", "/" + "0" * 64, proxy.page), timeout=120).status_code == 401
+    assert httpx.get(proxy.page, headers={"host": "evil.example.org:80"}, timeout=120).status_code == 401
     assert (
-        httpx.post(f"{proxy.address}/collections/people/drop", headers={"authorization": f"Bearer {proxy.token}"}).status_code
+        httpx.post(
+            f"{proxy.address}/collections/people/drop", headers={"authorization": f"Bearer {proxy.token}"}, timeout=120
+        ).status_code
         == 400
     )
     printed = proxy.stop()
@@ -131,6 +158,59 @@ def test_programs_speak_documents_and_the_store_sees_none(proxy: Served, holder:
     assert "canary" not in printed
     with cl.Session({"p": cl.SealedTable(proxy.folder / "batches", holder)}, budget=cl.PureDP(10**6)) as session:
         assert session.sql("SELECT SUM(age) AS s FROM p", spend=10**5).to_pydict() == {"s": [92]}
+
+
+def test_a_proxy_with_a_certificate_is_asked_over_tls_alone(tmp_path: Path, holder: KeyHolder) -> None:
+    """A program that knows its authority is answered, one that does not is not, and plain text gets nothing."""
+    key, found = certificate(tmp_path / "tls", "localhost")
+    made = Served(tmp_path, holder, "--listen", "localhost:0", "--certificate", str(found), "--certificate-key", str(key))
+    try:
+        assert made.address.startswith("https://localhost:")
+        with cl.vault.connect(made.address, token=made.token, authority=found) as store:
+            assert store["people"].insert_one({"_id": 1, "town": "canary-Basel"}).inserted_id == 1
+            assert store["people"].find({"town": "canary-Basel"}) == [{"_id": 1, "town": "canary-Basel"}]
+        other = certificate(tmp_path / "other", "localhost")[1]
+        for authority in (None, other):
+            with pytest.raises(cl.EngineError, match="out of reach"):
+                cl.vault.connect(made.address, token=made.token, authority=authority)["people"].find()
+        with pytest.raises(httpx.HTTPError):
+            httpx.post(made.address.replace("https", "http") + "/collections/people/find", timeout=60)
+        assert "canary" not in made.stop()
+    finally:
+        made.process.kill()
+        made.process.communicate()
+
+
+def test_a_person_reads_a_view_for_its_purpose_and_nothing_else(proxy: Served) -> None:
+    rows = [{"_id": n, "name": "canary-Ada", "town": "Basel", "age": 10 + 5 * n} for n in range(4)]
+    proxy.people().insert_many(rows)
+    with cl.vault.connect(proxy.address, token=proxy.person) as ana, cl.vault.connect(proxy.address, token=proxy.token) as owner:
+        found = ana.view("towns", purpose="care", filter={"town": "Basel"})
+        assert found == [{"people": {"town": "Basel", "age": age}} for age in (20, 25)] or len(found) == 2
+        for act in (
+            lambda: ana.view("towns", purpose="marketing"),
+            lambda: ana.view("others", purpose="care"),
+            lambda: owner.view("towns", purpose="care"),
+            lambda: ana.collection("people").find(),
+        ):
+            with pytest.raises(cl.AccessDenied):
+                act()
+        with pytest.raises(cl.UnknownColumn):
+            ana.view("towns", purpose="care", filter={"name": "canary-Ada"})
+    log = json.loads(said("show", "--data", proxy.data, "--json"))["log"]
+    events = [each["event"] for each in log]
+    assert (events.count("viewed"), events.count("denied"), events.count("refused")) == (1, 2, 1)
+    assert "Basel" not in json.dumps(log)
+
+
+def test_a_view_that_is_asked_for_without_end_fills_no_log(proxy: Served) -> None:
+    log = proxy.folder / "owner" / "audit-log.jsonl"
+    for number in range(20):
+        told, headers = {"purpose": "x" * 100_000 + str(number)}, {"authorization": f"Bearer {number}"}
+        assert httpx.post(f"{proxy.address}/views/towns", json=told, headers=headers).status_code == 401
+    headers = {"authorization": f"Bearer {proxy.person}"}
+    assert httpx.post(f"{proxy.address}/views/towns", json={"purpose": "x" * 100_000}, headers=headers).status_code == 401
+    assert log.stat().st_size < 10_000
 
 
 def test_what_the_store_altered_is_refused_and_written_down(proxy: Served) -> None:
@@ -153,7 +233,7 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     (tmp_path / "store").mkdir()
     data = str(tmp_path / "owner")
     said("init", data, "--store", f"sqlite:///{tmp_path}/store/sealed.db")
-    text = DECLARED.format(folder=tmp_path, holder=holder.public.hex()).replace(
+    text = DECLARED.format(folder=tmp_path, holder=holder.public.hex(), person="").replace(
         "[collections.people.fields]", "[collections.people]"
     )
     text = text.replace("name = {}", 'person = "name"\n[collections.people.fields]\nname = {}')
@@ -167,6 +247,16 @@ def test_what_an_owner_does_with_a_folder(tmp_path: Path, holder: KeyHolder) -> 
     assert "every record" in said("verify", "--data", data)
     assert "frequency" in said("score", "people", "town", "--equal", "--data", data)
     assert "access pattern" in said("score", "people", "age", "--data", data)
+    for given, told in (
+        (["town", "--deterministic"], "the store's file was seen"),
+        (["age", "--order-revealing", "0:120"], "cumulative: 100 %, after the store's file was seen"),
+        (["age", "--range", "-0.5:99.5:0.5"], "volume"),
+        (["town", "--words", "3", "--pad", "64"], "words"),
+    ):
+        assert told in said("score", "people", *given, "--data", data)
+    for wrong in ("0", "0:x", "0:1:2:3", "nan:1"):
+        found = CliRunner().invoke(cli, ["vault", "score", "people", "age", "--range", wrong, "--data", data])
+        assert "two numbers" in str(found.exception) or "Range is invalid" in str(found.exception)
     assert "bytes a row" in said("mask", "people", "--data", data, "--out", str(tmp_path / "b"), "--dry-run")
     keys.close()
     for path in (tmp_path / "owner").glob("*.state*"):

@@ -19,10 +19,19 @@ from tests.tiers import by_day_and_night
 from tests.vault.conftest import Place
 from tests.vault.test_lifecycle import Killed, killed, killed_after
 
-FIELDS = {"age": cl.vault.Range(0, 15) | cl.vault.Sum(), "town": cl.vault.Equal(), "note": cl.vault.Random()}
+FIELDS = {
+    "age": cl.vault.Range(0, 15) | cl.vault.Sum(),
+    "town": cl.vault.Equal(),
+    "note": cl.vault.Random(pad=64),
+    "tags": cl.vault.Words(3),
+    "rank": cl.vault.OrderRevealing(0, 3),
+}
 IDS, AGES = st.integers(0, 12), st.one_of(st.none(), st.integers(0, 15))
 TOWNS = st.sampled_from(["a", "b", "", None, 1, 1.0, True])
-DOCUMENTS = st.fixed_dictionaries({}, optional={"age": AGES, "town": TOWNS, "note": st.text(max_size=3)})
+TAGS, RANKS = st.lists(st.sampled_from("abc"), max_size=3), st.sampled_from([None, 0, 0.5, 0.75, 2.25])
+DOCUMENTS = st.fixed_dictionaries(
+    {}, optional={"age": AGES, "town": TOWNS, "note": st.text(max_size=3), "tags": TAGS, "rank": RANKS}
+)
 CRASHES = [(Store, "write", False), (Store, "write", True), (State, "apply", False), (State, "apply", True)]
 
 
@@ -83,6 +92,19 @@ class Replay(RuleBasedStateMachine):
         expected = [{"_id": None, "sum": sum(ages), "n": len(self.plain)}] if self.plain else []
         assert self.people.aggregate([{"$group": {"_id": None, "sum": {"$sum": "$age"}, "n": {"$count": {}}}}]) == expected
 
+    @rule(
+        way=st.sampled_from([1, -1]), limit=st.integers(1, 5), field=st.sampled_from(["age", "rank"]), tag=st.sampled_from("abc")
+    )
+    def ordered(self, way: int, limit: int, field: str, tag: str) -> None:
+        values = [each.get(field) for each in self.plain.values()]
+        values.sort(key=lambda value: (value is not None, value or 0), reverse=way == -1)
+        assert [each.get(field) for each in self.people.find(sort=[(field, way)], limit=limit)] == values[:limit]
+        above = [value for value in values if value is not None and value >= 0.5]
+        assert [each[field] for each in self.people.find({field: {"$gte": 0.5}}, sort=[(field, way)], limit=limit)] == above[
+            :limit
+        ]
+        assert self.people.count_documents({"tags": tag}) == sum(tag in each.get("tags", []) for each in self.plain.values())
+
     @rule(identity=IDS, document=DOCUMENTS, crash=st.sampled_from(CRASHES))
     def killed(self, identity: int, document: dict[str, Any], crash: tuple[type, str, bool]) -> None:
         kind, name, after = crash
@@ -130,7 +152,7 @@ class Replay(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(1800)  # every change waits for the disk twice, on machines that do other things besides
-@by_day_and_night("examples", 6, 300)
+@by_day_and_night("examples", 6, 400)  # by night 10,000 operations
 def test_a_vault_equals_a_plain_store(examples: int) -> None:
     chosen = settings(max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Replay, settings=chosen)  # type: ignore[no-untyped-call]

@@ -8,6 +8,9 @@
     held_rows.py           does a model hold a training row?
     synthetic.py           attacks on synthetic tables: membership by densities, singling out, closest records
     reconstruction.py, trackers.py   many sums, and differences of answers
+    published.py           the rows that explain a census block's printed counts, means and medians
+    linkage.py             who is it? by a few ratings or visits
+    answers.py             a template or a model's parameters, by asking
     broken/                mechanisms and models that don't keep what they promise
 
 What may not live here: anything that trains a model. Attacks take fitted models, or functions that fit one.

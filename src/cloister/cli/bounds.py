@@ -98,7 +98,7 @@ def arguments_of(bounds: str, name: str) -> dict[str, Any]:
     declared = _declared(document, name)
     if declared is None:
         return _of_metadata(document)
-    columns = {column: domain_of(column, kind, table=name) for column, kind in declared["columns"].items()}
+    columns = {column: domain_of(column, kind, table=name, folder=path.parent) for column, kind in declared["columns"].items()}
     if declared.get("row_is_person") is not True:
         asked_of_events(columns, declared.get("unit"))
     return {"columns": columns, "row_is_person": True} | {key: declared[key] for key in _TAKEN if key in declared}

@@ -32,6 +32,8 @@ hub = "https://hub.example.org"
 hub_key = ""                             # the hub's public key, after its fingerprint was compared
 # certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
 a_day = 1000                             # charges in 24 hours, about each population
+batches = 10000                          # that are kept
+exact = false                            # true: garble circuits of exact components, which are not differentially private
 
 [budgets]                                # of each population; no other is answered about
 # patients = {{ rho = "0.5" }}
@@ -115,8 +117,12 @@ def renew(data: Path, public: str, out: Path) -> None:
 
     with _opened(data) as here:
         written = renewed(here.holder, _digits(public), out)
+        ledger = here.holder.ledger
+        spent = {name: str(ledger.spent(name)) for name in ledger.populations()}
         here.log.add("renewed", {"batches": str(len(written)), "to": public[:16]})
     click.echo(f"{len(written)} differences in {out}: upload them in this order, and delete them")
+    for name, each in spent.items():
+        click.echo(shown(f"{name}: {each} is spent; the other key holder's budget is what is left"))
 
 
 @csp.command()
@@ -128,11 +134,14 @@ def show(data: Path, as_json: bool) -> None:
     \b
     cloister csp show --data keys
     """
+    from cloister.crypto import fingerprint
+
     with _opened(data) as here:
         ledger, broken = here.holder.ledger, here.log.broken()
         told = {
             "name": here.holder.name,
             "key": here.holder.public.hex(),
+            "exact": fingerprint(here.holder.signing.public),
             "populations": {
                 name: {"budget": str(ledger.budget(name)), "spent": str(ledger.spent(name))} for name in ledger.populations()
             },
@@ -143,6 +152,7 @@ def show(data: Path, as_json: bool) -> None:
             click.echo(json.dumps(told))
         else:
             show_key(here.holder.name, here.holder.public)
+            click.echo(f"fingerprint {told['exact']}   in plans of exact components")
             for name in ledger.populations():
                 click.echo(shown(f"{name}: budget {ledger.budget(name)}, of which {ledger.spent(name)} is spent"))
             show_log(here.log)
@@ -173,7 +183,9 @@ def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
         address, known = hub or here.settings["hub"], here.settings["certificate"]
         click.echo(f"the key holder {here.holder.name!r} calls {address}")
         authority = certificate or (data / known if known else None)
-        KeyHolderAgent(here.holder, key).run(address, authority=authority, told=lambda text: click.echo(text, err=True))
+        KeyHolderAgent(here.holder, key, exact=here.settings["exact"]).run(
+            address, authority=authority, told=lambda text: click.echo(text, err=True)
+        )
 
 
 @contextlib.contextmanager
@@ -202,6 +214,7 @@ def _opened(data: Path) -> Iterator[_Here]:
             ledger=ledger,
             journal=Journal(data / "charges"),
             a_day=settings["a_day"],
+            most_batches=settings["batches"],
             note=log.add,
         )
         yield _Here(holder=holder, log=log, settings=settings)
@@ -213,10 +226,12 @@ def _settings(data: Path) -> dict[str, Any]:
     texts = {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate")} if isinstance(own, dict) else {}
     if not texts.get("name") or not all(isinstance(each, str) for each in texts.values()) or not isinstance(budgets, dict):
         raise _invalid("it names no key holder", '[key_holder]\nname = "keys"')
-    a_day = own.get("a_day", 1000)
-    if type(a_day) is not int or a_day < 1:
-        raise _invalid("a_day is no number of charges", "a_day = 1000")
-    return {**texts, "a_day": a_day, "budgets": budgets}
+    numbers = {part: own.get(part, usual) for part, usual in (("a_day", 1000), ("batches", 10_000))}
+    if any(type(each) is not int or each < 1 for each in numbers.values()):
+        raise _invalid("a_day or batches is no number from 1", "a_day = 1000")
+    if not isinstance(exact := own.get("exact", False), bool):
+        raise _invalid("exact is true or false", "exact = false")
+    return {**texts, **numbers, "exact": exact, "budgets": budgets}
 
 
 def _digits(text: str) -> bytes:

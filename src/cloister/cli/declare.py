@@ -14,11 +14,13 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text
 from cloister.tables.declaring.labels import READERS, read_labels
+from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.vocabulary import suggest
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.source_factory import recognise
 
 _LINE = '--set "age=integer 0..120"'
+_PLACE = re.compile(r"place\s+(\S.*?)\s+of\s+(\S+?)\s*,\s*(\S+)")
 _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
 
 
@@ -60,6 +62,8 @@ def declare(
     cloister declare people.csv -o people.toml
     cloister declare people.csv --codebook people.schema.json --set "q*=integer 1..5" --because "the questionnaire" -o people.toml
     cloister declare visits.csv --unit patient_id --max-rows 10
+    cloister declare trips.csv --set "start=place 4.2,51.9,4.5,52.1 of lon,lat" --set "at=moment 2026-01-01..2026-03-31"
+    cloister declare trips.csv --set "start=place districts.geojson of lon,lat"
     """
     kinds = recognise(data).schema
     table = name or re.sub(r"\W", "_", Path(data.rpartition("::")[2]).stem.partition(".")[0]) or "rows"
@@ -76,7 +80,12 @@ def declare(
             found[column] = given.over(found.get(column, ColumnDraft()))
         if not taken:
             click.echo(f"{path.name}: it describes none of the columns", err=True)
+    places: dict[str, dict[str, object]] = {name: dict(place) for name, place in book.places.items()}
     for line in settings:
+        said = _place(line, kinds)
+        if said is not None:
+            places |= said
+            continue
         for column, draft in _set(line, because, kinds).items():
             found[column] = draft.over(found.get(column, ColumnDraft())) if draft.kind else draft
     if unit and unit not in kinds:
@@ -84,14 +93,29 @@ def declare(
             f"--unit {unit!r} is invalid", why="there is no such column", instead=f"--unit {next(iter(kinds))}"
         )
     unit = unit or (book.unit if book.unit in kinds else "")
-    whole = Codebook(columns=found, unit=unit, max_rows=max_rows or book.max_rows, size=book.size)
+    for place in places.values():
+        if isinstance(place.get("regions"), str):
+            place["regions"] = _beside(str(place["regions"]), output)
+    whole = Codebook(
+        columns=found,
+        unit=unit,
+        max_rows=max_rows or book.max_rows,
+        size=book.size,
+        places=places,
+        reasons={**dict.fromkeys(places, because), **book.reasons},
+    )
     text = declaration_text(table, _beside(data, output), kinds, whole)
     if output is None:
         click.echo(text, nl=False)
         return
     if tried(lambda: output.open("x", encoding="utf-8").write(text), FileExistsError) is None:
         raise InvalidParameter(f"-o {output} is invalid", why="there is such a file", instead="another name")
-    left = [column for column, kind in kinds.items() if not _is_whole(found.get(column, ColumnDraft()), column, kind)]
+    used = {place[part] for place in places.values() for part in ("longitude", "latitude") if part in place}
+    left = [
+        column
+        for column, kind in kinds.items()
+        if column not in used and not _is_whole(found.get(column, ColumnDraft()), column, kind)
+    ]
     click.echo(f"{output}: {len(kinds) - len(left)} of {len(kinds)} columns are declared" + _and_left(left))
 
 
@@ -105,6 +129,31 @@ def _codebook(path: Path, table: str) -> Codebook:
 
     with unheard():
         return read_codebook(text, table=table)
+
+
+def _place(line: str, kinds: Mapping[str, str]) -> dict[str, dict[str, object]] | None:
+    """A place of two columns, within a box or the regions of a file; none where the line says something else.
+
+    >>> _place("home=place 4.2,51.9,4.5,52.1 of lon,lat", {"lon": "text", "lat": "text"})
+    {'home': {'kind': 'place', 'box': ['4.2', '51.9', '4.5', '52.1'], 'longitude': 'lon', 'latitude': 'lat'}}
+    """
+    name, _, said = line.partition("=")
+    found = _PLACE.fullmatch(said.strip())
+    if found is None:
+        return None
+    within, longitude, latitude = found.groups()
+    unknown = [column for column in (longitude, latitude) if column not in kinds]
+    if unknown:
+        raise InvalidParameter(
+            f"--set {line!r} is invalid",
+            why=f"no column is called {unknown[0]!r}",
+            instead='--set "home=place 4,51,5,52 of lon,lat"',
+        )
+    ends = [each.strip() for each in within.split(",")]
+    where = {"box": ends} if len(ends) == 4 else {"regions": within}
+    declared = {"kind": "place", **where, "longitude": longitude, "latitude": latitude}
+    domain_of(name.strip(), declared, table="the table", folder=Path())
+    return {name.strip(): declared}
 
 
 def _set(line: str, because: str, kinds: Mapping[str, str]) -> dict[str, ColumnDraft]:

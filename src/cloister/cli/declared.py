@@ -8,6 +8,7 @@ max_rows = 3
 [tables.people.columns]
 age = { kind = "integer", low = 17, high = 90 }
 sex = { kind = "category", values = ["Female", "Male"] }
+home = { kind = "place", regions = "districts.geojson", longitude = "lon", latitude = "lat" }    # or box = [4.2, 51.9, 4.5, 52.1]
 
 [tables.people.reasons]               # where bounds come from, for readers
 age = "the register takes adults"
@@ -90,7 +91,7 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
         source = str(folder / source)
     if declared.get("public"):
         return PublicTable(source)
-    columns = {column: domain_of(column, kind, table=name) for column, kind in declared.get("columns", {}).items()}
+    columns = {column: domain_of(column, kind, table=name, folder=folder) for column, kind in declared.get("columns", {}).items()}
     options = {option: declared[option] for option in _PASSED if option in declared}
     if not options.get("row_is_person"):
         asked_of_events(columns, options.get("unit"))

@@ -1,4 +1,4 @@
-"""`cloister demo`: a real hub on this machine, furnished with sample tables and four people, and a first answer from it."""
+"""`cloister demo`: a real hub on this machine, furnished with sample tables and five people, and a first answer from it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +36,17 @@ SPEND = "0.1"
 _CLINICS = "Three clinics are processes of their own, each with its rows, key and budget. The hub sees sums with noise alone:"
 PURPOSE = "first look"
 _BUDGET = 3
+_PUBLISHING = timedelta(days=90)
 _HERE = Path(".")
 
 PEOPLE = {
     "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
+    "steward": (
+        "Sam",
+        "sam@example.org",
+        ("steward",),
+        "writes the institution's rules and sees the audit log, and sees no data",
+    ),
     "owner": ("Otto", "otto@example.org", ("owner",), "answers for the data sets and their budgets"),
     "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets, and runs a survey"),
     "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everyone sees"),
@@ -85,6 +93,7 @@ _MAY = (
     "question.ask",
     "question.explain",
     "question.rehearse",
+    "learn.run",
     "release.see",
     "release.download",
     "release.share",
@@ -210,6 +219,11 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
         register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
         if isinstance(table, PrivateTable):
             _grant(hub, owner, analyst, name)
+    from cloister.hub.services.access import grant
+
+    until = (hub.now() + _PUBLISHING).date().isoformat()
+    rules = {"actions": ["release.publish"], "until": until}
+    grant(hub, owner, data_set="census", role="publisher", members={"people": [analyst.email]}, rules=rules)
 
 
 @contextlib.contextmanager
@@ -242,6 +256,7 @@ def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
     """Links to log in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
     from cloister.hub.services.accounts import login_link, make_token
+    from cloister.hub.web.story import STORY, Part
 
     analyst, address = people["analyst"], hub.settings.origin
     scopes = ("question.ask", "question.explain", "question.rehearse", "release.see", "dataset.see", "budget.see")
@@ -252,7 +267,9 @@ def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
         kept = session.address_of(answer)
         joint = session.sql(QUESTION, spend=SPEND) if sites else None
     links = {key: login_link(hub, caller.email) for key, caller in people.items()}
-    survey = f"{address}/s/{demo_survey(hub, analyst)}"
+    number = demo_survey(hub, analyst)
+    survey = f"{address}/s/{number}"
+    hub.parts[STORY] = {caller.id: Part(chapter=key, survey=number) for key, caller in people.items()}
     return _Shown(address=address, links=links, token=token, answer=answer, joint=joint, kept=kept, survey=survey)
 
 
@@ -287,7 +304,7 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
         "",
         *([] if found.joint is None else [_CLINICS, "", QUESTION, "", repr(found.joint), ""]),
         f"The hub is at {found.address}",
-        "Each of these links signs one person in, once:",
+        "Each of these links signs one person in, once. Their first pages tell a story of five minutes: begin as the analyst.",
     ]
     for key, link in found.links.items():
         lines += [f"  {key}: {PEOPLE[key][0]}, who {PEOPLE[key][3]}", f"    {link}"]
@@ -308,7 +325,7 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
 
 
 _TITLE = "Sleep and screens"
-_PEOPLE = 500
+_PEOPLE = 4000
 _QUESTIONS = (
     {"kind": "yes-no", "name": "bed", "text": "Do you look at a screen in bed?"},
     {
@@ -346,19 +363,23 @@ def demo_survey(hub: Hub, researcher: Caller) -> str:
 def _answered(hub: Hub, number: str) -> None:
     """People who are made up answer: most at one level for all questions, some at a level for each."""
     from cloister.hub.services.surveys.composing import of_text
-    from cloister.hub.services.surveys.counting import asked, receive
+    from cloister.hub.services.surveys.counting import asked, receive_all
     from cloister.local.survey import respond
 
     with hub.database.reading() as db:
         survey = of_text(asked(db, number).body)
     drawn = Random.deterministic(7)
-    for place in range(_PEOPLE):
+
+    def report(place: int) -> dict[str, Any]:
         in_bed = place % 3 != 0
         answers = {
             "bed": in_bed,
             "which": ("phone", "phone", "computer", "television")[place % 4],
             "hours": 6.5 if in_bed else 7.5,
         }
-        turns = (place, place + 1, place) if place % 5 == 0 else (place, place, place)
+        turn = place // 12  # at each level people answer alike
+        turns = (turn, turn + 1, turn) if place % 5 == 0 else (turn, turn, turn)
         levels = {name: _LEVELS[turn % len(_LEVELS)]["name"] for name, turn in zip(answers, turns, strict=True)}
-        receive(hub, number, respond(survey, answers, levels, random=drawn).to_dict())
+        return respond(survey, answers, levels, random=drawn).to_dict()
+
+    receive_all(hub, number, map(report, range(_PEOPLE)))

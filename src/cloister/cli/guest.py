@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_PACKAGES_HELP = "Modules of the environment of guests, separated by commas: it runs in a process of the machine."
+_PACKAGES_HELP = "Modules that it imports, separated by commas: it runs in a process of the machine."
 _BOUNDS_HELP = "By blocks: the range of each number that it returns, such as 0:120,-1:1."
 
 
 @click.group()
 def guest() -> None:
     """Guests: an algorithm runs near rows that its author may not see.
+
+    What `@cl.guest(…)` declares in the file need not be said again.
 
     \b
     cloister guest try middle.py census --inputs age --output 0:120 --blocks 50
@@ -51,6 +53,54 @@ def build() -> None:
     click.echo(f"the sandbox is ready: {found.name}, {found.stat().st_size / 2**20:.0f} MiB")
 
 
+@guest.group("environment")
+def environments() -> None:
+    """Named environments: the packages of native guests, installed in advance and offline, each by its hash.
+
+    \b
+    cloister guest environment build statistics requirements.txt --wheels wheels
+    cloister guest environment list
+    """
+
+
+@environments.command("build")
+@click.argument("name")
+@click.argument("requirements", type=_FILE)
+@click.option(
+    "--wheels", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder of wheels."
+)
+def build_environment(name: str, requirements: Path, wheels: Path) -> None:
+    """Install what a file of requirements names, each line with hashes, from a folder of wheels. Nothing is downloaded.
+
+    \b
+    pip download --require-hashes --only-binary=:all: -r requirements.txt -d wheels    # where there is a network
+    cloister guest environment build statistics requirements.txt --wheels wheels
+    """
+    from cloister.guests.sandbox.environments import build_environment
+
+    with waiting("building"):
+        found = build_environment(name, requirements, wheels)
+    click.echo(f"{found.name}  {found.digest[:16]}  {', '.join(found.distributions)}")
+
+
+@environments.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_environments(as_json: bool) -> None:
+    """List what was built, with digests and packages.
+
+    \b
+    cloister guest environment list
+    """
+    from cloister.guests.sandbox import environments
+
+    found = environments.environments()
+    if as_json:
+        click.echo(json.dumps([each.describe() for each in found]))
+    else:
+        lines = [f"{each.name}  {each.digest[:16]}  {', '.join(each.distributions)}" for each in found]
+        click.echo("\n".join(lines) or "none was built")
+
+
 def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
     """The arguments of a command about a guest and a table, which is called with both."""
 
@@ -59,38 +109,40 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
         code: Path,
         data: str,
         entry: str | None,
-        way: str,
+        way: str | None,
         inputs: str | None,
         output: str | None,
         blocks: int | None,
-        seconds: float,
+        seconds: float | None,
         bounds: str | None,
         packages: str | None,
+        environment: str,
         author: str,
         mechanism: str,
         proof: Path | None,
         **how: Any,
     ) -> None:
         from cloister.guests import Guest, Vector
-        from cloister.guests.code import last_function
+        from cloister.guests.code import last_function, written_down
+        from cloister.guests.outputs import output_of
 
         text = code.read_text(encoding="utf-8")
         language: Language = "r" if code.suffix in (".R", ".r") else "python"
-        made = Guest(
-            code=text,
-            entry=last_function(text, language) if entry is None else entry,
-            language=language,
-            packages=names_in(packages) if packages else (),
-            author=author,
-            mechanism=mechanism,
-            proof="" if proof is None else proof.read_text(encoding="utf-8"),
-            inputs=names_in(inputs) if inputs else (),
-            output=None if output is None else Vector([_range(each) for each in output.split(",")]),
-            way=way,  # type: ignore[arg-type]
-            blocks=blocks,
-            seconds=seconds,
-            name=code.stem,
-        )
+        text, found, declared = (text, "", {}) if language == "r" else written_down(text)
+        if isinstance(declared.get("output"), tuple):
+            declared["output"] = output_of(*declared["output"])
+        declared |= {name: each for name, each in (("way", way), ("blocks", blocks), ("seconds", seconds)) if each is not None}
+        given = (("author", author), ("mechanism", mechanism), ("environment", environment))
+        declared |= {name: each for name, each in given if each}
+        if proof is not None:
+            declared["proof"] = proof.read_text(encoding="utf-8")
+        for name, words in (("inputs", inputs), ("packages", packages)):
+            if words:
+                declared[name] = names_in(words)
+        if output is not None:
+            declared["output"] = Vector([_range(each) for each in output.split(",")])
+        declared.setdefault("name", code.stem)
+        made = Guest(code=text, entry=entry or found or last_function(text, language), language=language, **declared)
         command(made, *declared_table(data, bounds), **how)
 
     for option in reversed(
@@ -101,16 +153,15 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--way",
                 type=click.Choice(["blocks", "ask", "declared"]),
-                default="blocks",
-                show_default=True,
-                help="How it runs.",
+                help="How it runs (default: as the file declares, or by blocks).",
             ),
             click.option("--inputs", help="By blocks: the columns that it reads, separated by commas."),
             click.option("--output", help=_BOUNDS_HELP),
             click.option("--blocks", type=int, help="Into how many parts people fall (default: by the declared size)."),
-            click.option("--seconds", type=float, default=0.05, show_default=True, help="The time of one run."),
+            click.option("--seconds", type=float, help="The time of one run (default: as the file declares, or 0.05)."),
             click.option("--bounds", help=BOUNDS),
             click.option("--packages", help=_PACKAGES_HELP),
+            click.option("--environment", default="", help="Of which the modules are (default: of those beside cloister)."),
             click.option("--author", default="", help="Declared: whose mechanism it is."),
             click.option("--mechanism", default="", help="Declared: which mechanism it claims to be."),
             click.option("--proof", type=_FILE, help="Declared: a file that says why it keeps the spend."),
@@ -122,21 +173,30 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
 
 @guest.command("try")
 @_with_guest
-def attempt(made: Guest, name: str, table: PrivateTable) -> None:
+@click.option("--tests", type=_FILE, help="A file of functions test_…() that call the guest's.")
+def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None) -> None:
     """Run a guest on made-up rows that follow the declarations of DATA: it costs nothing, and says where the code fails.
 
     \b
     cloister guest try middle.py census --inputs age --output 0:120 --blocks 50
     """
+    from cloister.guests import run_tests
     from cloister.privacy import PureDP
     from cloister.query import Session
 
+    if tests is not None:
+        rows = None if made.needs.native or made.way == "ask" else made.made_up(table)
+        own = run_tests(made, tests.read_text(encoding="utf-8"), rows)
+        click.echo("\n".join([f"{own.passed} tests passed", *(f"failed: {each}" for each in own.failed)]))
+        if own.failed:
+            raise SystemExit(1)
     with waiting("trying"), Session({name: table}, budget=PureDP(1)) as session:
         found = made.rehearse(session, name)
-    failed = [each for each in found if not each.done]
-    click.echo(f"{made.name} on made-up rows: {len(found) - len(failed)} of {len(found)} runs returned a value")
-    for each in found[:3]:
-        click.echo(f"  {json.dumps(each.value)}" if each.done else "  " + each.why.replace("\n", "\n  "))
+    faults = [made.why_not(each) for each in found]
+    failed = sum(map(bool, faults))
+    click.echo(f"{made.name} on made-up rows: {len(found) - failed} of {len(found)} runs returned what is declared")
+    for each, fault in list(zip(found, faults, strict=True))[:3]:
+        click.echo("  " + fault.replace("\n", "\n  ") if fault else f"  {json.dumps(each.value)}")
         if each.printed:
             click.echo("  printed: " + each.printed.rstrip().replace("\n", "\n           "))
     if failed:

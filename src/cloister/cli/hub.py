@@ -67,6 +67,7 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
     cloister hub check --data /srv/cloister
     """
     settings = _settings(context, data, file)
+    from cloister.guests.sandbox.environments import environments
     from cloister.guests.sandbox.opening import sandboxes
     from cloister.hub.checking import weaknesses
 
@@ -75,6 +76,7 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
         rows = [{"what": what, "why": why} for what, why in unreadable]
         about = {"settings": settings.shown(), "weaknesses": told, "unreadable": rows, "sandboxes": dict(held)}
+        about["environments"] = {each.name: each.digest for each in environments()}
         click.echo(json.dumps(about))
     else:
         for name, value in settings.shown().items():
@@ -82,6 +84,8 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
         click.echo("")
         for name, why in held:
             click.echo(f"sandbox: {name}: {why or 'there'}")
+        for each in environments():
+            click.echo(f"environment of guests: {each.name}: {each.digest[:16]}, {', '.join(each.distributions)}")
         click.echo("")
         lines = [str(weak) for weak in found]
         instead = "end it on the hub's pages, and write it anew"

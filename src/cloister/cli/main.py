@@ -136,7 +136,7 @@ def _failed(error: Exception) -> NoReturn:
 @click.option("--no-sites", is_flag=True, help="Leave out the three clinics, which are processes of their own.")
 @click.option("--terminal", is_flag=True, help="No hub: a session in this terminal, with a prompt.")
 def demo(data: Path | None, port: int | None, once: bool, as_json: bool, no_sites: bool, terminal: bool) -> None:
-    """Start a hub on this machine with sample tables, four people and three sites, and print the first private answers.
+    """Start a hub on this machine with sample tables, five people and three sites, and print the first private answers.
 
     \b
     cloister demo

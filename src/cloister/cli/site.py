@@ -33,6 +33,7 @@ _TEMPLATE = """[site]
 name = {name}
 hub = "https://hub.example.org"
 # certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
+time_limit = 300                         # seconds that one plan may take here
 
 [policy]
 otherwise = "ask me"                     # or "always", or "never"
@@ -48,6 +49,10 @@ source = "people.csv"                    # or people.parquet, or "postgresql://â
 [tables.people.columns]
 age = {{ kind = "integer", low = 17, high = 90 }}
 sex = {{ kind = "category", values = ["F", "M"] }}
+
+# [tables.towns]                         # a public table, which rows may be looked up in: the same file as the hub's
+# source = "towns.csv"
+# public = true
 
 [budgets]
 people = {{ rho = "0.5" }}
@@ -120,8 +125,10 @@ def sign(roster: Path, data: Path, yes: bool) -> None:
         raise InvalidDeclaration(
             "The roster was not signed", why=f"{name!r} is not in it under this key", instead="cloister site init"
         )
+    gone = len(found.sites) - found.quorum
     click.echo(
-        f"roster number {found.epoch} of {len(found.sites)} sites; {found.missing} may collude with the hub or drop out", err=True
+        f"roster number {found.epoch} of {len(found.sites)} sites; {found.missing} may collude with the hub, {gone} may drop out",
+        err=True,
     )
     for other, digits in {**found.fingerprints(), "the hub": fingerprint(found.hub)}.items():
         click.echo(f"  {digits}  {other}", err=True)
@@ -209,6 +216,24 @@ def deny(plan: str, data: Path) -> None:
 
 @site.command()
 @_DATA
+def results(data: Path) -> None:
+    """Print the exact components that this site took part in, as JSON: one a line. They are not differentially private.
+
+    \b
+    cloister site results --data north
+    """
+    from cloister.together import Journal
+    from cloister.together.exact.site import RESULTS
+
+    _settings(data)
+    kept = Journal(data / "rounds")
+    names = kept.of(RESULTS).names() if kept.has(RESULTS) else []
+    for name in names:
+        click.echo((kept.of(RESULTS).get(name) or b"").decode())
+
+
+@site.command()
+@_DATA
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(data: Path, as_json: bool) -> None:
     """Show the site's key, budget, what is spent, and its audit log; exit code 1 where an entry was changed.
@@ -223,6 +248,7 @@ def show(data: Path, as_json: bool) -> None:
             "key": site.public.hex(),
             "budget": str(site.ledger.budget(site.population)),
             "spent": str(site.spent),
+            "unbounded": site.ledger.unbounded(site.population),
             "rosters": [signed.roster.digest for signed in site.joined()],
             "log": list(here.log.entries()),
             "broken": broken,
@@ -232,6 +258,8 @@ def show(data: Path, as_json: bool) -> None:
     else:
         show_key(site.name, _key(data).public)
         click.echo(f"budget {told['budget']}, of which {told['spent']} is spent")
+        if told["unbounded"]:
+            click.echo("something left that is not differentially private: the budget does not bound what is known")
         show_log(here.log)
     end_if_broken(broken)
 
@@ -241,6 +269,7 @@ class _Settings:
     name: str
     hub: str
     certificate: str
+    time_limit: float
     policy: dict[str, Any]
 
 
@@ -270,7 +299,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     """The site of a folder, with its own key, ledger, journal, policy and log."""
     from cloister.cli.declared import load
     from cloister.ledger import Ledger
-    from cloister.tables import PrivateTable
+    from cloister.tables import PrivateTable, PublicTable
     from cloister.together import Journal, Site
     from cloister.together.owner import AuditLog
 
@@ -278,8 +307,9 @@ def _opened(data: Path) -> Iterator[_Here]:
     settings = _settings(data)
     tables, budgets = load(data / "site.toml")
     private = {name: table for name, table in tables.items() if isinstance(table, PrivateTable)}
-    if len(private) != 1 or len(tables) != 1:
-        raise _invalid("a site has one private table", "[tables.people]")
+    public = {name: table for name, table in tables.items() if isinstance(table, PublicTable)}
+    if len(private) != 1:
+        raise _invalid("a site has one private table", "[tables.people], and public = true in every other")
     [(name, table)] = private.items()
     with Ledger(data / "ledger.db") as ledger:
         key = _key(data)
@@ -289,13 +319,26 @@ def _opened(data: Path) -> Iterator[_Here]:
         if budget is None and not known:
             raise _invalid(f"the table {name!r} has no budget", f'[budgets]\n{name} = {{ rho = "0.5" }}')
         policy = _policy(data, settings)
-        found = Site(settings.name, table, budget=budget, ledger=ledger, policy=policy, key=key, journal=journal)
+        found = Site(
+            settings.name,
+            table,
+            public_tables=public,
+            budget=budget,
+            ledger=ledger,
+            policy=policy,
+            key=key,
+            journal=journal,
+            time_limit=settings.time_limit,
+        )
         yield _Here(
             site=found, log=AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name)), settings=settings
         )
 
 
 def _settings(data: Path) -> _Settings:
+    from cloister.session.questions.limits import checked_limit
+    from cloister.together.site import TIME_LIMIT
+
     try:
         told = tomllib.loads((data / "site.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -306,7 +349,12 @@ def _settings(data: Path) -> _Settings:
     texts = {part: own.get(part, "") for part in ("name", "hub", "certificate")} if isinstance(own, dict) else {}
     if not all(isinstance(each, str) for each in texts.values()) or not texts.get("name") or not isinstance(policy, dict):
         raise _invalid("it names no site", '[site]\nname = "north"')
-    return _Settings(**texts, policy=policy)
+    limit = own.get("time_limit", TIME_LIMIT)
+    try:
+        checked_limit(limit)
+    except InvalidParameter as error:
+        raise _invalid(error.what.replace("=", " = "), "[site]\ntime_limit = 300") from None
+    return _Settings(**texts, time_limit=limit, policy=policy)
 
 
 def _policy(data: Path, settings: _Settings) -> OwnersPolicy:

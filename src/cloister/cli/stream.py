@@ -115,10 +115,11 @@ def by_the_clock(watch: Watch, rows: Iterator[dict[str, Any]]) -> None:
 def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTable:
     from cloister.cli.bounds import arguments_of
     from cloister.tables import PrivateTable
+    from cloister.tables.declaring.places import sources_of
 
     terms = {"unit": unit, "max_rows": max_rows, "population": _TABLE}
     declared = {**arguments_of(bounds, _TABLE), **{name: value for name, value in terms.items() if value is not None}}
-    names = [*declared["columns"], *([declared["unit"]] if declared.get("unit") else [])]
+    names = [*sources_of(declared["columns"]), *([declared["unit"]] if declared.get("unit") else [])]
     return PrivateTable({name: [] for name in names}, **declared)
 
 

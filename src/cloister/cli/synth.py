@@ -13,6 +13,7 @@ from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
 from cloister.cli.tables import names_in
 from cloister.errors import InvalidParameter
+from cloister.session import unknown_column
 
 if TYPE_CHECKING:
     from cloister.synth import SyntheticModel
@@ -45,6 +46,9 @@ def synth() -> None:
 @click.option(
     "--about", multiple=True, help="What it must answer well: a column, or columns separated by commas; may be repeated."
 )
+@click.option("--rules", multiple=True, help='What every row obeys: "age < 15 => marital = never"; may be repeated.')
+@click.option("--bins", multiple=True, help="Quantile bins of a column with a long tail: income, or income=20; may be repeated.")
+@click.option("--calendar", multiple=True, help="A column of days whose weekday and season are kept; may be repeated.")
 @click.option("--bounds", help=BOUNDS)
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--report", type=_OUT, help="Write the report, too: .html, .json or .txt.")
@@ -57,6 +61,9 @@ def fit(
     method: str,
     columns: str | None,
     about: tuple[str, ...],
+    rules: tuple[str, ...],
+    bins: tuple[str, ...],
+    calendar: tuple[str, ...],
     bounds: str | None,
     ledger: str | None,
     report: Path | None,
@@ -67,24 +74,38 @@ def fit(
     \b
     cloister synth fit census --columns age,sex,education --out census.json
     cloister synth fit people.csv --bounds "age=17:90,sex=F|M" --epsilon 0.5 --delta 1e-9 --ledger budget.db --out people.json
+    cloister synth fit stays.csv --bounds … --bins charge=50 --calendar came --rules "came <= left" --out stays.json
+
+    --method microaggregation makes Gaussians in groups, for small tables. --method k_anonymous is NOT PRIVATE: nothing is
+    charged, and the spending of the population reads unbounded from then on.
     """
     from cloister.privacy import ApproxDP, PureDP
     from cloister.query import Session
+    from cloister.synth import Calendar
     from cloister.synth import fit as fit_model
 
     _page(report)
+    chosen: Any = method
+    cuts = {each.name: each for each in (*map(_bins, bins), *(Calendar(each.strip()) for each in calendar))}
     promise = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
     name, table = declared_table(data, bounds)
+    kept: list[Any] | None = None if columns is None else names_in(columns)
+    if cuts:
+        kept = kept or [each for each in table.columns if each != table.unit]
+        if unknown := [each for each in cuts if each not in kept]:
+            raise unknown_column(unknown[0], name, kept)
+        kept = [cuts.get(each, each) for each in kept]
     with waiting("fitting") as progress, open_ledger(ledger) as book:
         budget = None if (table.population or name) in book.populations() else promise
         with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
-            model = fit_model(
+            model: Any = fit_model(
                 session,
                 name,
                 spend=promise,
-                method=method,  # type: ignore[arg-type]
-                columns=None if columns is None else names_in(columns),
+                method=chosen,
+                columns=kept,
                 about=[names_in(each) for each in about] or None,
+                rules=rules,
                 purpose="cloister synth fit",
                 progress=progress,
             )
@@ -92,7 +113,9 @@ def fit(
             model.report(progress=progress).save(report)
     model.save(out)
     if as_json:
-        told = {"table": name, "method": model.method, "rows": model.rows, "cost": str(model.cost), "saved": str(out)}
+        told = {"table": name, "method": getattr(model, "method", method), "cost": str(model.cost), "saved": str(out)}
+        if (rows := getattr(model, "rows", None)) is not None:
+            told["rows"] = rows
         click.echo(json.dumps(told, ensure_ascii=False))
     else:
         click.echo(f"{model}\n  saved as {out}" + (f", its report as {report}" if report is not None else ""))
@@ -114,6 +137,7 @@ def sample(model: Path, rows: int | None, given: tuple[str, ...], out: Path | No
     if out is not None and out.suffix not in (".csv", ".parquet", ".json"):
         raise InvalidParameter(f"--out {out.name} is invalid", why="its ending names no format", instead=f"--out {out.stem}.csv")
     loaded = _load(model)
+    _warned(loaded)
     frame = loaded.sample(rows, given=_conditions(loaded, given)).to_polars()
     guarded, changed = spreadsheets.guarded(frame)
     if for_spreadsheets:
@@ -171,7 +195,7 @@ def report(model: Path, out: Path | None, compare: str | None, others: str | Non
         found: Any = (
             loaded.report(progress=progress)
             if compare is None
-            else loaded.compare(compare, others=others, target=target, progress=progress)
+            else _comparable(loaded).compare(compare, others=others, target=target, progress=progress)
         )
     if out is not None:
         found.save(out)
@@ -181,10 +205,39 @@ def report(model: Path, out: Path | None, compare: str | None, others: str | Non
         click.echo(str(found) if out is None else f"saved as {out}" + ("" if compare is None else " (NOT PRIVATE)"))
 
 
-def _load(path: Path) -> SyntheticModel:
+def _load(path: Path) -> Any:
     from cloister.synth import load
 
     return load(path)
+
+
+def _warned(model: Any) -> None:
+    """Classes of k say that they are not private, wherever their rows go."""
+    from cloister.synth import KAnonymousModel
+    from cloister.synth.k_anonymous import MARK
+
+    if isinstance(model, KAnonymousModel):
+        click.echo(MARK, err=True)
+
+
+def _comparable(model: Any) -> SyntheticModel:
+    from cloister.synth import SyntheticModel
+
+    if isinstance(model, SyntheticModel):
+        return model
+    raise InvalidParameter(
+        "--compare is invalid", why="it compares models of marginals", instead="cloister synth report without it"
+    )
+
+
+def _bins(text: str) -> Any:
+    """`pay` or `pay=20`."""
+    from cloister.synth import QuantileBins
+
+    name, equals, number = text.partition("=")
+    if equals and not number.strip().isdigit():
+        raise InvalidParameter(f"--bins {text} is invalid", why=f"{number!r} is no number of bins", instead="--bins pay=50")
+    return QuantileBins(name.strip(), int(number)) if equals else QuantileBins(name.strip())
 
 
 def _page(path: Path | None) -> None:
@@ -195,11 +248,11 @@ def _page(path: Path | None) -> None:
         )
 
 
-def _conditions(model: SyntheticModel, given: tuple[str, ...]) -> dict[str, Any]:
+def _conditions(model: Any, given: tuple[str, ...]) -> dict[str, Any]:
     """`age=60:70`, `plan=month|family`, `smoker=missing`: as `SyntheticModel.sample` takes them."""
     from cloister.tables import Boolean, Category, Date, Integer, Real
 
-    domains = {each.name: each.domain for each in model.columns}
+    domains = {each.name: each.domain for each in (*getattr(model, "by", ()), *model.columns)}
     found: dict[str, Any] = {}
     for text in given:
         name, equals, wanted = text.partition("=")

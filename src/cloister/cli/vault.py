@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import operator
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +22,7 @@ from cloister.printable import shown
 
 if TYPE_CHECKING:
     from cloister.together.owner import AuditLog
-    from cloister.vault import Collection, Field, Keys, Vault
+    from cloister.vault import Collection, Field, Keys, Vault, Views
 
 _DATA = click.option(
     "--data",
@@ -32,6 +36,7 @@ store = {store}                          # sqlite:///… or postgresql://…: wh
 # [collections.people.fields]
 # name = {{}}                              # read back
 # town = {{ equal = true }}                # and found by equality
+# note = {{ words = 16, pad = 512 }}       # and found by words, of one length whatever it says
 # age = {{ range = [0, 120], sum = true }} # and found by ranges, sorted, added up
 
 # [collections.people.masked]              # what a hub and a key holder may answer questions from, with noise
@@ -39,6 +44,16 @@ store = {store}                          # sqlite:///… or postgresql://…: wh
 # population = "patients"
 # columns = {{ age = {{ kind = "integer", low = 0, high = 120 }} }}
 # marginals = [{{ sums = ["age"] }}]
+
+# [people]                                 # who may read views: cloister vault person ana
+# ana = "…"
+
+# [views.visits]                           # what they may read, joined, and for what
+# collections = {{ visits = ["day"], patients = ["town"] }}
+# on = {{ visits = "patient", patients = "_id" }}
+# where = {{ doctor = "$person" }}           # of the first collection
+# people = ["ana"]
+# purposes = ["care"]
 """
 
 
@@ -106,20 +121,46 @@ def show(data: Path, as_json: bool) -> None:
 
 
 @vault.command()
+@click.argument("name")
+def person(name: str) -> None:
+    """Make a token for a person who may read views, and print it with the line for vault.toml. The folder keeps its hash alone.
+
+    \b
+    cloister vault person ana
+    """
+    import hashlib
+
+    from cloister.crypto import new_key
+
+    token = new_key().hex()
+    click.echo(f"token {token}")
+    click.echo(f"for [people] in vault.toml:\n{json.dumps(name)} = {json.dumps(hashlib.sha256(token.encode()).hexdigest())}")
+
+
+@vault.command()
 @_DATA
-def verify(data: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: what the hub's page of the data set can show its owner.")
+def verify(data: Path, as_json: bool) -> None:
     """Compare everything that the store has with what was written; exit code 1, and an entry of the log, where something differs.
 
     \b
     cloister vault verify --data vault
     """
     with _opened(data) as here:
-        found = here.store.verify()
-        for problem in found.problems:
-            here.log.add("alert", {"what": problem})
-    click.echo(str(found), err=not found)
-    if not found:
+        told = _verified(here)
+    words = "\n".join(told["problems"]) or "every record, and every entry that leads to one, is as this client wrote it"
+    click.echo(json.dumps(told) if as_json else words, err=bool(told["problems"]) and not as_json)
+    if told["problems"]:
         raise SystemExit(1)
+
+
+def _verified(here: _Here) -> dict[str, Any]:
+    """What verification found; problems are entries of the log."""
+    found = here.store.verify()
+    for problem in found.problems:
+        here.log.add("alert", {"what": problem})
+    changes = sum(here.store.root(name)[0] for name in here.store.collections()) if found else 0
+    return {"problems": list(found.problems), "changes": changes, "epoch": here.store.epoch}
 
 
 @vault.command()
@@ -157,15 +198,21 @@ def forget(data: Path, person: str, number: bool) -> None:
 @vault.command()
 @_DATA
 @click.argument("copy", type=click.Path(dir_okay=False, path_type=Path))
-def backup(data: Path, copy: Path) -> None:
+@click.option("--expires", help="The last day on which the copy opens, as YYYY-MM-DD.")
+def backup(data: Path, copy: Path, expires: str | None) -> None:
     """Copy keys and state. Let copies expire: someone who is forgotten is forgotten once those from before are deleted.
 
     \b
-    cloister vault backup monday.keys --data vault
+    cloister vault backup monday.keys --expires 2030-12-31 --data vault
     """
+    try:
+        last = None if expires is None else date.fromisoformat(expires)
+    except ValueError:
+        raise InvalidParameter("--expires is invalid", why="it is not a day", instead="--expires 2030-12-31") from None
     with _opened(data) as here:
-        here.keys.backup(copy)
-    click.echo(f"the keys are in {copy}, the state is beside it")
+        here.keys.backup(copy, expires=last)
+    until = f"; they open until {last}: then delete both" if last else ""
+    click.echo(f"the keys are in {copy}, the state is beside it{until}")
 
 
 @vault.command()
@@ -188,25 +235,73 @@ def restore(data: Path) -> None:
 @click.argument("collection")
 @click.argument("field")
 @click.option("--equal", is_flag=True, help="Score it as if it were found by equality.")
-@click.option("--range", "bounds", help="Score it as if it were found by ranges, such as 0:120.")
-def score(data: Path, collection: str, field: str, equal: bool, bounds: str | None) -> None:
+@click.option("--words", type=int, help="Score it as if it were found by so many words.")
+@click.option("--range", "bounds", help="Score it as if it were found by ranges, such as 0:120, or 0:1:0.01 with a step.")
+@click.option("--deterministic", is_flag=True, help="Score it as if equal values looked equal at any time.")
+@click.option("--order-revealing", "order", help="Score it as if the order showed at any time, of a range such as 0:120.")
+@click.option("--pad", type=int, help="Score it with so many bytes for each value.")
+def score(
+    data: Path,
+    collection: str,
+    field: str,
+    equal: bool,
+    words: int | None,
+    bounds: str | None,
+    deterministic: bool,
+    order: str | None,
+    pad: int | None,
+) -> None:
     """Attack a column as the store could, and say how many cells that recovers: as it is declared, or as it might be.
 
     \b
     cloister vault score people town --equal --data vault
     """
-    from cloister.vault import Equal, Range
+    from cloister.vault import Deterministic, Equal, OrderRevealing, Random, Range, Words
 
-    declared: Field | None = Equal() if equal else None
-    if bounds is not None:
-        low, _, high = bounds.partition(":")
-        try:
-            found = Range(int(low), int(high))
-        except ValueError:
-            raise InvalidParameter("--range is invalid", why="it is not two whole numbers", instead="--range 0:120") from None
-        declared = found if declared is None else declared | found
+    parts: list[Field] = [Equal()] * equal + [Deterministic()] * deterministic
+    parts += [Words(words)] if words is not None else []
+    parts += [Range(*_bounds("--range", bounds))] if bounds is not None else []
+    parts += [OrderRevealing(*_bounds("--order-revealing", order))] if order is not None else []
+    parts += [Random(pad=pad)] if pad is not None else []
+    declared = functools.reduce(operator.or_, parts) if parts else None
     with _opened(data) as here:
         click.echo(str(here.store.collection(collection).leakage(field, declared)))
+
+
+def _bounds(option: str, text: str) -> list[int | float]:
+    """Two numbers, or two and a step."""
+    with contextlib.suppress(ValueError):
+        found = [int(each) if re.fullmatch(r"[+-]?[0-9]+", each) else float(each) for each in text.split(":")]
+        if len(found) in (2, 3):
+            return found
+    raise InvalidParameter(
+        f"{option} is invalid", why="it is not two numbers, or two and a step", instead=f"{option} 0:120, or {option} 0:1:0.01"
+    )
+
+
+@vault.command()
+@_DATA
+@click.argument("collection")
+@click.option("--hub", required=True, help="The hub that has its masked cells, such as https://hub.example.org.")
+@click.option("--data-set", required=True, help="What the hub calls them.")
+@click.option("--token", envvar="CLOISTER_TOKEN", help="Your API token; better in the variable CLOISTER_TOKEN.")
+@click.option("--authority", type=click.Path(exists=True, dir_okay=False), help="Who signed the hub's certificate (PEM).")
+def report(data: Path, collection: str, hub: str, data_set: str, token: str | None, authority: str | None) -> None:
+    """Send the hub how each field is stored, what attackers would get of it, and whether the store is as it was written. Its page
+    of the data set shows that to you alone, for a week. No document leaves.
+
+    \b
+    cloister vault report people --hub https://hub.example.org --data-set patients --data vault
+    """
+    from cloister.client import connect
+
+    with _opened(data) as here:
+        found = here.store.collection(collection)
+        scores = {name: str(found.leakage(name)) for name in found.fields} if found.count_documents({}) else {}
+        verified, layers = _verified(here), found.layers()
+    with connect(hub, token=token, verify=authority or True) as session:
+        session.report_store(data_set, layers=layers, scores=scores, verified=verified)
+    click.echo(f"{hub} shows {len(layers)} fields, {len(scores)} scores and the comparison with the store, to you alone")
 
 
 @vault.command()
@@ -275,7 +370,7 @@ def proxy(data: Path, listen: str, certificate: Path | None, certificate_key: Pa
         token = (data / "proxy.token").read_text(encoding="ascii").strip()
         key = new_key().hex()
         tls: dict[str, Any] = {"ssl_certfile": str(certificate), "ssl_keyfile": str(certificate_key)} if certificate else {}
-        programs = applications.documents(here.store, token, here.log.add)
+        programs = applications.documents(here.store, token, here.log.add, _views(here.store, data))
         own = applications.page(here.store, key, here.log.add)
         _serve([(programs, host.strip("[]"), int(port), tls), (own, "127.0.0.1", page, {})], key)
 
@@ -349,21 +444,38 @@ def _collection(store: Vault, name: str, told: Any) -> Collection:
 
 
 def _field(name: str, told: Any) -> Field:
-    from cloister.vault import Equal, Random, Range, Sum
+    from cloister.vault import Deterministic, Equal, OrderRevealing, PaillierSum, Random, Range, Sum, Words
 
-    if not isinstance(told, dict) or told.keys() - {"equal", "sum", "range"}:
+    known = {"equal", "sum", "range", "deterministic", "order_revealing", "words", "pad", "paillier_sum"}
+    if not isinstance(told, dict) or told.keys() - known:
         raise _wrong(f"the field {name!r} is declared by other words", "age = { range = [0, 120], sum = true }")
-    found: Field = Random()
+    found: Field = Random(pad=told.get("pad"))
+    if "words" in told:
+        found |= Words(told["words"])
     if told.get("equal"):
         found |= Equal()
     if told.get("sum"):
         found |= Sum()
-    bounds = told.get("range")
-    if bounds is not None:
-        if not isinstance(bounds, list) or len(bounds) not in (2, 3):
+    if told.get("deterministic"):
+        found |= Deterministic()
+    for word, made in (("range", Range), ("order_revealing", OrderRevealing), ("paillier_sum", PaillierSum)):
+        bounds = told.get(word)
+        if bounds is None:
+            continue
+        if not isinstance(bounds, list) or len(bounds) not in ((2,) if word == "paillier_sum" else (2, 3)):
             raise _wrong(f"the range of {name!r} is not two bounds, or two and a step", "range = [0, 120]")
-        found |= Range(*bounds)
+        found |= made(*bounds)
     return found
+
+
+def _views(store: Vault, data: Path) -> Views:
+    from cloister.vault import View, Views
+
+    settings = _settings(data)
+    try:
+        return Views(store, {name: View(**told) for name, told in settings["views"].items()}, settings["people"])
+    except (TypeError, AttributeError):
+        raise _wrong("a view has a part that is not known, or lacks one", "collections, on, where, people, purposes") from None
 
 
 def _settings(data: Path) -> dict[str, Any]:
@@ -373,10 +485,14 @@ def _settings(data: Path) -> dict[str, Any]:
         raise InvalidDeclaration(
             "The file vault.toml is invalid", why="it is missing, or is not TOML", instead="cloister vault init vault --store …"
         ) from None
-    own, collections = told.get("vault", {}), told.get("collections", {})
-    if not isinstance(own, dict) or not isinstance(own.get("store"), str) or not isinstance(collections, dict):
+    own, parts = told.get("vault", {}), {part: told.get(part, {}) for part in ("collections", "views", "people")}
+    if not isinstance(own, dict) or not isinstance(own.get("store"), str):
         raise _wrong("it names no store", '[vault]\nstore = "sqlite:///sealed.db"')
-    return {"store": own["store"], "data_set": str(own.get("data_set", "default")), "collections": collections}
+    if not all(isinstance(each, dict) for each in parts.values()) or not all(
+        isinstance(one, str) for one in parts["people"].values()
+    ):
+        raise _wrong("collections, views or people are not tables of names", '[people]\nana = "…"')
+    return {"store": own["store"], "data_set": str(own.get("data_set", "default")), **parts}
 
 
 def _wrong(why: str, instead: str) -> InvalidDeclaration:

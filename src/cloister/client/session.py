@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
+from urllib.parse import quote
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from cloister.client.plan import RemotePlan
 from cloister.client.refusals import HubError
 from cloister.client.transport import Transport, new_key
 from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
-from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact_positive, text_of
+from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact_nonnegative, exact_positive, text_of
 from cloister.session import Affordable, Plan, Release
 from cloister.session.planning.afford import affordable
 from cloister.session.questions.spend import Spending, amount_of
@@ -27,7 +28,9 @@ from cloister.tables import Text
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
     from cloister.learn.frame.base import PrivateModel
+    from cloister.local.survey.models import Chances, Line
     from cloister.synth import SyntheticModel
+    from cloister.traces import Journeys, RoadJourneys
 
 
 class RemoteSession(RemoteBalance):
@@ -188,6 +191,64 @@ class RemoteSession(RemoteBalance):
             progress=progress or _silent,
         )
 
+    def fit_survey(
+        self,
+        survey: str,
+        target: str,
+        features: Sequence[str],
+        *,
+        method: str = "naive-bayes",
+        title: str = "",
+        progress: Callable[[str], None] | None = None,
+    ) -> Chances | Line:
+        """Have the hub learn a model from the reports of one's own survey, by its address or its id, as a job: which answer
+        somebody gives to `target` (`method="naive-bayes"`), or a number (`"regression"`), by their answers to `features`. Nothing
+        is charged, and no respondent's ε grows. The hub keeps the model; `progress` is told each stage.
+        """
+        from cloister.local.survey.models import model_from_json
+
+        order = {"method": method, "target": target, "features": list(features), "title": title}
+        told = {"what": "The model was not learnt", "instead": "session.fit_survey(…) once more"}
+        path = f"/surveys/{_number(survey)}/models"
+        result = ordered(self._transport, path, order, progress or _silent, **told)
+        return model_from_json(self._transport.get(f"/survey-models/{result['survey_model']}")["model"])
+
+    def run_algorithm(
+        self,
+        algorithm: str,
+        table: str,
+        *,
+        spend: Exact,
+        purpose: str | None = None,
+        project: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> dict[str, Any]:
+        """Have the hub run an algorithm near a data set, as a job: its `values`, their `margins` and the `cost`, as the hub keeps
+        them. Provider and owner both grant it. `progress` is told each stage."""
+        order = self._run_of(algorithm, table, spend, purpose, project)
+        told = {"what": "The algorithm was not run", "instead": "session.run_algorithm(…) once more"}
+        result = ordered(self._transport, "/algorithm-runs", order, progress or _silent, **told)
+        found: dict[str, Any] = json.loads(self._transport.file(f"/releases/{result['guest']}"))
+        return found
+
+    def explain_algorithm(
+        self, algorithm: str, table: str, *, spend: Exact, purpose: str | None = None, project: str | None = None
+    ) -> dict[str, Any]:
+        """What a run would cost (`cost`, `charge`, `population`), and the margin of each mean (`errors`): spends nothing."""
+        found: dict[str, Any] = self._transport.post(
+            "/algorithm-runs/price", self._run_of(algorithm, table, spend, purpose, project)
+        )
+        return found
+
+    def _run_of(self, algorithm: str, table: str, spend: Exact, purpose: str | None, project: str | None) -> dict[str, Any]:
+        return {
+            "algorithm": algorithm,
+            "table": table,
+            "spend": text_of(exact_positive(spend, "spend")),
+            "purpose": self.purpose if purpose is None else purpose,
+            "project": self.project if project is None else project,
+        }
+
     def synthesise(
         self,
         table: str,
@@ -195,15 +256,17 @@ class RemoteSession(RemoteBalance):
         spend: Exact,
         columns: Sequence[str] | None = None,
         method: str = "auto",
+        about: Sequence[str | Sequence[str]] = (),
         rules: Sequence[str] = (),
+        earlier: Sequence[str] = (),
         purpose: str | None = None,
         project: str | None = None,
         title: str = "",
         progress: Callable[[str], None] | None = None,
     ) -> SyntheticModel:
         """Have the hub make a synthetic table of a data set, as a job, and keep it there; the model, from which rows are drawn
-        here. `columns=None`: all that are declared, but free text and the one that names people. `method` and `rules` are
-        those of `cl.synth.fit`. `progress` is told each stage.
+        here. `columns=None`: all that are declared, but free text and the one that names people. `method`, `about`,
+        `rules` and `earlier` are those of `cl.synth.fit`. `progress` is told each stage.
         """
         from cloister.synth import SyntheticModel
 
@@ -216,8 +279,10 @@ class RemoteSession(RemoteBalance):
             "table": table,
             "columns": list(columns),
             "method": method,
+            "workload": "\n".join(" ".join(each.split()) if isinstance(each, str) else ", ".join(each) for each in about),
             "rules": "\n".join(rules),
-            "spend": text_of(exact_positive(spend, "spend")),
+            **({"earlier": "\n".join(" ".join(each.split()) for each in earlier)} if earlier else {}),
+            "spend": text_of(exact_nonnegative(spend, "spend")),
             "purpose": self.purpose if purpose is None else purpose,
             "project": self.project if project is None else project,
             "title": title,
@@ -225,6 +290,46 @@ class RemoteSession(RemoteBalance):
         told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
         result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
         return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
+
+    def synthesise_journeys(
+        self,
+        table: str,
+        *,
+        spend: Exact,
+        moment: str = "moment",
+        place: str = "",
+        x: str = "",
+        y: str = "",
+        cells: int = 12,
+        zones: int = 4,
+        fastest: Exact | None = None,
+        roads: tuple[str, str] | None = None,
+        purpose: str | None = None,
+        project: str | None = None,
+        title: str = "",
+        progress: Callable[[str], None] | None = None,
+    ) -> Journeys | RoadJourneys:
+        """Have the hub release noisy counts of journeys, as a job, and keep them there; the model, from which journeys are drawn
+        here. Its options are those of `cl.traces.fit_journeys`; `roads` names the public data sets of a graph's nodes and edges.
+        """
+        from cloister.traces import journeys_from_json
+
+        nodes, edges = roads or ("", "")
+        order = {"table": table, "moment": moment, "place": place, "x": x, "y": y, "cells": str(cells), "zones": str(zones)}
+        order |= {
+            "fastest": "" if fastest is None else text_of(exact_positive(fastest, "fastest")),
+            "nodes": nodes,
+            "edges": edges,
+        }
+        order |= {
+            "spend": text_of(exact_positive(spend, "spend")),
+            "purpose": self.purpose if purpose is None else purpose,
+            "project": self.project if project is None else project,
+            "title": title,
+        }
+        told = {"what": "The journeys were not made", "instead": "session.synthesise_journeys(…) once more"}
+        result = ordered(self._transport, "/journeys", order, progress or _silent, **told)
+        return journeys_from_json(self._transport.file(f"/releases/{result['journeys']}").decode())
 
     def synthetic(self, address: str, *others: str) -> SyntheticModel:
         """The model of a synthetic table that the hub keeps, by its address or its id: it draws rows and answers queries here.
@@ -284,6 +389,25 @@ class RemoteSession(RemoteBalance):
     def anonymized(self) -> list[AnonymizedTable]:
         """The anonymised tables that this person released, the newest first."""
         return anonymized_there(self._transport)
+
+    def report_store(
+        self,
+        name: str,
+        *,
+        layers: Mapping[str, Sequence[str]] | None = None,
+        scores: Mapping[str, str] | None = None,
+        verified: Mapping[str, Any] | None = None,
+    ) -> None:
+        """What your own tools found of the sealed store behind a masked data set of yours: how each field is stored, what
+        attackers would get of it, and whether everything is as it was written. The hub shows it to you alone, for a week; what is
+        left out stays. `cloister vault report` sends all three.
+
+        >>> import cloister as cl
+        >>> session = cl.connect("https://hub.example.org", token="clo_secret")
+        >>> session.report_store("patients", layers={"age": ["AES-GCM-SIV"]})  # doctest: +SKIP
+        """
+        told: dict[str, Any] = {"scores": dict(scores or {}), "layers": {key: list(each) for key, each in (layers or {}).items()}}
+        self._transport.put(f"/masked-datasets/{quote(name, safe='')}/scores", told | {"verified": verified and dict(verified)})
 
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then. One that others show you

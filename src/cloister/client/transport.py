@@ -25,6 +25,7 @@ _WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each further attempt."""
 _LOST = frozenset({502, 504})
 """What a proxy says when it lost the hub."""
+_UNVERIFIED = "CERTIFICATE_VERIFY_FAILED"
 
 
 def new_key() -> str:
@@ -66,6 +67,10 @@ class Transport:
         """What the hub answers to a body. Without a key the request must be one that changes nothing."""
         return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})
 
+    def put(self, path: str, body: Mapping[str, Any]) -> None:
+        """Put a body in the place of what is there; twice is as good as once."""
+        self._asked("PUT", path, body, {}, {}, raw=True)
+
     def pause(self, seconds: float) -> None:
         """Wait, before one looks again."""
         self._sleep(seconds)
@@ -92,6 +97,8 @@ class Transport:
             try:
                 answer = self._client.request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
             except httpx.TransportError as error:
+                if _UNVERIFIED in str(error):  # and so it would be again
+                    raise _unreachable(error) from None
                 self._wait(next(waits, None), ends, error)
                 lost = True
                 continue
@@ -130,7 +137,7 @@ def _unreachable(error: httpx.TransportError | None) -> HubUnreachable:
         httpx.ConnectError: "no connection could be made",
     }
     why = next((said for kind, said in words.items() if isinstance(error, kind)), "the connection was lost, again and again")
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+    if _UNVERIFIED in str(error):
         why = "its certificate could not be verified"
     return HubUnreachable(
         "The hub was not reached",

@@ -28,6 +28,12 @@ _ATTACKERS = (
 )
 MARK = f"not differentially private; attackers tried: {_ATTACKERS}"
 
+PUBLISHED = (
+    "published: the error of the projection's own inverse, which papers print; it knows nothing of rows, so it says "
+    "nothing of an attacker who has seen some"
+)
+"""Why that number misleads, beside wherever it is printed."""
+
 
 class Point(NamedTuple):
     """One projection with so many dimensions, averaged over the splits."""
@@ -71,6 +77,7 @@ class TradeOff:
     mean_row: float
     """How far rows are from their mean: nothing is learned by whoever is no nearer."""
     mark: str = MARK
+    published_means: str = PUBLISHED
 
     def data(self) -> list[dict[str, Any]]:
         """One row a point."""
@@ -80,6 +87,7 @@ class TradeOff:
         """As JSON, with the mark."""
         about = {"mark": self.mark, "utility_guess": self.utility_guess, "secret_guess": self.secret_guess}
         about |= {"strangers_guess": self.strangers_guess, "mean_row": self.mean_row, "points": self.data()}
+        about |= {"published_means": self.published_means}
         return json.dumps(about, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -101,7 +109,7 @@ class TradeOff:
             )
         guess = _shown(self.strangers_guess, 3)
         lines.append(f"{'guessing':<19}{self.utility_guess:>7.3f}{self.secret_guess:>8.3f}{guess:>11}{self.mean_row:>9.2f}")
-        return "\n".join([*lines, self.mark])
+        return "\n".join([*lines, self.published_means, self.mark])
 
     def __repr__(self) -> str:
         return self.text()

@@ -10,6 +10,7 @@ Columns are scaled to [−1, 1] by their declared bounds, as `Scatter.measure` d
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from cloister.compress.attackers import rows_rebuilt
 from cloister.compress.comparison import MARK, TradeOff, trade_off
 from cloister.compress.scatter import bounds_of
 from cloister.errors import InvalidParameter
@@ -41,11 +43,42 @@ class Projected:
     columns: tuple[dict[str, Any], ...]
     """Name, low and high of each."""
     projections: tuple[dict[str, Any], ...]
+    pictures: dict[str, Any] | None = None
+    """Of columns that are the pixels of pictures (`Grid`): what the best attacker takes two rows to be that it has not seen."""
 
     def to_json(self) -> str:
         """As JSON: z = (2 (x − low)/(high − low) − 1 − mean) · componentsᵀ."""
-        told = {"mark": MARK, "columns": self.columns, "projections": self.projections}
+        told: dict[str, Any] = {"mark": MARK, "columns": self.columns, "projections": self.projections}
+        told |= {"pictures": self.pictures} if self.pictures else {}
         return json.dumps({**told, "trade_off": json.loads(self.trade_off.to_json())}, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Columns that are the pixels of pictures, by their names: a common word, the row and the column, each from 0.
+
+    >>> Grid.of(["pixel_0_0", "pixel_0_1", "pixel_1_1", "pixel_1_0"])
+    Grid(height=2, width=2, places=(0, 1, 3, 2))
+    >>> Grid.of(["age", "pay"]), Grid.of(["pixel_0_0", "pixel_1_1"])
+    (None, None)
+    """
+
+    height: int
+    width: int
+    places: tuple[int, ...]
+    """Of each pixel, row by row, among the columns."""
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Grid | None:
+        """None where they are no whole picture of two rows and two columns, or more."""
+        found = [re.fullmatch(r"(.*?)_?([0-9]{1,4})_([0-9]{1,4})", name) for name in names]
+        if not found or None in found or len({each[1] for each in found if each}) > 1:
+            return None
+        at = {(int(each[2]), int(each[3])): place for place, each in enumerate(found) if each}
+        height, width = (max(each[side] for each in at) + 1 for side in (0, 1))
+        if len(at) != len(names) or len(at) != height * width or min(height, width) < 2:
+            return None
+        return cls(height, width, tuple(at[row, column] for row in range(height) for column in range(width)))
 
 
 def columns_told(declared: PrivateTable, columns: Sequence[str]) -> tuple[dict[str, Any], ...]:
@@ -126,9 +159,29 @@ def project_rows(
             for count in dimensions
         ]
         told = columns_told(prepared.declaration, columns)
-        return Projected(trade_off=traded, columns=told, projections=tuple(fitted))
+        grid = Grid.of(columns)
+        pictures = None if grid is None else _pictures(grid, X, use, secret, projections, traded)
+        return Projected(trade_off=traded, columns=told, projections=tuple(fitted), pictures=pictures)
 
     return scrubbed(found)
+
+
+def _pictures(grid: Grid, X: Any, use: Any, secret: Any, projections: Mapping[str, Any], traded: TradeOff) -> dict[str, Any]:
+    """Two rows, of two classes of the use, as the best attacker of each point rebuilds them, who learns from all others; beside
+    them the mean, which is what one guesses who has no number of them. The rows themselves stay here."""
+    chosen = np.array([np.flatnonzero(use == each)[0] for each in np.unique(use)[:2]])
+    known = np.setdiff1d(np.arange(len(X)), chosen)
+
+    def grey(rows: Any) -> list[list[float]]:
+        return np.clip((rows[:, grid.places] + 1) / 2, 0, 1).round(3).tolist()  # type: ignore[no-any-return]
+
+    told = [{"method": "mean", "dimensions": 0, "grey": grey(np.tile(X[known].mean(axis=0), (len(chosen), 1)))}]
+    for each in traded.points:
+        made = clone(projections[each.method]).set_params(n_components=each.dimensions).fit(X[known], use[known], secret[known])
+        inverse = getattr(made, "inverse_transform", None)
+        guesses = rows_rebuilt(made.transform(X[known]), X[known], made.transform(X[chosen]), 0, inverse)
+        told.append({"method": each.method, "dimensions": each.dimensions, "grey": grey(guesses[each.rebuilt_by])})
+    return {"height": grid.height, "width": grid.width, "rebuilt": told}
 
 
 def check_projected(declared: PrivateTable, columns: Sequence[str], utility: str, private: str) -> None:

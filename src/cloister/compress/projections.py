@@ -17,6 +17,8 @@ learning", IJCNN 2017 (RUCA).
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -31,8 +33,15 @@ from cloister.errors import InvalidParameter
 _RHO, _RHO_PRIME = 0.02, 0.1
 """ρ is a fiftieth of the largest eigenvalue of S_W, and ρ′ a tenth of ρ, where they are not given."""
 
+_NOTHING = 256 * float(np.finfo(np.float64).eps)
+"""Columns on one scale vary together by no more than this: as much as rounding leaves of equal ones."""
+
 _Problem: TypeAlias = tuple[Floats, Floats, float, float]
 """N and D within the basis, and what stands on their diagonals beyond it."""
+
+
+class NoSecret(UserWarning):
+    """A projection that looks away from a secret was fitted without one, as pipelines do, which know one label."""
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,7 +56,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def fit(self, X: npt.ArrayLike, y: Any = None, private: Any = None, *, utility: Any = None) -> Self:
         """Learn directions from rows, their labels of use (`utility`, or `y` as scikit-learn calls it) and of the secret."""
         rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        return self.fit_scatter(Scatter.of_rows(rows, *self._labels(len(rows), y if utility is None else utility, private)))
+        scatter = Scatter.of_rows(rows, *self._labels(len(rows), y if utility is None else utility, private))
+        if self.needs_private and private is None:
+            scatter = replace(scatter, private=np.zeros_like(scatter.total))
+            text = f"{type(self).__name__}: no secret was named, so none is hidden. Instead: fit(X, utility, private)"
+            warnings.warn(text, NoSecret, stacklevel=2)
+        return self.fit_scatter(scatter)
 
     def fit_scatter(self, scatter: Scatter) -> Self:
         """Learn directions from scatters: from noisy ones at no further cost."""
@@ -87,14 +101,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _labels(self, count: int, utility: Any, private: Any) -> tuple[Any, Any]:
         found: list[Any] = []
+        if utility is None and self.needs_utility:
+            raise InvalidParameter(
+                "utility= is invalid",
+                why=f"{type(self).__name__} requires y to be passed, but the target y is None",
+                instead="fit(X, utility)",
+            )
         for name, labels, wanted in (("utility", utility, self.needs_utility), ("private", private, self.needs_private)):
-            if labels is None and wanted:
-                raise InvalidParameter(
-                    f"{name}= is invalid",
-                    why=f"{type(self).__name__} requires {'y' if name == 'utility' else name} to be passed, but the target "
-                    f"{'y' if name == 'utility' else name} is None",
-                    instead=f"fit(X, {'utility' if name == 'utility' else 'utility, private'})",
-                )
             found.append(None if labels is None or not wanted else _classes(name, labels, count))
         return found[0], found[1]
 
@@ -124,17 +137,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         above, below, up, down = problem
         identity = np.eye(len(above))
-        try:
-            if not len(above):
-                values, vectors = np.zeros(0), np.zeros((0, 0))
-            else:
-                values, vectors = eigh(above + up * identity, below + down * identity)
-        except np.linalg.LinAlgError:
+        below = below + down * identity
+        if _singular(below) or (down == 0 and scatter.basis is not None):  # fewer rows than columns
             raise InvalidParameter(
                 "The scatter is invalid",
                 why="it is singular: some direction does not vary at all",
                 instead=f"{type(self).__name__}(rho=1)",
-            ) from None
+            )
+        values, vectors = eigh(above + up * identity, below) if len(above) else (np.zeros(0), np.zeros((0, 0)))
         directions = vectors.T if scatter.basis is None else vectors.T @ scatter.basis
         if scatter.basis is not None:  # directions in which no row differs from another
             level = up / down if down else 0.0
@@ -284,6 +294,14 @@ class DUCA(Projection):
         assert scatter.private is not None
         alpha, beta = _number("alpha", self.alpha, least=0.0), _number("beta", self.beta, least=0.0)
         return alpha * scatter.utility - beta * scatter.private, np.zeros_like(scatter.total), 0.0, 1.0
+
+
+def _singular(matrix: Floats) -> bool:
+    """Whether some direction does not vary, whatever the scales of the columns."""
+    spread = np.diag(matrix)
+    if not len(spread) or spread.min() <= 0:
+        return bool(len(spread))
+    return bool(np.linalg.eigvalsh(matrix / np.sqrt(np.outer(spread, spread)))[0] <= _NOTHING)
 
 
 def _rho(given: float | None, scatter: Scatter) -> float:

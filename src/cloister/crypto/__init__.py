@@ -11,12 +11,14 @@
     tweaked_hash.py    a quick hash of single blocks, for garbled circuits
     sealing.py         a secret for whoever holds a key, sealed by anybody
     masking.py         whole numbers masked by a key stream, modulo 2^(64·k)
+    paillier.py        numbers that whoever adds them cannot read (needs gmpy2)
+    paillier_pool.py   the same in several processes
 
-What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`) and
-Python's `hmac` and `hashlib`, and the formats of what they write. Keys that identify a party (X25519, TLS) belong here too. What
-may not: rows and what is declared of them (`tables` has the source that reads an encrypted file), policy (whose key it is, where
-it lies and when it changes is for the caller to say: for the hub, `hub/keys.py`), sockets, and a cipher of our own. Randomness
-comes from `noise` and from nowhere else; nothing else of the calculus is used.
+What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`), GMP
+(`gmpy2`) and Python's `hmac` and `hashlib`, and the formats of what they write. Keys that identify a party (X25519, TLS) belong
+here too. What may not: rows and what is declared of them (`tables` has the source that reads an encrypted file), policy (whose
+key it is, where it lies and when it changes is for the caller to say: for the hub, `hub/keys.py`), sockets, and a cipher of our
+own. Randomness comes from `noise` and from nowhere else; nothing else of the calculus is used.
 
 What was written once must open for ever: headers, purposes of derived keys and associated data are literals, and
 `tests/crypto/test_formats.py` holds what each of them came to when it was written.

@@ -63,16 +63,20 @@ class TweakedHash:
             if len(self._rooms) > 64:
                 self._rooms.clear()
             held = [np.empty(blocks.nbytes // 8 + 2, dtype="<u8") for _ in range(3)]  # a spare block: the library asks for it
-            within = [each[:-2].reshape(shape) for each in held]
-            self._rooms[shape] = (held, within, np.arange(shape[1], dtype=np.uint64))
-        held, within, places = self._rooms[shape]
-        once, tweaked, out = within
-        self._permute.update_into(
-            blocks.data.cast("B") if blocks.flags.c_contiguous else blocks.tobytes(), held[0].data.cast("B")
-        )
-        tweaked[..., 0] = places + np.uint64(first)
-        tweaked[..., 1] = (np.arange(shape[0], dtype=np.uint64) * np.uint64(halves) // np.uint64(shape[0]))[:, None]
-        np.bitwise_xor(once, tweaked, out=tweaked)
-        self._permute.update_into(tweaked.data.cast("B"), held[2].data.cast("B"))
+            once, tweaked, out = (each[:-2].reshape(shape) for each in held)
+            tweaks = np.zeros(shape, dtype="<u8")
+            tweaks[..., 0] = np.arange(shape[1], dtype=np.uint64)
+            buffers = (held[0].data.cast("B"), tweaked.data.cast("B"), held[2].data.cast("B"))
+            self._rooms[shape] = (once, tweaked, out, tweaks, tweaks[..., 0], buffers, [0, 0])
+        once, tweaked, out, tweaks, numbers, buffers, last = self._rooms[shape]
+        self._permute.update_into(blocks.data.cast("B") if blocks.flags.c_contiguous else blocks.tobytes(), buffers[0])
+        if last[0] != first:
+            numbers += np.uint64((first - last[0]) % (1 << 64))
+            last[0] = first
+        if last[1] != halves:
+            tweaks[..., 1] = (np.arange(shape[0], dtype=np.uint64) * np.uint64(halves) // np.uint64(shape[0]))[:, None]
+            last[1] = halves
+        np.bitwise_xor(once, tweaks, out=tweaked)
+        self._permute.update_into(buffers[1], buffers[2])
         found: Blocks = np.bitwise_xor(out, once, out=out)
         return found

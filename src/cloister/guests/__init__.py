@@ -6,6 +6,7 @@
     blocks.py    way "blocks": the code runs on disjoint parts of the people, and what it says of them is averaged with noise
     declared.py  way "declared": a mechanism with its author's proof, admitted by two people after an audit
     asking.py    way "ask": the code gets no rows, but answers at the door, within a share of the budget
+    trial.py     an author's own tests, and runs on made-up rows
     sandbox/     where the code runs: WebAssembly without files, network, clock or chance; or, for admitted code, processes
 
 Lives here: whatever keeps foreign code from rows and rows from the outside. May not live here: a mechanism's noise (`noise`),
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from cloister.guests.declared import audit_declared as audit_declared
     from cloister.guests.outputs import Table as Table
     from cloister.guests.outputs import Vector as Vector
+    from cloister.guests.trial import run_tests as run_tests
+    from cloister.guests.trial import run_trial as run_trial
 
 _lazily = Lazily(
     __name__,
@@ -36,6 +39,7 @@ _lazily = Lazily(
         ".asking": "ask",
         ".declared": "Admission admit audit_declared",
         ".outputs": "Table Vector",
+        ".trial": "run_tests run_trial",
     },
 )
 

@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
-from cloister.guests.asking import Sharing, asking
-from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of
+from cloister.guests.asking import Answers, Sharing, asking
+from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of, quantile_of
 from cloister.guests.code import check_code, digest_of, text_of
 from cloister.guests.declared import Admission, Declared, HostNoise, terms
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.environments import environment
 from cloister.guests.sandbox.opening import Needs, Opened
 from cloister.guests.sandbox.processes import Language
 from cloister.guests.sandbox.wasm import Ran
@@ -63,6 +64,8 @@ class Result:
     """Who admitted it, and what it was audited to."""
     why: str = ""
     """Way "ask": why the code returned nothing, if it did not."""
+    beyond: bool = False
+    """Way "ask": whether it asked for tables or columns that are not there for it."""
 
     def __str__(self) -> str:
         lines = [f"{self.guest} by {self.way}, {self.cost}"]
@@ -93,12 +96,13 @@ class Guest:
         What it returns: so many numbers within bounds. Way "ask" may return whatever JSON holds, and needs none.
     blocks, statistic
         Into how many parts people fall (n^0.4 by the declared size if it is left out), and whether what is said of them is
-        averaged or its median taken.
+        averaged, or which quantile is taken ("median", "q90").
     seconds, memory
         For one run, and in MiB. An answer comes after `blocks` × `seconds` (50 ms at least), whatever happened.
-    language, packages
-        "r", or modules of the environment of guests such as `["numpy", "sklearn.linear_model"]`: such a guest runs in a process
-        of the machine, and only when somebody who read it says so (`admitted=` of `run`).
+    language, packages, environment
+        "r", or modules such as `["numpy", "sklearn.linear_model"]`, of a named environment that an administrator built or of
+        those beside cloister: such a guest runs in a process of the machine, and only when somebody who read it says so
+        (`admitted=` of `run`).
     author, mechanism, proof
         Way "declared": whose it is, which mechanism it claims to be, and why it keeps the spend. It calls `entry(rows, spend)`
         once with all rows, and draws its noise by `noise("laplace", scale)` or `noise("gaussian", scale)`.
@@ -121,6 +125,7 @@ class Guest:
     name: str = ""
     language: Language = "python"
     packages: Sequence[str] = ()
+    environment: str = ""
     author: str = ""
     mechanism: str = ""
     proof: str = ""
@@ -129,11 +134,17 @@ class Guest:
     def __post_init__(self) -> None:
         _check_choice("language", self.language, ("python", "r"))
         object.__setattr__(self, "packages", _modules(self.packages, self.language))
+        if not isinstance(self.environment, str) or (self.environment and not self.packages):
+            raise InvalidParameter(
+                f"environment={self.environment!r} is invalid",
+                why="it is the name of one, of which packages= names modules",
+                instead='packages=["numpy"], environment="statistics"',
+            )
         check_code(self.code, self.entry, self.language)
         object.__setattr__(self, "inputs", _columns(self.inputs, self.way))
         object.__setattr__(self, "name", self.name or self.entry)
         _check_choice("way", self.way, ("blocks", "ask", "declared"))
-        _check_choice("statistic", self.statistic, ("mean", "median"))
+        quantile_of(self.statistic)
         if self.way != "blocks" and self.needs.native:
             raise InvalidParameter(
                 "packages= is invalid",
@@ -162,12 +173,13 @@ class Guest:
     @property
     def needs(self) -> Needs:
         """What of a machine it runs on."""
-        return Needs(language=self.language, packages=tuple(self.packages))
+        return Needs(language=self.language, packages=tuple(self.packages), environment=self.environment)
 
     @property
     def digest(self) -> str:
-        """A name of the code and of all that is declared of it."""
-        return digest_of(self.code, [self.entry, json.dumps(self.describe(), sort_keys=True)])
+        """A name of the code, of all that is declared of it, and of every file of its environment, where it names one."""
+        about = [self.entry, json.dumps(self.describe(), sort_keys=True)]
+        return digest_of(self.code, [*about, environment(self.environment).digest] if self.environment else about)
 
     def describe(self) -> dict[str, Any]:
         """The declaration as plain data."""
@@ -176,6 +188,8 @@ class Guest:
         about |= {"blocks": self.blocks, "statistic": self.statistic, "seconds": self.seconds, "memory": self.memory}
         if self.way == "declared":
             about |= {"author": self.author, "mechanism": self.mechanism, "proof": self.proof}
+        if self.environment:
+            about |= {"environment": self.environment}
         return about | {"language": self.language, "packages": list(self.packages)} if self.needs.native else about
 
     def __call__(self, *arguments: Any) -> Any:
@@ -222,16 +236,19 @@ class Guest:
         if self.way == "ask":
             return self.by_asking(session, table, spend, purpose=wanted)
         method = self.method(declaration)
-        outcome = session.run(method, table, spend, purpose=wanted)
+        with method.open() as sandbox:
+            outcome = session.run(replace(method, opened=sandbox), table, spend, purpose=wanted)
         margins = method.margins(outcome.cost) if isinstance(method, Blocks) else {}
         provenance = f"declared by {self.author}, {admitted}" if self.way == "declared" else ""
         return made(provenance=provenance, values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
 
     def by_asking(self, session: Sharing, table: str, spend: Spending, *, purpose: str = "", tick: float = 0.0) -> Result:
         """Way "ask", within a share of whatever gives one; answers come to the code at multiples of `tick` seconds."""
-        (ran, asked), cost = asking(session, table, spend, purpose, self._asked, tick=tick)
+        (ran, answers), cost = asking(session, table, spend, purpose, self._asked, tick=tick)
         about: dict[str, Any] = {"guest": self.name, "way": self.way, "digest": self.digest}
-        return Result(**about, values=ran.value, margins={}, cost=cost, asked=asked, why=ran.why)
+        return Result(
+            **about, values=ran.value, margins={}, cost=cost, asked=tuple(answers.asked), why=ran.why, beyond=answers.beyond
+        )
 
     def rehearse(self, session: Door, table: str) -> list[Ran]:
         """Runs on made-up rows that follow the declarations, with what each printed and where it failed: for its author, free.
@@ -251,6 +268,18 @@ class Guest:
                     [block] = blocks_of(rows, made, method.inputs, 1, random)
                     return [sandbox.run([block, told], ask=HostNoise(random))]
                 return [sandbox.run([block]) for block in blocks_of(rows, made, method.inputs, method.blocks, random)]
+
+    def why_not(self, ran: Ran) -> str:
+        """Why a run on made-up rows gave nothing that counts: it failed, or returned another shape than it declares.
+
+        >>> from cloister import Vector
+        >>> code = "def f(rows):\\n    return 42.0\\n"
+        >>> Guest(code=code, entry="f", inputs=["age"], output=Vector([(0, 1)])).why_not(Ran(value=42.0, done=True))
+        'it returned 42.0, and not a list of 1 number'
+        """
+        if not ran.done:
+            return ran.why
+        return "" if self.output is None or self.way == "ask" else self.output.why_not(ran.value)
 
     def made_up(self, table: PrivateTable) -> dict[str, list[Any]]:
         """Made-up rows that follow the declarations, as the code would be given them."""
@@ -276,10 +305,9 @@ class Guest:
         about = {"code": self.code, "entry": self.entry, "digest": self.digest, "inputs": tuple(self.inputs)}
         return {**about, "output": self.output, "seconds": self.seconds, "memory": self.memory << 20}
 
-    def _asked(self, answers: Any, about: dict[str, Any]) -> tuple[Ran, tuple[str, ...]]:
+    def _asked(self, answers: Answers, about: dict[str, Any]) -> tuple[Ran, Answers]:
         with self._sandbox() as sandbox:
-            ran = sandbox.run([about], ask=answers)
-        return ran, tuple(answers.asked)
+            return sandbox.run([about], ask=answers), answers
 
     def _sandbox(self) -> Opened:
         return self.needs.sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)

@@ -69,6 +69,8 @@ class Answers:
         self.broken: CloisterError | None = None
         """The first refusal that is not the guest's doing: its caller looks at it when the guest has ended."""
         self.asked: list[str] = []
+        self.beyond = False
+        """Whether it asked for tables or columns that are not there for it."""
 
     def __call__(self, question: str) -> str:
         """One question as the sandbox hands it over, and its answer as text."""
@@ -91,6 +93,7 @@ class Answers:
             self.asked.append(sql)
             return json.dumps(_told(self._answer(sql, spend)), default=str)
         except CloisterError as refused:
+            self.beyond = self.beyond or isinstance(refused, UnknownColumn | UnknownTable)
             if not isinstance(refused, _GUESTS_OWN):
                 self.broken = self.broken or refused
             return json.dumps({"refused": str(refused)})

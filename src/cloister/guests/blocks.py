@@ -1,27 +1,28 @@
-"""Sample and aggregate: a guest runs on disjoint blocks of people; of what it says of them the mean or the median leaves, with
+"""Sample and aggregate: a guest runs on disjoint blocks of people; of what it says of them the mean or a quantile leaves, with
 noise (Nissim, Raskhodnikova & Smith 2007; GUPT: Mohan, Thakurta, Shi, Song & Culler 2012).
 
 Guarantee: that of the charge, whatever the code does. Neighbours: one person with all of their rows. Theorem: with B blocks,
 each person falls into one of them by a draw of their own, which depends on nobody else; couple the draws of two neighbouring
-tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made of
-themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a failure is
-one value like another. (A native guest has a clock, and chance of its own: its runs begin on a grid of time that no run can
-move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is for admitted
-code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each of d places:
-Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For a median the utilities of all levels move by at most 2, and
-each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest returns raises an error out here.
-When the answer comes is no part of the theorem: when all blocks would have used up their time several times over, and on a
-machine too slow for that after twice as long.
+tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made
+of themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a
+failure is one value like another. (A native guest has a clock, and chance of its own: its runs begin on a grid of time that
+no run can move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
+for admitted code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
+of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For the quantile a/b the utilities of all
+levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest
+returns raises an error out here. When the answer comes is no part of the theorem: when all blocks would have used up their
+time several times over, and on a machine too slow for that after twice as long.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,13 +38,15 @@ from cloister.noise.laplace import DiscreteLaplace
 from cloister.privacy import ApproxDP, Guarantee
 from cloister.tables import Domain, PrivateTable
 
-Statistic: TypeAlias = Literal["mean", "median"]
+Statistic: TypeAlias = str
+"""`"mean"`, `"median"`, or a quantile by its per cent: `"q90"`."""
+_QUANTILE = re.compile(r"q([1-9][0-9]?)")
 _FEWEST, _MOST = 5, 10_000
 _LEAST_SLOT = 0.05
 _ROOM = 4096
 """For what a native guest returns, beside 64 bytes a number."""
 _LEVELS = 1024
-"""Of a median: how many candidates there are."""
+"""Of a quantile: how many candidates there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,10 @@ class Blocks:
     memory: int
     statistic: Statistic = "mean"
     needs: Needs = PLAIN
+    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    """Called where the answer came later than declarations say and the code was the reason (`await_slot`)."""
+    opened: Opened | None = field(default=None, compare=False, repr=False)
+    """A sandbox of its own (`open`), where it was opened before the charge."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,7 +94,7 @@ class Blocks:
         return spend
 
     def allowance(self, spend: Guarantee) -> Allowance:
-        """What its noise may spend: a δ buys Gaussian noise of a mean, and larger parts for the choices of many medians."""
+        """What its noise may spend: a δ buys Gaussian noise of a mean, and larger parts for the choices of many quantiles."""
         if self.statistic == "mean" or not isinstance(spend, ApproxDP) or not spend.delta:
             return Allowance(spend)
         most: Currency = max(("rho", "epsilon"), key=lambda kind: self._part(Allowance(spend, currency=kind).rest("")).epsilon)
@@ -98,9 +105,9 @@ class Blocks:
         return share.part(Fraction(1, len(self.output)))
 
     def margins(self, spend: Guarantee, confidence: float = 0.95) -> dict[str, float]:
-        """How far the noise moves each mean, at most, with so much confidence: known before anything is run. A median's noise
+        """How far the noise moves each mean, at most, with so much confidence: known before anything is run. A quantile's noise
         moves ranks: how far that is in values depends on the blocks."""
-        if self.statistic == "median":
+        if quantile_of(self.statistic) is not None:
             return {}
         share = self.allowance(spend).rest(self.statistic)
         l1, l2_squared = self._reach()
@@ -116,20 +123,26 @@ class Blocks:
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
         codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
-        about: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory, "room": _ROOM + 64 * len(self.output)}
-        with self.needs.sandbox(self.code, self.entry, **about, paced=True) as sandbox:
-            began = time.monotonic()
+        with self.opened or self.open() as sandbox:
+            began, before = time.monotonic(), sandbox.processor()
             for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
                 codes[place] = self.output.codes(ran.value if ran.done else None)
+            used = sandbox.processor() - before
         share = self.allowance(guarantee).rest(self.statistic)
-        if self.statistic == "mean":
+        quantile = quantile_of(self.statistic)
+        if quantile is None:
             l1, l2_squared = self._reach()
             found = share.add(codes.sum(axis=0), l1=l1, l2_squared=l2_squared, random=random) / self.blocks
         else:
             part = self._part(share)
-            found = np.array([_median(column, self.output.steps, part.epsilon, random) for column in codes.T])
-        time.sleep(padding(time.monotonic() - began, slot_of(self.blocks, self.seconds, native=self.needs.native)))
+            found = np.array([_chosen(column, self.output.steps, quantile, part.epsilon, random) for column in codes.T])
+        await_slot(began, slot_of(self.blocks, self.seconds, native=self.needs.native), used, self.late)
         return self.output.values(found)
+
+    def open(self) -> Opened:
+        """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for."""
+        about: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory, "room": _ROOM + 64 * len(self.output)}
+        return self.needs.sandbox(self.code, self.entry, **about, paced=True)
 
     def runs(self, sandbox: Opened, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
         """One run a block."""
@@ -178,15 +191,52 @@ def padding(used: float, slot: float) -> float:
     return whole - used
 
 
-def _median(codes: npt.NDArray[np.int64], steps: int, epsilon: Fraction, random: Random) -> int:
-    """A level near the middle of the blocks, each of which counts as on the nearest level: how many blocks lie below a level, or
-    above, moves by one with one block, so its utility by two."""
+def await_slot(began: float, slot: float, processor: float, late: Callable[[], None]) -> None:
+    """Wait as `padding` has it. Where the slot was over, the code is the reason if it kept a processor for more than half of the
+    slot: its instructions allow an ordinary guest a tenth. Otherwise the machine had other work, for which nobody is stopped."""
+    whole = time.monotonic() - began
+    if whole > slot and processor > slot / 2:
+        late()
+    time.sleep(padding(whole, slot))
+
+
+def quantile_of(statistic: str) -> Fraction | None:
+    """Which quantile of the blocks leaves; None: their mean.
+
+    >>> quantile_of("mean"), quantile_of("median"), quantile_of("q90")
+    (None, Fraction(1, 2), Fraction(9, 10))
+    """
+    named = _QUANTILE.fullmatch(statistic) if isinstance(statistic, str) else None
+    if named is None and statistic not in ("mean", "median"):
+        raise InvalidParameter(
+            f"statistic={statistic!r} is invalid",
+            why="of the blocks leaves their mean or a quantile, by its per cent",
+            instead='"mean", "median" or "q90"',
+        )
+    return Fraction(int(named[1]), 100) if named else Fraction(1, 2) if statistic == "median" else None
+
+
+def _chosen(codes: npt.NDArray[np.int64], steps: int, quantile: Fraction, epsilon: Fraction, random: Random) -> int:
+    """A level near a quantile of the blocks, each of which counts as on the nearest level."""
+    chooser = PermuteAndFlip(epsilon=epsilon, sensitivity=quantile.denominator)
     size = steps // _LEVELS
-    levels, ordered = np.arange(_LEVELS + 1), np.sort((codes + size // 2) // size)
-    below = np.searchsorted(ordered, levels, side="left")
-    above = len(ordered) - np.searchsorted(ordered, levels, side="right")
-    utilities = -np.maximum(np.maximum(2 * below - len(ordered), 2 * above - len(ordered)), 0)
-    return size * int(PermuteAndFlip(epsilon=epsilon, sensitivity=2).release(utilities, random=random))
+    return size * int(chooser.release(utilities_of((codes + size // 2) // size, quantile), random=random))
+
+
+def utilities_of(levels: npt.NDArray[np.int64], quantile: Fraction) -> npt.NDArray[np.int64]:
+    """Of each level as the quantile a/b: how many blocks too many lie below it, or above, b times as a whole number:
+    −max(b·below − aB, b·above − (b − a)B, 0). With one block, either number of blocks moves by one, so this by b at most.
+
+    >>> found = utilities_of(np.array([7, 7, 8, 9, 9]), Fraction(1, 2))
+    >>> found[6:11].tolist(), int(found.argmax())
+    ([-5, -1, 0, -1, -5], 8)
+    """
+    part, whole = quantile.numerator, quantile.denominator
+    candidates, ordered = np.arange(_LEVELS + 1), np.sort(levels)
+    below = np.searchsorted(ordered, candidates, side="left")
+    above = len(ordered) - np.searchsorted(ordered, candidates, side="right")
+    too_many = np.maximum(whole * below - part * len(ordered), whole * above - (whole - part) * len(ordered))
+    return -np.maximum(too_many, 0)
 
 
 def blocks_of(

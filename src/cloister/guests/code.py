@@ -54,6 +54,61 @@ def last_function(code: Any, language: str = "python") -> str:
         return ""
 
 
+def written_down(text: str) -> tuple[str, str, dict[str, Any]]:
+    """The last function of a file that `@cl.guest(…)` stands above: the file without such decorators and without its imports of
+    cloister, the name of the function, and what the decorator declares. It is read and never run, so all of it is literal.
+
+    >>> text = "import cloister as cl\\n@cl.guest(inputs=['age'], blocks=9)\\ndef f(rows):\\n    return [1]\\n"
+    >>> code, entry, declared = written_down(text)
+    >>> code.strip().splitlines()[0], entry, declared
+    ('def f(rows):', 'f', {'inputs': ['age'], 'blocks': 9})
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text, "", {}
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    above = {each.name: [one for one in each.decorator_list if _is_guest(one)] for each in functions}
+    entry = next((each.name for each in reversed(functions) if above[each.name]), "")
+    if not entry:
+        return text, "", {}
+    lines = text.splitlines()
+    gone = [one for found in above.values() for one in found] + [each for each in tree.body if _is_of_cloister(each)]
+    for each in gone:
+        lines[each.lineno - 1 : each.end_lineno] = [""] * ((each.end_lineno or each.lineno) - each.lineno + 1)
+    call = above[entry][-1]
+    assert isinstance(call, ast.Call)
+    declared = {each.arg: _literal(each.arg, each.value) for each in call.keywords if each.arg and each.arg != "uses"}
+    return "\n".join(lines) + "\n", entry, declared
+
+
+def _is_guest(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else None
+    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == "guest"
+
+
+def _is_of_cloister(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.ImportFrom):
+        return (statement.module or "").split(".")[0] == "cloister"
+    return isinstance(statement, ast.Import) and all(each.name.split(".")[0] == "cloister" for each in statement.names)
+
+
+def _literal(name: str, value: ast.expr) -> Any:
+    """A literal; a call of Vector or Table as its name with its arguments."""
+    try:
+        if isinstance(value, ast.Call):
+            called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+            given = {each.arg or "": ast.literal_eval(each.value) for each in value.keywords}
+            return called, [ast.literal_eval(each) for each in value.args], given
+        return ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise InvalidParameter(
+            f"{name}= of the decorator is invalid",
+            why="a file is read and not run, so what is declared in it is written out",
+            instead=f"{name}= with numbers, texts and lists, or the option --{name}",
+        ) from None
+
+
 def check_code(code: Any, entry: str, language: str = "python") -> None:
     """Refuses a text that cannot be a guest: with the line at which it goes wrong, in the author's words. Of R only that the
     function is there: whether R can read it shows on made-up rows.

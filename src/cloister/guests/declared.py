@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from cloister.attacks import AuditResult, audit
 from cloister.errors import AccessDenied, CloisterError
-from cloister.guests.blocks import blocks_of, check_whole_people, padding, slot_of
+from cloister.guests.blocks import await_slot, blocks_of, check_whole_people, slot_of
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.opening import Opened
 from cloister.guests.sandbox.wasm import Sandbox
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP, exact_positive
@@ -63,6 +64,10 @@ class Declared:
     output: Vector
     seconds: float
     memory: int
+    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    """As of `Blocks`."""
+    opened: Opened | None = field(default=None, compare=False, repr=False)
+    """As of `Blocks`."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,12 +89,17 @@ class Declared:
     ) -> Mapping[str, Any]:
         """One run, held to the declared shape, when its time is over."""
         [block] = blocks_of(rows, declaration, self.inputs, 1, random)
-        with Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory) as sandbox:
-            began = time.monotonic()
+        with self.opened or self.open() as sandbox:
+            began, before = time.monotonic(), sandbox.processor()
             ran = sandbox.run([block, terms(guarantee)], ask=HostNoise(random))
+            used = sandbox.processor() - before
         codes = self.output.codes(ran.value if ran.done else None)
-        time.sleep(padding(time.monotonic() - began, slot_of(1, self.seconds) + _FOR_DRAWS))
+        await_slot(began, slot_of(1, self.seconds) + _FOR_DRAWS, used, self.late)
         return self.output.values(codes.astype(np.float64))
+
+    def open(self) -> Opened:
+        """As that of `Blocks`."""
+        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory)
 
 
 class HostNoise:

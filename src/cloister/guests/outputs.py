@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
 
-_STEPS, _MOST = 1 << 16, 4096
+_STEPS, _MOST, _SHOWN = 1 << 16, 4096, 60
 _LARGEST = 1e100
 """So large a bound may be: the width of a range, and what is worked out of it, stay numbers."""
 
@@ -78,6 +79,18 @@ class Vector:
                 middle[place] = min(max(round(share * _STEPS), 0), _STEPS)
         return middle
 
+    def why_not(self, found: Any) -> str:
+        """Why what was returned is not what is declared, for an author who tries on made-up rows; empty where it is.
+
+        >>> Vector([(0, 120)]).why_not(42.0)
+        'it returned 42.0, and not a list of 1 number'
+        """
+        whole = isinstance(found, list) and len(found) == len(self)
+        if whole and all(isinstance(each, int | float) and not isinstance(each, bool) and each == each for each in found):
+            return ""
+        numbers = "1 number" if len(self) == 1 else f"{len(self)} numbers"
+        return f"it returned {_cut(found)}, and not a list of {numbers}"
+
     def values(self, codes: npt.NDArray[np.float64]) -> dict[str, float]:
         """The numbers that levels stand for, also between two levels, within the bounds."""
         assert self.names is not None
@@ -122,11 +135,25 @@ class Table(Vector):
 
     def codes(self, found: Any) -> npt.NDArray[np.int64]:
         """Of a list of rows, or a list for each column."""
-        if isinstance(found, dict) and set(found) == set(self.columns) and all(isinstance(each, list) for each in found.values()):
-            same = {len(each) for each in found.values()} == {len(self.rows)}
-            found = [list(row) for row in zip(*(found[column] for column in self.columns), strict=True)] if same else None
+        if self._by_column(found):
+            found = [list(row) for row in zip(*(found[column] for column in self.columns), strict=True)]
         whole = isinstance(found, list) and all(isinstance(row, list) and len(row) == len(self.columns) for row in found)
         return super().codes([value for row in found for value in row] if whole else None)
+
+    def why_not(self, found: Any) -> str:
+        """As for a vector, of a list of rows or a list for each column."""
+        numbers = [list(row) for row in zip(*found.values(), strict=False)] if self._by_column(found) else found
+        whole = isinstance(numbers, list) and len(numbers) == len(self.rows)
+        if whole and all(isinstance(row, list) and len(row) == len(self.columns) for row in numbers):
+            return super().why_not([value for row in numbers for value in row])
+        shape = f"{len(self.rows)} rows of {len(self.columns)} numbers"
+        return f"it returned {_cut(found)}, and not a list of {shape}"
+
+    def _by_column(self, found: Any) -> bool:
+        """Whether it is a list for each column, as long as there are rows."""
+        if not isinstance(found, dict) or set(found) != set(self.columns):
+            return False
+        return all(isinstance(each, list) and len(each) == len(self.rows) for each in found.values())
 
     def laid_out(self, values: Mapping[str, float]) -> dict[str, list[Any]]:
         """Values, or margins, by their names, as the columns of the table; the first holds the names of its rows."""
@@ -139,3 +166,24 @@ class Table(Vector):
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
+def output_of(kind: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Vector:
+    """The output that is written down as `Vector(…)` or `Table(…)`.
+
+    >>> output_of("Vector", [[(0, 120)]], {"names": ["age"]}).names
+    ('age',)
+    """
+    kinds: dict[str, Callable[..., Vector]] = {"Vector": Vector, "Table": Table}
+    try:
+        return kinds[kind](*arguments, **named)
+    except (KeyError, TypeError):
+        raise InvalidParameter(
+            "output= is invalid", why="it is a Vector or a Table", instead='cl.Vector([(0, 120)], names=["age"])'
+        ) from None
+
+
+def _cut(value: Any) -> str:
+    """A value in a message to its author, cut short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " …"

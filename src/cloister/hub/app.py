@@ -72,12 +72,19 @@ async def _refused(request: Request, error: Exception) -> Response:
     return refusal(request, error)
 
 
+_COSTS = frozenset({"spend", "epsilon", "rho", "delta"})
+"""Written as texts, since many programs keep only some digits of a number in JSON."""
+
+
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     places = [".".join(str(part) for part in each["loc"][1:]) or "body" for each in error.errors()]
     reasons = [str(each["msg"]) for each in error.errors()]
     why = "; ".join(f"{place}: {reason}" for place, reason in list(zip(places, reasons, strict=True))[:5])
     instead = N_("a request body that matches /api/v1/openapi.json")
+    first = error.errors()[0]
+    if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
+        instead = f'"{first["loc"][-1]}": "{first["input"]}"'
     if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English
         why, instead = N_("the address holds what this page does not take: {name}").format(name=", ".join(places[:5])), "/"
     return answer(request, Problem(status=422, code="invalid", title="The request is invalid", why=why, instead=instead))

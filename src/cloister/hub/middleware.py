@@ -26,6 +26,7 @@ import asyncio
 import functools
 import ipaddress
 import math
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -70,6 +71,7 @@ _SHORT, _SHORT_NAME = 2**16, 300
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
+_REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
 
 
 class Middleware:
@@ -136,7 +138,7 @@ class Middleware:
             await answer(request, problem_of(error))(scope, receive, send_on)
             return
         passed = self._counted(scope, send_on, begun)
-        if scope["method"] != "POST" or not path.startswith(_QUESTIONS):
+        if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
             await self._passed(scope, limited, passed)
             return
         whole = limited if isinstance(limited, _Whole) else await _whole(limited)

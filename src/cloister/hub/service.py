@@ -6,9 +6,9 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, Request
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer
     from cloister.hub.records.access import Project
     from cloister.hub.releases.kinds import ReleaseKind
+    from cloister.hub.releases.tables import FreeTable
 
 
 GroupName = Literal["data", "ask", "learn", "publish", "collect", "govern", "account"]
@@ -116,6 +118,25 @@ class Direct:
     """Asked after the caller's roles and token were (`guard.gate`); it leaves at a tick, as what is `TICKED` does."""
 
 
+class SqlFunction(Protocol):
+    """A function that clients of PostgreSQL call as a table, with texts: `SELECT * FROM cloister.run('middle', 'people')`."""
+
+    action: str
+    """What the person must be able to do."""
+
+    def shape(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking, /) -> list[AnswerColumn]:
+        """The columns that it gives, from declarations alone."""
+
+    def explain(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking, /) -> Explained:
+        """What it would cost: spends nothing."""
+
+    def check(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking, /) -> None:
+        """Refuse who could not call it any more."""
+
+    def call(self, hub: Hub, caller: Caller, given: Sequence[str], how: Asking, /) -> FreeAnswer:
+        """Do it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """One service: everything that the hub has to know of it."""
@@ -133,6 +154,11 @@ class Service:
     jobs: tuple[JobType, ...] = ()
     releases: tuple[ReleaseKind, ...] = ()
     """The kinds of releases that it makes."""
+    tables: Callable[[Hub, Session, Caller, str | None], Sequence[FreeTable]] | None = None
+    """Tables of what it has released already, which answer SQL at no cost, as far as somebody sees them: all, or those whose
+    names stand in a query."""
+    functions: Mapping[str, Callable[[], SqlFunction]] = field(default_factory=dict)
+    """What clients of PostgreSQL may call in the schema `cloister` (`postgres/functions.py` lists the names)."""
     algorithm: Callable[[Mapping[str, Any]], None] | None = None
     """Refuses settings under which it can run no algorithm; None: it runs none. Empty ones are the service itself."""
     links: tuple[Link, ...] = ()

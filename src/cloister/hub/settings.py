@@ -83,6 +83,9 @@ class Settings:
     docs: str = _set(
         "", "Where this documentation is read, as https://docs.example.org; empty: help links lead to the hub's own page of help."
     )
+    key_holder: str = _set(
+        "", "The key holder of exact joint results: its name, a space, its public key (128 digits); empty: none are made."
+    )
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
     memory: str = _set(
         "1GiB",
@@ -146,7 +149,19 @@ SETTINGS = Stored(
     *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
     *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
     *("upload_megabytes", "sources", "source_authorities", ("delta_floor", "max_delta"), "survey_cap", "survey_hourly"),
-    *("mqtt", "mqtt_authority", "workers", "asking", "docs", "zone", "memory", "prepared", "log_level", "metrics_token"),
+    *(
+        "mqtt",
+        "mqtt_authority",
+        "workers",
+        "asking",
+        "docs",
+        "key_holder",
+        "zone",
+        "memory",
+        "prepared",
+        "log_level",
+        "metrics_token",
+    ),
 )
 """What files and environments call the settings."""
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cloister.learn.assessment.evaluation import fit_and_score_table as fit_and_score_table
     from cloister.learn.assessment.evaluation import mean_squared_error as mean_squared_error
     from cloister.learn.assessment.evaluation import r2_score as r2_score
+    from cloister.learn.assessment.evaluation import reliability as reliability
     from cloister.learn.assessment.evaluation import split as split
     from cloister.learn.assessment.selection import PrivateSearch as PrivateSearch
     from cloister.learn.assessment.selection import cross_validate as cross_validate
@@ -72,7 +73,7 @@ _HOMES = {
     ".assessment.curve": "Curve price_of_privacy",
     ".frame.encoding": "Encoder",
     ".assessment.evaluation": """accuracy confusion_matrix evaluate_table fit_and_score fit_and_score_table mean_squared_error
-        r2_score split""",
+        r2_score reliability split""",
     ".frame.onnx_export": "to_onnx",
     ".frame.portable": "load",
     ".assessment.selection": "PrivateSearch cross_validate",

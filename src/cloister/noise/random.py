@@ -137,11 +137,15 @@ class Random:
         True
         """
         wanted = check_count(n)
-        out = np.empty(wanted, dtype=np.uint64)
-        done = 0
         with self._lock:
             if self._pid != os.getpid():
                 self._refill()
+            if (last := self._position + wanted) <= _BLOCK_WORDS:  # a nonce, a name: one slice of the block
+                taken = self._words[self._position : last]
+                out, self._position = taken.copy(), last
+                taken.fill(0)
+                return out
+            out, done = np.empty(wanted, dtype=np.uint64), 0
             while done < wanted:
                 if self._position == _BLOCK_WORDS:
                     self._refill()
@@ -159,7 +163,7 @@ class Random:
         >>> len(Random().bytes(16))
         16
         """
-        return self.words(-(-check_count(n) // 8)).astype("<u8").tobytes()[:n]
+        return self.words(-(-check_count(n) // 8)).astype("<u8", copy=False).tobytes()[:n]
 
     def bits(self, n: int) -> int:
         """A uniform integer of `n` bits, of any length.

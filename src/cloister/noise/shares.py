@@ -192,10 +192,13 @@ def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) 
     parts = _checked(number)
     share = DiscreteGaussian(scale_squared=law.scale_squared / parts * _GROWN, sensitivity_squared=law.sensitivity_squared)
     if share.scale_squared < LEAST_SHARE**2 or rho_of_sum(share, parts, coordinates=coordinates) > law.guarantee.rho:
+        least = max(Fraction(LEAST_SHARE**2), share.scale_squared + 1)
         raise InvalidParameter(
             f"Gaussian noise of scale {float(law.scale):.6g} in {parts} shares is not supported",
-            why=f"a share needs a scale of at least {LEAST_SHARE} steps, or the sum is too far from Gaussian noise",
-            instead="a smaller spend=, or a finer step=",
+            why=f"a share of it has a scale of {float(share.scale):.3g} and needs at least {LEAST_SHARE} steps, "
+            "or the sum is too far from Gaussian noise",
+            instead=f"at most 1/{math.ceil(least / share.scale_squared)} of the spend=, or a finer step=; "
+            "under a budget in ε the noise is Laplace's, of any scale",
         )
     return share
 

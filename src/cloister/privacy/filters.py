@@ -73,7 +73,9 @@ class SlidingFilter:
     Guarantee. Streams that differ only within w steps in a row are told apart with ε at most. Proof: given what was released
     before it, a step outside of those w has the same law in both worlds, and the t-th of them is εₜ-private, εₜ being fixed by
     what was released before. So the loss of all steps is at most the sum of εₜ over those w, on every path, and the filter keeps
-    every such sum within the budget.
+    every such sum within the budget. What answers over several steps for one charge, as a sparse vector does, is *carried*: its
+    charge stands at the last of its steps so far. A window that ends there or later holds it if it holds any of its steps; and
+    the windows that ended before counted it then. So each window counts whatever touched it, once.
 
     >>> filter = SlidingFilter(PureDP(1), window=3).after(PureDP("0.6")).after(PureDP("0.4"))
     >>> filter.remaining, filter.after(PureDP(0)).remaining
@@ -98,10 +100,23 @@ class SlidingFilter:
         """Whether the next step's charge fits."""
         return isinstance(cost, PureDP) and cost <= self.remaining
 
-    def after(self, cost: PureDP) -> SlidingFilter:
-        """The filter after one more step, at this charge; raises `BudgetExceeded` where it does not fit."""
-        _require(self.admits(cost), cost, self.budget, self.remaining)
-        kept = (*self.recent, cost.epsilon)
+    def after(self, cost: PureDP, *, carried: PureDP = _NO_EPSILON) -> SlidingFilter:
+        """The filter after one more step, at this charge; raises `BudgetExceeded` where it does not fit. `carried` is what the
+        step before was charged for what goes on at this one: it is moved here.
+
+        >>> filter = SlidingFilter(PureDP(1), window=2).after(PureDP(1))
+        >>> filter.after(PureDP("0.7"), carried=PureDP("0.7")).recent
+        (Fraction(7, 10),)
+        """
+        moved = carried.epsilon if self.recent else Fraction(0)  # of a window of one step, nothing is left to move
+        if not isinstance(cost, PureDP) or not moved <= min([cost.epsilon, *self.recent[-1:]]):
+            raise InvalidParameter(
+                "carried is invalid", why="it is at most what this step and the last are charged", instead="carried=PureDP(0)"
+            )
+        before = (*self.recent[:-1], self.recent[-1] - moved) if self.recent else ()
+        held = replace(self, recent=before)
+        _require(held.admits(cost), cost, self.budget, held.remaining)
+        kept = (*before, cost.epsilon)
         return replace(self, recent=kept[len(kept) - self.window + 1 :] if len(kept) >= self.window else kept)
 
 

@@ -80,7 +80,7 @@ def condition(tree: exp.Expression, operands: Operands) -> Expression:
 
 
 def _is_within(tree: exp.Expression) -> bool:
-    return isinstance(tree, exp.Anonymous) and tree.name.upper() == "ST_WITHIN"
+    return isinstance(tree, exp.Anonymous) and tree.name.upper() in ("ST_WITHIN", "ST_DWITHIN")
 
 
 def conjuncts(tree: exp.Expression, kind: type[exp.Expression] = exp.And) -> list[exp.Expression]:

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
+from sqlglot import Dialect, exp
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import exact
@@ -176,7 +176,7 @@ def is_double(tree: exp.Expression, rules: Rules) -> bool:
 def _cast(tree: exp.Cast) -> Any:
     kind = tree.to.this
     if kind in _DATES:
-        return _day(tree, tree.this)
+        return (_moment(tree.this) if kind is not exp.DataType.Type.DATE else None) or _day(tree, tree.this)
     value = constant(tree.this)
     number = isinstance(value, int | Fraction) and not isinstance(value, bool)
     if kind in NUMBERS and number:
@@ -187,6 +187,18 @@ def _cast(tree: exp.Cast) -> Any:
     if kind in TEXTS and isinstance(value, str) and not tree.to.expressions:
         return value
     raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
+
+
+def _moment(written: exp.Expression) -> str | None:
+    """`TIMESTAMP '2026-01-31 12:00:00'`: the text that a moment is compared with. None: no time of a day, or midnight."""
+    text = written.this if isinstance(written, exp.Literal) and written.is_string else ""
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.0+)?)?", text):
+            found = datetime.datetime.fromisoformat(text.partition(".")[0])
+            return None if found.time() == datetime.time() else found.isoformat(" ")
+    except ValueError:
+        pass
+    return None
 
 
 def _day(tree: exp.Expression, written: exp.Expression) -> datetime.date:
@@ -242,3 +254,18 @@ def _shift(tree: exp.Expression, day: Any, interval: exp.Expression, *, negative
     except (ValueError, OverflowError):
         pass
     raise UnsupportedQuery(f"{shown(tree)} is invalid", why="it is not a day of the calendar", instead="DATE '2026-01-31'")
+
+
+def between_words(tree: exp.Initcap) -> str | None:
+    """The signs between the words of INITCAP, as a regular expression has them in brackets; None: all but letters and digits.
+
+    >>> import sqlglot
+    >>> between_words(sqlglot.parse_one("INITCAP(town)", dialect="spark")), between_words(sqlglot.parse_one("INITCAP(town)"))
+    (' ', None)
+    """
+    signs = tree.args.get("expression")
+    if signs is None or signs.name == Dialect.INITCAP_DEFAULT_DELIMITER_CHARS:
+        return None
+    if not any(signs.name == each.INITCAP_DEFAULT_DELIMITER_CHARS for each in Dialect.classes.values()):
+        raise refused("INITCAP with a second argument is not supported", "each dialect has a default of its own", "INITCAP(town)")
+    return str(signs.name)

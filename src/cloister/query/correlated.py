@@ -6,6 +6,7 @@ EXISTS (SELECT 1 FROM towns t WHERE t.town = p.town AND c)      → p.town IN (S
 EXISTS (… WHERE w.patient = v.patient AND w.ward = v.ward)      → e.value IS NOT NULL, after such a join of COUNT(*) by both
 EXISTS (… AND w.cost > v.fee)                                   → e.value > v.fee, with MAX(w.cost); MIN for <
 EXISTS (… AND w.ward <> v.ward)                                 → there are more wards in all than those that are v.ward
+v.ward IN (SELECT w.ward … WHERE w.patient = v.patient)         → EXISTS (… AND w.ward = v.ward)
 
 Each is the same condition for every row of the query around: these are identities of SQL, with three-valued logic where it
 matters (EXISTS is never NULL, so what stands for it is not, either). Whether what results may be answered, and what it costs, is
@@ -62,7 +63,7 @@ def uncorrelated(query: exp.Query, tables: Mapping[str, PrivateTable | PublicTab
     if _joins(second):
         yield second
     third = first.copy()
-    if _lists(third, lambda inner: True):
+    if _lists(third):
         yield third
 
 
@@ -98,17 +99,19 @@ class _Inner:
             if not any(outer(each) for each in inner.find_all(exp.Column)):
                 self.rest.append(part)
                 continue
-            sides = [inner.this.unnest(), inner.expression.unnest()] if isinstance(inner, exp.Binary) else []
-            both = len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides)
-            which = [outer(side) for side in sides] if both else []
-            if which not in ([True, False], [False, True]) or not isinstance(inner, (exp.EQ, *_TURNED)):
+            known = isinstance(inner, exp.Binary) and isinstance(inner, (exp.EQ, *_TURNED))
+            sides = [inner.this.unnest(), inner.expression.unnest()] if known else []
+            around_ = [all(map(outer, columns)) if (columns := list(side.find_all(exp.Column))) else False for side in sides]
+            if around_ not in ([True, False], [False, True]):
                 self.compared.append((inner, exp.Expression, inner))  # of no known kind
                 continue
-            inside, outside = sides if which[1] else sides[::-1]
-            if isinstance(inner, exp.EQ):
+            inside, outside = sides if around_[1] else sides[::-1]
+            if not isinstance(inside, exp.Column) or (isinstance(inner, exp.EQ) and not isinstance(outside, exp.Column)):
+                self.compared.append((inner, exp.Expression, inner))
+            elif isinstance(inner, exp.EQ):
                 self.links.append((inside, outside))
             else:
-                self.compared.append((inside, type(inner) if which[1] else _TURNED[type(inner)], outside))
+                self.compared.append((inside, type(inner) if around_[1] else _TURNED[type(inner)], outside))
         plain = {"expressions", "from_", "joins", "where", "distinct"}
         strange = any(value and part not in plain for part, value in query.args.items())
         parts = [*query.expressions, *(query.args.get("joins") or ())]
@@ -137,7 +140,7 @@ def _nested(query: exp.Query) -> Iterator[tuple[exp.Expression, _Inner]]:
         if isinstance(node, exp.Subquery) and isinstance(node.parent, exp.Exists | exp.In | exp.From | exp.Join):
             continue
         if isinstance(node, exp.In):
-            found = _of_tuple(node, inner, around)
+            found = _of_in(node, inner, around)
             if found is not None:
                 yield node, found
             continue
@@ -146,20 +149,27 @@ def _nested(query: exp.Query) -> Iterator[tuple[exp.Expression, _Inner]]:
             yield node, made
 
 
-def _of_tuple(node: exp.In, inner: exp.Select, around: exp.Select) -> _Inner | None:
-    """(a, b) IN (SELECT c, d …), where no NULL could tell it from EXISTS: in a condition that is not negated."""
-    if not isinstance(node.this, exp.Tuple) or len(node.this.expressions) != len(inner.expressions):
-        return None
-    up: exp.Expression | None = node.parent
+def _only_true(node: exp.Expression) -> bool:
+    """Whether a condition stands where rows are kept if all of it is true: NULL is as good as no there."""
+    up = node.parent
     while isinstance(up, exp.Paren | exp.And):
         up = up.parent
+    return isinstance(up, exp.Where)
+
+
+def _of_in(node: exp.In, inner: exp.Select, around: exp.Select) -> _Inner | None:
+    """(a, b) IN (SELECT c, d …), and a IN (SELECT …) that refers to the query around it, where no NULL could tell it from EXISTS:
+    in a condition that is not negated."""
+    written = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    if len(written) != len(inner.expressions):
+        return None
     columns = [each.unalias() for each in inner.expressions]
-    if not isinstance(up, exp.Where) or not all(isinstance(each, exp.Column) for each in (*columns, *node.this.expressions)):
+    if not _only_true(node) or not all(isinstance(each, exp.Column) for each in (*columns, *written)):
         return None
     made = _Inner(inner, around)
-    if made.correlated or not made.plain:
+    if made.correlated is isinstance(node.this, exp.Tuple) or not made.plain:
         return None
-    made.links = list(zip(columns, node.this.expressions, strict=True))
+    made.links += list(zip(columns, written, strict=True))
     return made
 
 
@@ -171,11 +181,13 @@ def _there(tree: exp.Expression) -> exp.Expression:
     return exp.Not(this=_missing(tree))
 
 
-def _lists(query: exp.Query, wanted: Callable[[exp.Select], bool]) -> bool:
-    """EXISTS about one equal column as IN; whether there was any."""
+def _lists(query: exp.Query, of_public: Callable[[exp.Select], bool] | None = None) -> bool:
+    """EXISTS about one equal column as IN; whether there was any. With `of_public` those about public tables alone."""
     changed = False
     for node, inner in _nested(query):
-        if not isinstance(node, exp.Exists) or len(inner.links) != 1 or inner.compared or not wanted(inner.query):
+        if not isinstance(node, exp.Exists) or len(inner.links) != 1 or inner.compared:
+            continue
+        if of_public is not None and not of_public(inner.query):
             continue
         if any(part.find(*AGGREGATES) for part in inner.query.expressions):  # without GROUP BY it has a row in any case
             continue
@@ -187,13 +199,16 @@ def _lists(query: exp.Query, wanted: Callable[[exp.Select], bool]) -> bool:
         while isinstance(target.parent, exp.Paren):
             target = target.parent
         negated = isinstance(target.parent, exp.Not)
-        conditions += [_there(inside)] if negated else []
+        told = of_public is not None and not negated and not _only_true(target)  # where NULL is another thing than no
+        conditions += [_there(inside)] if negated or told else []
         if conditions:
             chosen.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
         among: exp.Expression = exp.In(this=outside.copy(), query=exp.Subquery(this=chosen))
         if negated:
             among = exp.Paren(this=exp.or_(_missing(outside), exp.Not(this=among), copy=False))
             target = target.parent
+        elif told:
+            among = exp.Paren(this=exp.and_(_there(outside), among, copy=False))
         target.replace(among)
         changed = True
     return changed
@@ -236,6 +251,8 @@ def _of_exists(inner: _Inner, number: int) -> tuple[list[exp.Join], exp.Expressi
         return [join], exp.Paren(this=_there(value))
     inside, kind, outside = inner.compared[0]
     if kind is exp.NEQ:
+        if not isinstance(outside, exp.Column):
+            return None
         all_, value = _joined(inner, inner.links, exp.Count(this=inside.copy()), number)
         own, same = _joined(inner, [*inner.links, (inside, outside)], exp.Count(this=exp.Star()), number + 1)
         nothing = exp.Literal.number(0)

@@ -108,9 +108,8 @@ def _months(tree: exp.AddMonths, reader: ScalarReader) -> Scalar:
 def _unit(tree: exp.Expression | None, whole: exp.Expression) -> str:
     word = "" if tree is None else str(tree.name).lower().removesuffix("s")
     if word not in _UNITS:
-        raise refused(
-            f"{shown(whole)} is not supported", f"its unit is not one of {', '.join(_UNITS)}", "DATE_TRUNC('month', born)"
-        )
+        line = f"{word.upper()}(at), beside CAST(at AS DATE)" if word in ("hour", "minute") else "DATE_TRUNC('month', born)"
+        raise refused(f"{shown(whole)} is not supported", f"its unit is not one of {', '.join(_UNITS)}", line)
     return word
 
 

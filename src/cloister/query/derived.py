@@ -110,8 +110,8 @@ def _check_parts(query: exp.Query) -> None:
 def _public(query: exp.Select, item: Item, environment: Environment) -> Item:
     """A question about public tables, as a public table of its own."""
     assert item.public is not None
-    if query.args.get("group") is not None or query.args.get("having") is not None:
-        raise unsupported("GROUP BY in a question about a public table", "a public table that holds the groups")
+    if query.args.get("having") is not None:
+        raise unsupported("HAVING in a question about a public table", "a public table that holds the groups")
     if isinstance(item.public, PublicSource) and _is_whole(query):
         return item
     names, rows = public_rows(query, item.public, lambda nested: public_answers(nested, environment))
@@ -320,15 +320,29 @@ def _is_persons(item: Item) -> bool:
     return len(item.fields) == 1 and item.fields[0].unit and item.fields[0].column is None
 
 
+def _by_name(first: Sequence[Field], fields: Sequence[Field]) -> list[Field]:
+    """The columns of a part of UNION BY NAME, in the order of the first part."""
+    named = {each.name.lower(): each for each in fields}
+    names = [each.name.lower() for each in first]
+    if sorted(names) != sorted(each.name.lower() for each in fields) or len(named) < len(fields):
+        raise refused(
+            "UNION BY NAME is not supported",
+            "its parts have not the same names of columns, each once",
+            "SELECT a, b … UNION ALL BY NAME SELECT b, a …",
+        )
+    return [named[name] for name in names]
+
+
 def _stacked(query: exp.Union, environment: Environment) -> Item:
-    if query.args.get("by_name") or query.args.get("on"):
-        raise unsupported("UNION BY NAME", "UNION ALL")
+    by_name = bool(query.args.get("by_name"))
+    if query.args.get("on"):
+        raise unsupported("ON in a UNION", "UNION ALL")
     parts: list[Item] = []
     waiting: list[exp.Expression] = [query.expression, query.this]
     while waiting:
         each = waiting.pop()
         each = each.unnest() if isinstance(each, exp.Subquery) else each
-        if isinstance(each, exp.Union) and not each.args.get("distinct"):
+        if isinstance(each, exp.Union) and not each.args.get("distinct") and bool(each.args.get("by_name")) == by_name:
             waiting += [each.expression, each.this]
         elif isinstance(each, exp.Query):
             parts.append(derive(each, environment))
@@ -337,13 +351,14 @@ def _stacked(query: exp.Union, environment: Environment) -> Item:
     for part in parts:
         if part.relation is None:
             raise unsupported("A public table under UNION ALL", EXAMPLE)
-        if len(part.fields) != len(first) or [each.unit for each in part.fields] != [each.unit for each in first]:
+        mine = _by_name(first, part.fields) if by_name else part.fields
+        if len(mine) != len(first) or [each.unit for each in mine] != [each.unit for each in first]:
             raise refused(
                 "UNION ALL is not supported",
                 "its parts have not the same columns, in the same order",
                 "SELECT a, b … UNION ALL SELECT a, b …",
             )
-        names = [(mine.name, each.column) for mine, each in zip(first, part.fields, strict=True) if each.column is not None]
+        names = [(one.name, each.column) for one, each in zip(first, mine, strict=True) if each.column is not None]
         if len(names) != sum(each.column is not None for each in first):
             raise refused(
                 "UNION ALL is not supported", "the person is a declared column in one part only", "the same declaration in both"

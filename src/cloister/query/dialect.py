@@ -33,7 +33,8 @@ DIALECTS = (
 )
 POPULATION_BY_DEFAULT = frozenset({"mysql"})
 """Where STDDEV and VARIANCE divide by n."""
-_UNITS = frozenset({"year", "quarter", "month", "week", "day", "years", "quarters", "months", "weeks", "days"})
+_WORDS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+_UNITS = frozenset({*_WORDS, *(f"{word}s" for word in _WORDS)})
 _ALIASES = {"cloister": "", "postgresql": "postgres", "sqlserver": "tsql", "mssql": "tsql", "pyspark": "spark"}
 
 
@@ -162,7 +163,17 @@ class _Grouped:
 
 @cache
 def _grouped(parser: type[sqlglot.Parser]) -> type[sqlglot.Parser]:
-    return type(parser.__name__, (_Grouped, parser), {})
+    functions = dict(parser.FUNCTIONS)
+    usual = functions.get("TO_CHAR")
+
+    def as_written(args: Sequence[Any]) -> Any:
+        """TO_CHAR with its letters: some dialects turn them into those of strftime, and names into nonsense."""
+        if len(args) == 2 or usual is None:
+            return exp.ToChar.from_arg_list(args)
+        return usual(args)
+
+    functions["TO_CHAR"] = as_written
+    return type(parser.__name__, (_Grouped, parser), {"FUNCTIONS": functions})
 
 
 def parser_of(dialect: sqlglot.Dialect) -> sqlglot.Parser:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
 from cloister.errors import MissingBound
-from cloister.query.constants import NUMBERS, TEXTS, WHOLE, constant, is_constant, shifted
+from cloister.query.constants import NUMBERS, TEXTS, WHOLE, between_words, constant, is_constant, shifted
 from cloister.query.dates import DATES, FROM_MONDAY_0, Make, ScalarReader, whole_number
 from cloister.query.numbers import RULES, Rules, as_rounded, rounding
 from cloister.query.refusals import refused, shown, unsupported
@@ -37,11 +38,15 @@ from cloister.tables.expression.scalars import (
     Floor,
     GreatestOf,
     GridCell,
+    InBox,
     Lattice,
     LeastOf,
     Ln,
+    Metres,
     Modulo,
     Multiply,
+    Near,
+    NearestRegion,
     Negate,
     NullIf,
     Power,
@@ -336,6 +341,22 @@ def _concat(tree: exp.Concat, reader: ScalarReader) -> Scalar:
     return _concatenated(tree.expressions, reader, coalesce=bool(tree.args.get("coalesce")))
 
 
+def _concat_ws(tree: exp.ConcatWs, reader: ScalarReader) -> Scalar:
+    """What is there, with the separator between; a part that is NULL is passed over together with its separator."""
+    sign, *parts = tree.expressions
+    between = constant(sign) if is_constant(sign) else None
+    if not isinstance(between, str) or not parts:
+        raise refused("CONCAT_WS is not supported", "its separator is not a text constant", "CONCAT_WS('-', sex, town)")
+    after = [Coalesce((TextFunction("concat", Const(between), (reader.scalar(part),)), Const(""))) for part in parts]
+    whole = TextFunction("concat", after[0], tuple(after[1:])) if len(after) > 1 else after[0]
+    return TextFunction("substring", whole, (Const(len(between) + 1),))
+
+
+def _initcap(tree: exp.Initcap, reader: ScalarReader) -> Scalar:
+    between = between_words(tree)
+    return TextFunction("initcap", reader.scalar(tree.this), () if between is None else (Const(between.replace("\\", "")),))
+
+
 def _concatenated(parts: Sequence[exp.Expression], reader: ScalarReader, *, coalesce: bool = False) -> Scalar:
     scalars = [reader.scalar(part) for part in parts]
     if coalesce:  # where CONCAT passes over NULL
@@ -424,6 +445,7 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Nullif: _binary(NullIf),
     exp.Greatest: _greatest,
     exp.Least: _least,
+    exp.StPoint: lambda *_: _point_alone(),
     exp.Cast: _cast,
     exp.TryCast: _cast,  # no cast fails: what cannot be cast is NULL
     exp.Date: lambda tree, reader: Cast(reader.scalar(tree.this), "date"),
@@ -442,6 +464,10 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Replace: _text("replace", "expression", "replacement"),
     exp.DPipe: _pipe,
     exp.Concat: _concat,
+    exp.ConcatWs: _concat_ws,
+    exp.Reverse: _text("reverse"),
+    exp.Translate: _text("translate", "from_", "to"),
+    exp.Initcap: _initcap,
 }
 """By the kind of the node."""
 
@@ -460,12 +486,54 @@ def _region(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
 
 
 def _within(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    if len(parts) == 2 and isinstance(parts[1], exp.Anonymous) and parts[1].name.upper() == "ST_MAKEENVELOPE":
+        box = _degrees(parts[1].expressions, 4, _BOX)
+        return InBox(*_on_lattice(parts[0], reader), *box)
     name = constant(parts[1]) if len(parts) == 2 and is_constant(parts[1]) else None
     if not isinstance(name, str):
         raise refused(
             "ST_WITHIN is not supported", "it takes a place and the name of a declared region", "ST_WITHIN(place, 'Centrum')"
         )
     return Within(*_on_lattice(parts[0], reader), name)
+
+
+_BOX, _CIRCLE = "ST_WITHIN(place, ST_MakeEnvelope(4.3, 52.0, 4.4, 52.1))", "ST_DWITHIN(place, ST_Point(4.36, 52.01), 500)"
+
+
+def _degrees(parts: Sequence[exp.Expression], count: int, instead: str) -> list[Fraction]:
+    """Constant numbers, so many of them."""
+    found = [constant(each) if is_constant(each) else None for each in parts]
+    if len(found) != count or any(isinstance(each, bool) or not isinstance(each, int | Fraction) for each in found):
+        raise refused("A function of places is not supported", "it takes a place and constant numbers", instead)
+    return [Fraction(each) for each in found if isinstance(each, int | Fraction)]
+
+
+def _near(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    if len(parts) != 3 or not isinstance(parts[1], exp.StPoint):
+        raise refused("ST_DWITHIN is not supported", "it takes a place, a point and a constant number of metres", _CIRCLE)
+    circle = _degrees([parts[1].this, parts[1].expression, parts[2]], 3, _CIRCLE)
+    place, *_ = _on_lattice(parts[0], reader)
+    return Near(place, *_in_metres(parts[0], place, reader), *circle)
+
+
+def _nearest(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    if len(parts) != 1:
+        raise refused("NEAREST is not supported", "it takes a place", "NEAREST(place)")
+    where = _on_lattice(parts[0], reader)
+    return NearestRegion(*where, *_in_metres(parts[0], where[0], reader))
+
+
+def _in_metres(tree: exp.Expression, place: Scalar, reader: ScalarReader) -> tuple[Scalar, Scalar]:
+    across, up = (reader.named(Metres(axis, place), f"metres {axis} of {tree.sql()}") for axis in ("across", "up"))
+    return across, up
+
+
+def _box_alone(*_: Any) -> NoReturn:
+    raise refused("ST_MAKEENVELOPE is not supported here", "it stands within ST_WITHIN", _BOX)
+
+
+def _point_alone(*_: Any) -> NoReturn:
+    raise refused("ST_POINT is not supported here", "it stands within ST_DWITHIN", _CIRCLE)
 
 
 def _on_lattice(tree: exp.Expression, reader: ScalarReader) -> tuple[Scalar, Scalar, Scalar]:
@@ -487,7 +555,10 @@ ANONYMOUS: dict[str, Callable[[Sequence[exp.Expression], ScalarReader], Scalar]]
     "BROUND": _round_even,
     "CLAMP": _clamp,
     "GRID": _grid,
+    "NEAREST": _nearest,
     "REGION": _region,
+    "ST_DWITHIN": _near,
+    "ST_MAKEENVELOPE": _box_alone,
     "ROUND_EVEN": _round_even,
     "ST_WITHIN": _within,
     "TRUNC": _trunc,

@@ -18,9 +18,12 @@ from cloister.query.conditions import conjuncts
 from cloister.query.public_joins import public_join
 from cloister.query.publics import PublicSource
 from cloister.query.refusals import refused, shown, unsupported
-from cloister.query.rows import Field, Rows, choose
+from cloister.query.rows import Field, Rows, choose, named
 from cloister.query.sources import Environment, Item, check_one_population, items_of
 from cloister.tables import Base, KeyJoined, PrivateTable, Projected, PublicJoined, Relation, UnitJoined
+
+_EITHER = exp.to_identifier("either side")
+"""What the person of a row is qualified by whose sides may both be missing: nobody can write it without quotes."""
 
 
 @dataclass(kw_only=True)
@@ -89,8 +92,39 @@ def joined(select: exp.Select, environment: Environment) -> tuple[Rows | None, l
         for each in item.fields
         if id(each) in state.columns
     ]
+    if any(item.full for item in items):
+        fields = _of_either(state, fields, select)
     label = " and ".join(dict.fromkeys(item.label for item in items))
     return Rows(relation=relation, fields=fields, label=label), state.rest, None
+
+
+def _of_either(state: _Joining, fields: list[Field], select: exp.Select) -> list[Field]:
+    """The columns of a FULL JOIN: the person of either side may be missing. What USING names, and COALESCE of both, is the person
+    of whichever a row has: the row's own."""
+    pairs = [pair for found in state.using.values() for pair in found]
+    if strange := next((left for left, _ in pairs if not left.unit), None):
+        raise refused(
+            f"USING ({strange.name}) in a FULL JOIN is not supported",
+            "it would be the column of whichever side a row has",
+            f"ON a.{strange.name} = b.{strange.name}, and COALESCE(a.{strange.name}, b.{strange.name})",
+        )
+    using = {left.name for left, _ in pairs}
+    sides = [[each for each in item.fields if each.unit] for item in state.items]
+    for node in list(select.find_all(exp.Coalesce)):
+        columns = [node.this, *node.expressions]
+        if node.find_ancestor(exp.Select) is select and len(columns) == len(sides) and _are_units(columns, sides):
+            node.replace(exp.column(exp.to_identifier(sides[0][0].name, quoted=True), table=_EITHER.copy()))
+    found = [replace(each, unit=False, hidden=each.hidden or (each.unit and each.name in using)) for each in fields]
+    found += [Field(name=name, column=None, unit=True) for name in sorted(using)]
+    return [*found, *(Field(name=each.name, column=None, unit=True, qualifiers=((_EITHER,),), hidden=True) for each in sides[0])]
+
+
+def _are_units(columns: Sequence[exp.Expression], sides: Sequence[Sequence[Field]]) -> bool:
+    """Whether the columns name the person of each side, in any order."""
+    if not all(isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier) for each in columns):
+        return False
+    means = [{place for place, side in enumerate(sides) if named(side, each)} for each in columns]
+    return means in ([{0}, {1}], [{1}, {0}])
 
 
 def _factored(part: exp.Expression) -> list[exp.Expression]:
@@ -245,6 +279,8 @@ def _attach(state: _Joining, place: int) -> None:
     else:
         _attach_private(state, item, item.relation, own)
     state.members.append(place)
+    if item.outer:  # what WHERE says drops the rows without a partner
+        return
     done = {(id(one), id(other)) for one, other in own}
     state.pairs = [
         (one, other) for one, other in state.pairs if (id(one), id(other)) not in done and (id(other), id(one)) not in done
@@ -267,7 +303,7 @@ def _of_outer(state: _Joining, item: Item) -> list[tuple[Field, Field]]:
             and all(isinstance(side.unnest(), exp.Column) for side in (inner.this, inner.expression))
         ):
             own.append((fields[0], fields[1]) if mine[1] else (fields[1], fields[0]))
-        elif mine and all(mine) and item.relation is not None:
+        elif mine and all(mine) and item.relation is not None and not item.full:
             from cloister.query.scalars import Reader
 
             rows = Rows(relation=item.relation, fields=item.fields, label=item.label)
@@ -346,6 +382,12 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
     for each in item.fields:
         state.columns[id(each)] = each.column
     if keys and not keys[0][0].unit:
+        if item.full:
+            raise refused(
+                "FULL JOIN along a key is not supported",
+                "rows whose key no other row has belong to nobody",
+                f"LEFT JOIN {item.label}",
+            )
         left, right = keys[0]
         key = state.columns[id(left)]
         assert key is not None
@@ -365,7 +407,7 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
         if pair[0] is None or pair[1] is None:
             raise unlinked(state.relation, state.items[state.members[0]], item)
         on.append((pair[0], pair[1]))
-    state.relation = UnitJoined(left=state.relation, right=relation, on=tuple(on), outer=item.outer)
+    state.relation = UnitJoined(left=state.relation, right=relation, on=tuple(on), outer=item.outer, full=item.full)
 
 
 def _equality(state: _Joining, pair: tuple[Field, Field]) -> exp.Expression:

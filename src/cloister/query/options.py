@@ -22,7 +22,17 @@ BOUNDED = {name: f"CLOISTER_{name}" for name in ("SUM", "AVG", "COUNT")}
 """What an aggregate with bounds among its arguments is called while it is parsed."""
 BY_ROW = {
     name: f"CLOISTER_ROW_{name}"
-    for name in ("PERCENTILE_CONT", "QUANTILE", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV")
+    for name in (
+        "APPROX_QUANTILES",
+        "PERCENTILE_CONT",
+        "QUANTILE",
+        "VAR_POP",
+        "VAR_SAMP",
+        "VARIANCE",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+        "STDDEV",
+    )
 }
 """The same for those of which each row's value is bounded."""
 _BOUNDS = ("contribution_bounds_per_group", "contribution_bounds_per_row")

@@ -3,6 +3,7 @@
     words.py       text → one SELECT, in bounded time; dialect.py, options.py and rewriting.py: what people bring from elsewhere
     grammar.py     the allow-list: every kind of node, and every part of one, that is read below
     sources.py     FROM → rows and public tables; joins.py → one relation; semijoins.py: IN and EXISTS about the same person
+    people.py      people of whom something holds, in WHERE or apart
     derived.py     questions within the question; within.py: their sums per person; publics.py, public_joins.py: of public tables
     rows.py        what names mean; scalars.py and functions.py: computed columns; conditions.py: WHERE; constants.py
     aggregates.py  statistics, and arithmetic on them; outputs.py: keys and grouping sets; bounded.py: what ZetaSQL bounds
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -45,6 +47,9 @@ from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateT
 
 if TYPE_CHECKING:
     from cloister.query.postprocessing.program import Program
+
+
+_MOST_PARTS, _MOST_PARTS_CUT = 15_000, 6_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,14 +121,29 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
 
 def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None, cut: bool) -> Parsed:
     query, options = statement(sql, dialect)
+    _sized(query)
     tree = query.copy()  # reading changes it
     written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
     query = rewritten(query, canonical(dialect))
+    size = _sized(query)
     try:
         parsed = question_of(query.copy(), tables, dialect, options)
     except CloisterError as refusal:
+        if size > _MOST_PARTS_CUT:  # every trial reads all of it again
+            raise
         parsed = _otherwise(query, tables, dialect, options, refusal, cut)
     return replace(parsed, written=written, tree=tree)
+
+
+def _sized(query: exp.Query) -> int:
+    """How many parts a query has, the values of lists not counted; refused where they are too many to be read in time."""
+    parts = (node for node in query.walk() if not isinstance(node, exp.Literal))
+    size = sum(1 for _ in islice(parts, _MOST_PARTS + 1))
+    if size > _MOST_PARTS:
+        raise refused(
+            "The query is not supported", f"it has more than {_MOST_PARTS:,} parts", "several questions of fewer columns"
+        )
+    return size
 
 
 def _otherwise(
@@ -136,8 +156,9 @@ def _otherwise(
 ) -> Parsed:
     """What a query that is no question means: without references to the query around, or cut above its aggregates."""
     from cloister.query.correlated import uncorrelated
+    from cloister.query.people import counted_apart
 
-    others = list(uncorrelated(query, tables))
+    others = [*uncorrelated(query, tables), *counted_apart(query)]
     for each in others:
         try:
             return question_of(each.copy(), tables, dialect, options)

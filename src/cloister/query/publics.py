@@ -7,6 +7,7 @@ constants or as a public table.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,9 +15,11 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from cloister.query.aggregates import holds_aggregate
 from cloister.query.conditions import anded, condition
+from cloister.query.constants import constant, is_constant
 from cloister.query.evaluation import holds, plain
-from cloister.query.refusals import refused, shown, unsupported
+from cloister.query.refusals import refused, shown, unsupported, whole
 from cloister.query.rows import Field, Qualifier, choose
 from cloister.tables import Domain, PublicTable, Text
 from cloister.tables.relations.public_values import domain_of, read
@@ -30,6 +33,13 @@ _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Avg: "avg",
     exp.Count: "count",
 }
+_OPERATIONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
+}
+Worked = Callable[[Sequence[Mapping[str, Any]]], Any]
 Queries = Callable[[exp.Query], tuple[Any, ...]]
 """What answers a question about public tables within another."""
 
@@ -108,6 +118,12 @@ class _PublicOperands:
     source: PublicRows
     used: dict[str, None]
     queries: Queries
+    worked: dict[str, Worked] = field(default_factory=dict)
+    """Arithmetic on aggregates, by the name that it bears."""
+
+    def value(self, kind: str, column: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """An aggregate of some rows, or arithmetic on several."""
+        return self.worked[column](rows) if kind == "worked" else _aggregate(kind, column, rows)
 
     def column(self, tree: exp.Expression) -> str:
         inner = tree.unnest() if isinstance(tree, exp.Paren) else tree
@@ -135,7 +151,7 @@ def public_values(select: exp.Select, source: PublicRows, queries: Queries) -> t
 def public_rows(select: exp.Select, source: PublicRows, queries: Queries) -> tuple[list[str], list[Mapping[str, Any]]]:
     """The names and the rows that a question about public rows selects."""
     for part, value in select.args.items():
-        if value and part not in ("expressions", "from_", "joins", "where", "distinct"):
+        if value and part not in ("expressions", "from_", "joins", "where", "group", "distinct"):
             raise unsupported(f"{part.strip('_').upper()} in a question about a public table", _LINE)
     used: dict[str, None] = {}
     operands = _PublicOperands(source=source, used=used, queries=queries)
@@ -145,6 +161,7 @@ def public_rows(select: exp.Select, source: PublicRows, queries: Queries) -> tup
             if out in chosen:
                 raise refused(f"The name {out!r} is not supported", "two columns would bear it", "… AS another_name")
             chosen[out] = (kind, column)
+    keys = _keys(select, chosen, operands)
     where = select.args.get("where")
     wanted = anded([condition(part, operands) for part in (*([] if where is None else [where.this]), *source.conditions)])
     names = [str(each.column) for each in source.fields()]
@@ -152,14 +169,42 @@ def public_rows(select: exp.Select, source: PublicRows, queries: Queries) -> tup
     lists = source.lists(columns)
     rows: list[dict[str, Any]] = [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
     kept = [row for row in rows if wanted is None or holds(wanted, row)]
-    if any(kind for kind, _ in chosen.values()):
-        if not all(kind for kind, _ in chosen.values()):
-            raise unsupported("GROUP BY in a question about a public table", _LINE)
-        return list(chosen), [{out: _aggregate(kind, column, kept) for out, (kind, column) in chosen.items()}]
-    found: list[Mapping[str, Any]] = [{out: row[column] for out, (_, column) in chosen.items()} for row in kept]
+    found: list[Mapping[str, Any]]
+    if keys is not None or any(kind for kind, _ in chosen.values()):
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if keys else {(): []}
+        for row in kept:
+            groups.setdefault(tuple(plain(row[each]) for each in keys or ()), []).append(row)
+        found = [
+            {out: operands.value(kind, column, rows) if kind else rows[0][column] for out, (kind, column) in chosen.items()}
+            for rows in groups.values()
+        ]
+    else:
+        found = [{out: row[column] for out, (_, column) in chosen.items()} for row in kept]
     if select.args.get("distinct"):
         found = list({tuple(map(repr, row.values())): row for row in found}.values())
     return list(chosen), found
+
+
+def _keys(select: exp.Select, chosen: Mapping[str, tuple[str, str]], operands: _PublicOperands) -> list[str] | None:
+    """The columns of GROUP BY; None where there is none."""
+    group = select.args.get("group")
+    if group is None:
+        keys = None
+    elif any(value for part, value in group.args.items() if part != "expressions"):
+        raise unsupported("ROLLUP, CUBE or GROUPING SETS in a question about a public table", "GROUP BY the column")
+    else:
+        places = [whole(each.this) if isinstance(each, exp.Literal) else None for each in group.expressions]
+        keys = [
+            operands.column(
+                each if place is None or not 1 <= place <= len(select.expressions) else select.expressions[place - 1].unalias()
+            )
+            for each, place in zip(group.expressions, places, strict=True)
+        ]
+    grouped = keys is not None or any(kind for kind, _ in chosen.values())
+    strange = next((out for out, (kind, column) in chosen.items() if grouped and not kind and column not in (keys or ())), None)
+    if strange is not None:
+        raise refused(f"The column {strange!r} is not supported", "it is neither grouped nor aggregated", "GROUP BY the column")
+    return keys
 
 
 def _selected(expression: exp.Expression, operands: _PublicOperands) -> list[tuple[str, str, str]]:
@@ -170,12 +215,40 @@ def _selected(expression: exp.Expression, operands: _PublicOperands) -> list[tup
         shown_ = [each for each in operands.source.fields() if not each.hidden and each.name.lower() not in left_out]
         operands.used.update(dict.fromkeys(str(each.column) for each in shown_))
         return [(each.name, "", str(each.column)) for each in shown_]
+    if type(inner.unnest()) in _OPERATIONS and holds_aggregate(inner):
+        name = expression.alias or shown(inner)
+        operands.worked[name] = _arithmetic(inner, operands)
+        return [(name, "worked", name)]
     kind = _AGGREGATES.get(type(inner), "")
     if kind == "count" and isinstance(inner.this, exp.Star):
         return [(expression.alias or "count", kind, "")]
     column = operands.column(inner.this if kind else inner)
     written = inner.this if kind else inner
     return [(expression.alias or (f"{kind}_{written.name}" if kind else written.name), kind, column)]
+
+
+def _arithmetic(tree: exp.Expression, operands: _PublicOperands) -> Worked:
+    """Arithmetic on aggregates and numbers: exact, and NULL where it divides by 0."""
+    tree = tree.unnest() if isinstance(tree, exp.Paren) else tree
+    if is_constant(tree):
+        value = constant(tree)
+        if isinstance(value, int | Fraction) and not isinstance(value, bool):
+            return lambda rows: value
+    if type(tree) in _AGGREGATES:
+        everything = isinstance(tree.this, exp.Star)
+        kind, column = _AGGREGATES[type(tree)], "" if everything else operands.column(tree.this)
+        return lambda rows: _aggregate(kind, column, rows)
+    if type(tree) not in _OPERATIONS or tree.args.get("typed"):  # where whole numbers have a whole quotient
+        raise unsupported(f"{shown(tree)} in a question about a public table", _LINE)
+    left, right, work = _arithmetic(tree.this, operands), _arithmetic(tree.expression, operands), _OPERATIONS[type(tree)]
+
+    def worked(rows: Sequence[Mapping[str, Any]]) -> Any:
+        sides = [side(rows) for side in (left, right)]
+        if None in sides or any(isinstance(side, bool) or not isinstance(side, int | Fraction) for side in sides):
+            return None
+        return None if isinstance(tree, exp.Div) and sides[1] == 0 else work(Fraction(sides[0]), Fraction(sides[1]))
+
+    return worked
 
 
 def _aggregate(kind: str, column: str, rows: Sequence[Mapping[str, Any]]) -> Any:

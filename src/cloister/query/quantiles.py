@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from cloister.query.options import BY_ROW
 from cloister.query.refusals import refused
 
 _MOST = 101
@@ -69,12 +70,23 @@ def _quantile(x: exp.Expression, share: Fraction) -> exp.Expression:
     return exp.Quantile(this=x.copy(), quantile=exp.Literal.number(f"{float(share):.12f}".rstrip("0").rstrip(".") or "0"))
 
 
+def _within_bounds(given: list[exp.Expression]) -> tuple[exp.Expression, exp.Expression | None]:
+    """APPROX_QUANTILES(x, 4, contribution_bounds_per_row => (0, 100)): the clamped column, and into how many parts."""
+    ends = given[2].expression if len(given) == 3 and isinstance(given[2], exp.Kwarg) else None
+    if not isinstance(ends, exp.Tuple) or len(ends.expressions) != 2:
+        return given[0], None
+    return exp.Anonymous(this="CLAMP", expressions=[given[0], *ends.expressions]), given[1]
+
+
 def _list(tree: exp.Expression) -> tuple[exp.Expression, list[Fraction]] | None:
     """The column, and the shares of the quantiles; none where it is no list."""
     x: exp.Expression = tree.this if isinstance(tree.this, exp.Expression) else tree
     shares: exp.Expression | None = None
-    if isinstance(tree, exp.ApproxQuantiles):
+    marked = isinstance(tree, exp.Anonymous) and str(tree.this).upper() == BY_ROW["APPROX_QUANTILES"]
+    if isinstance(tree, exp.ApproxQuantiles) or marked:
         parts = tree.expression
+        if marked:
+            x, parts = _within_bounds(tree.expressions)
         count = int(parts.this) if isinstance(parts, exp.Literal) and parts.this.isdecimal() else 0
         if not 1 <= count < _MOST:
             raise refused(

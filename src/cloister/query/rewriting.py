@@ -6,7 +6,11 @@ a SEMI JOIN b USING (k)     → a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)
 STRFTIME(day, '%Y-%m'), FORMAT_DATE, TO_CHAR, MONTHNAME → one function, which `postprocessing/` works out over keys
 (SELECT …) LIMIT 3          → SELECT * FROM (SELECT …) LIMIT 3
 GROUP BY ALL, ORDER BY ALL  → the columns that it stands for
-Functions by other names stand in spellings.py, joins in parentheses in parentheses.py, lists of quantiles in quantiles.py.
+DISTINCT ON (a) … ORDER BY b → QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1
+(a, b) IN ((1, 2), (3, 4))  → a = 1 AND b = 2 OR a = 3 AND b = 4
+DISTINCT a, SUM(x) OVER (PARTITION BY a) → a, SUM(x) … GROUP BY a
+Functions by other names stand in spellings.py, times of day in times.py, joins in parentheses in parentheses.py, lists of
+quantiles in quantiles.py.
 """
 
 from __future__ import annotations
@@ -20,16 +24,25 @@ from sqlglot.tokens import Token, TokenType
 
 from cloister.query.aggregates import holds_aggregate
 from cloister.query.parentheses import flattened
-from cloister.query.postprocessing.periods import written_out
+from cloister.query.postprocessing.allowed import is_short
+from cloister.query.postprocessing.periods import LOWER, PADDED, UPPER, single_part, written_out
 from cloister.query.quantiles import lists
-from cloister.query.refusals import refused
+from cloister.query.refusals import clipped, refused
 from cloister.query.spellings import spelled
+from cloister.query.times import timed
 
 _AGGREGATES = frozenset(
     {"COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "VARIANCE", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP"}
 )
-_LETTERS = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "MONTH": "%B", "MON": "%b", "DAY": "%A", "DY": "%a"}
-_PATTERN = re.compile(r"(YYYY|MM|DD|[-/. ]|)")
+_LETTERS = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "IYYY": "%G", "IW": "%V", "DDD": "%j", "Q": "%Q"}
+_WEEKDAYS = {"ID": "%u", "D": "%o"}
+_NAMES = {"MONTH": "B", "MON": "b", "DAY": "A", "DY": "a"}
+_LETTER = re.compile(r'FM|MONTH|MON|IYYY|YYYY|DDD|DAY|DY|DD|MM|IW|ID|Q|D|"[^"%]*"|[-/.,:;_() ]+', re.IGNORECASE)
+_UNPADDED = ("YYYY", "IYYY", "Q", "ID", "D")
+_ONE_ALONE = ("postgres", "redshift")
+_JAVA, _JAVA_LETTERS = ("spark", "spark2", "databricks"), ("yyyy", "MM", "dd")
+_NAMING = (None, "duckdb", "postgres", "redshift", "oracle")
+"""Where TO_CHAR writes names, in the case of its letters and padded with blanks, and what stands in quotes."""
 _AROUND = ("order", "limit", "offset")
 
 
@@ -78,14 +91,18 @@ def rewritten(query: exp.Query, dialect: str | None = None) -> exp.Query:
         flattened(select)
         _semijoins(select)
         _all(select)
+        _first_of_each(select)
+        _once_for_each(select)
         lists(select, dialect)
-    found = query.transform(lambda node: spelled(_changed(node), dialect))
+    found = query.transform(lambda node: timed(node) or spelled(_changed(node, dialect), dialect))
     found = found.transform(_compared)
     assert isinstance(found, exp.Query)
     return found
 
 
-def _changed(node: exp.Expression) -> exp.Expression:
+def _changed(node: exp.Expression, dialect: str | None) -> exp.Expression:
+    if isinstance(node, exp.SafeFunc):  # no function fails here: each is NULL where it has no value
+        return _changed(node.this, dialect)
     if isinstance(node, exp.ILike):
         pattern = node.expression
         if isinstance(pattern, exp.Literal) and pattern.is_string:
@@ -97,8 +114,19 @@ def _changed(node: exp.Expression) -> exp.Expression:
     elif isinstance(node, exp.ToChar):
         letters = node.args.get("format")
         if isinstance(letters, exp.Literal) and letters.is_string:
-            written = _of_letters(letters.this)
-            return node if written is None else _format(node.this, written)
+            written = _of_letters(letters.this, dialect)
+            if written is None:
+                raise refused(
+                    f"TO_CHAR with {clipped(letters.this)} is not supported",
+                    "its letters name nothing that a day has, or they mean different things in different dialects",
+                    "TO_CHAR(day, 'YYYY-MM')",
+                )
+            return _format(node.this, written)
+    elif isinstance(node, exp.In) and isinstance(node.this, exp.Tuple) and node.expressions:
+        return _of_tuples(node)
+    elif isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber) and isinstance(node.args.get("order"), exp.Order):
+        if all(isinstance(each.this, exp.Rand) for each in node.args["order"].expressions):  # any order will do
+            node.set("order", None)
     elif isinstance(node, exp.DateFromParts):
         return _date(node, [node.args.get(part) for part in ("year", "month", "day")])
     elif isinstance(node, exp.Anonymous) and isinstance(node.this, str):
@@ -106,17 +134,34 @@ def _changed(node: exp.Expression) -> exp.Expression:
     return node
 
 
+def _of_tuples(node: exp.In) -> exp.Expression:
+    """(a, b) IN ((1, 2), (3, 4)): one of them, in each of its parts."""
+    left = node.this.expressions
+    if not all(isinstance(each, exp.Tuple) and len(each.expressions) == len(left) for each in node.expressions):
+        return node
+    alike = [
+        exp.and_(
+            *(exp.EQ(this=mine.copy(), expression=its) for mine, its in zip(left, each.expressions, strict=True)), copy=False
+        )
+        for each in node.expressions
+    ]
+    return exp.Paren(this=exp.or_(*alike, copy=False))
+
+
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between, exp.Like, exp.Case)
 
 
 def _compared(node: exp.Expression) -> exp.Expression:
-    """A text of a day that is compared, made of parts of the day; as a key it is a period (`postprocessing/periods.py`)."""
+    """A text of a day that is compared, or that tells of one part of it, made of parts of the day; as a key it is a period
+    otherwise (`postprocessing/periods.py`)."""
     if not isinstance(node, exp.TimeToStr):
         return node
     around = node.parent
     while isinstance(around, exp.Paren | exp.Lower | exp.Upper):
         around = around.parent
-    return written_out(node) if isinstance(around, _COMPARISONS) else node
+    written = node.args.get("format")
+    named = isinstance(written, exp.Literal) and is_short(written) and single_part(written.this) is not None
+    return written_out(node) if named or isinstance(around, _COMPARISONS) else node
 
 
 def _all(select: exp.Select) -> None:
@@ -135,6 +180,60 @@ def _all(select: exp.Select) -> None:
             select.set("order", exp.Order(expressions=places))
 
 
+def _first_of_each(select: exp.Select) -> None:
+    """DISTINCT ON (a): the first row of each a in the order of the query, which in a subquery orders nothing else."""
+    distinct, order = select.args.get("distinct"), select.args.get("order")
+    on = None if distinct is None else distinct.args.get("on")
+    if not isinstance(on, exp.Expression) or any(select.args.get(part) for part in ("qualify", "windows")):
+        return
+    written = [each.unalias() for each in select.expressions]
+
+    def resolved(tree: exp.Expression) -> exp.Expression:
+        if isinstance(tree, exp.Column) and not tree.table:
+            for each in select.expressions:
+                if isinstance(each, exp.Alias) and each.alias.lower() == tree.name.lower():
+                    return each.this.copy()
+        place = int(tree.this) if isinstance(tree, exp.Literal) and not tree.is_string and tree.this.isdecimal() else 0
+        return (written[place - 1] if 0 < place <= len(written) else tree).copy()
+
+    keys = [resolved(each) for each in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
+    by = [each.copy() for each in order.expressions] if order is not None else []
+    for each in by:
+        each.set("this", resolved(each.this))
+    by = [each for each in by if each.this not in keys]  # those agree
+    window = exp.Window(this=exp.RowNumber(), partition_by=keys, order=exp.Order(expressions=by) if by else None, over="OVER")
+    select.set("distinct", None)
+    select.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=exp.Literal.number(1))))
+    if select.parent is not None and not any(select.args.get(part) for part in ("limit", "offset")):
+        select.set("order", None)
+
+
+def _once_for_each(select: exp.Select) -> None:
+    """DISTINCT a, SUM(x) OVER (PARTITION BY a): a row for each a, as GROUP BY a has it."""
+    distinct = select.args.get("distinct")
+    written = [each.unalias() for each in select.expressions]
+    windows = [each for each in written if isinstance(each, exp.Window)]
+    clauses = ("group", "having", "qualify", "windows")
+    if distinct is None or distinct.args.get("on") or not windows or any(select.args.get(part) for part in clauses):
+        return
+    keys = [each for each in written if not isinstance(each, exp.Window)]
+    if not keys or any(each.find(exp.Window) for each in keys):
+        return
+    for window in windows:
+        given = window.args.get("partition_by") or []
+        bare = not any(window.args.get(part) for part in ("order", "spec", "alias", "first"))
+        if not bare or not holds_aggregate(window.this) or any(each not in keys for each in given):
+            return
+        if any(each not in given for each in keys):
+            return
+    for expression in select.expressions:
+        inner = expression.unalias()
+        if isinstance(inner, exp.Window):
+            inner.replace(inner.this)
+    select.set("distinct", None)
+    select.set("group", exp.Group(expressions=[each.copy() for each in keys]))
+
+
 def _anonymous(node: exp.Anonymous, name: str, given: Sequence[exp.Expression]) -> exp.Expression:
     if name in ("MAKE_DATE", "DATE_FROM_PARTS") and len(given) == 3:
         return _date(node, given)
@@ -151,12 +250,43 @@ def _format(day: exp.Expression, written: str) -> exp.Expression:
     return exp.TimeToStr(this=day, format=exp.Literal.string(written))
 
 
-def _of_letters(text: str) -> str | None:
-    """TO_CHAR's letters, where they are some of those that mean the same everywhere."""
-    if text in _LETTERS:
-        return _LETTERS[text] if text in ("YYYY", "MM", "DD") else None  # names are padded with blanks
-    parts = [part for part in _PATTERN.split(text) if part]
-    return "".join(_LETTERS.get(part, part) for part in parts) if all(_PATTERN.fullmatch(part) for part in parts) else None
+def _of_letters(text: str, dialect: str | None) -> str | None:
+    """TO_CHAR's letters as those of strftime; None where they have no meaning there, or one that differs by dialect.
+
+    >>> _of_letters("YYYY-MM", "snowflake"), _of_letters('IYYY"-W"IW', None), _of_letters("HH24", None)
+    ('%Y-%m', '%G-W%V', None)
+    """
+    written, place, bare, further = "", 0, False, False
+    while place < len(text):
+        found = _LETTER.match(text, place)
+        if found is None or "%" in found[0]:
+            return None
+        letters, place = found[0], found.end()
+        word, naming = letters.upper(), dialect in _NAMING
+        if dialect in _JAVA and letters not in _JAVA_LETTERS and letters[0].isalpha():
+            return None  # there, the case tells months from minutes
+        if further and dialect not in _ONE_ALONE and (word in _NAMES or word in _LETTERS) and word not in _UNPADDED:
+            return None  # in one dialect FM is of what it stands before, in another of all that follows
+        if word == "FM" and naming and not bare:
+            bare = True
+            continue
+        if word in _NAMES and naming:
+            case = UPPER if letters.isupper() else LOWER if letters.islower() else ""
+            if not case and letters != letters.capitalize():
+                return None
+            written += f"%{case}{'' if bare or word in ('MON', 'DY') else PADDED}{_NAMES[word]}"
+        elif word in _LETTERS or (word in _WEEKDAYS and dialect in (None, "postgres", "redshift")):
+            if bare and word not in _UNPADDED:
+                return None
+            written += {**_LETTERS, **_WEEKDAYS}[word]
+        elif letters[0] == '"' and naming:
+            written += letters[1:-1]
+        elif letters[0] in "-/.,:;_() " and not bare:
+            written += letters
+        else:
+            return None
+        bare, further = False, further or bare
+    return None if bare or not written else written
 
 
 def _date(node: exp.Expression, given: Sequence[exp.Expression | None]) -> exp.Expression:

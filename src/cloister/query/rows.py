@@ -8,7 +8,7 @@ condition on it stands on its codes. `built()` gives the relation with all of th
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -44,6 +44,15 @@ class Field:
     """Whether it is only found with its qualifier, and not shown by *: the other side of a join on equal columns."""
     origin: tuple[str, str] | None = None
     """The private table and its column that this is, unchanged."""
+
+
+def in_common(fields: Iterable[Field], names: Iterable[str], instead: str) -> list[str]:
+    """What NATURAL JOIN compares: of the names of its right side those that the left side shows, too."""
+    before = {each.name.lower() for each in fields if not each.hidden}
+    found = list(dict.fromkeys(name for name in names if name.lower() in before))
+    if not found:
+        raise refused("NATURAL JOIN is not supported", "no column of both sides has the same name", instead)
+    return found
 
 
 @dataclass(kw_only=True)

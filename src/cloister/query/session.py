@@ -344,8 +344,8 @@ class Session(Door):
         """A question in SQL that is answered at every step of the clock. Nothing is charged yet: `cost`, `margin()` and `str` of
         what is returned say what will be.
 
-        - `at`: the column that says when: of days, or of seconds since 1970-01-01 UTC. Of rows that are fed any column,
-          which may hold ISO texts.
+        - `at`: the column that says when: of moments, of days, or of seconds since 1970-01-01 UTC. Of rows that are fed any
+          column, which may hold ISO texts.
         - `every`, `since`, `until`: the clock: steps of "1 hour" from one moment to another, each with the rows whose time
           lies in it.
         - `spend`: what all steps cost together: in one charge before the first where the answer is a sum over rows in

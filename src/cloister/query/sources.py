@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -10,7 +10,7 @@ from sqlglot import exp
 from cloister.errors import UnknownTable
 from cloister.query.publics import PublicRows, PublicSource
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
-from cloister.query.rows import Field, Qualifier, same
+from cloister.query.rows import Field, Qualifier, in_common, same
 from cloister.tables import Base, PrivateTable, PublicTable, Relation
 
 _MOST_SOURCES = 64
@@ -83,6 +83,8 @@ class Item:
     on: exp.Expression | None = None
     using: tuple[exp.Expression, ...] = ()
     outer: bool = False
+    full: bool = False
+    """Whether rows of it that fit none of the other side stay, too."""
 
     @property
     def called(self) -> str:
@@ -114,16 +116,19 @@ def items_of(select: exp.Select, environment: Environment) -> list[Item]:
         raise refused(
             "The joins are not supported", f"there are more than {_MOST_JOINS}", "a table that holds the columns of several"
         )
-    for place, join in enumerate(joins):
+    for join in joins:
         if join.this.args.get("joins"):
             instead = "FROM a JOIN b USING (patient) JOIN c USING (patient)"
             raise refused(
                 "A join within a join is not supported", "its parts are read in the order in which they are written", instead
             )
         item = _item(join.this, environment)
-        _check_kind(join, item, first=place == 0)
+        item.full = str(join.args.get("side") or "").upper() == "FULL"
+        _check_kind(join, item, items, alone=len(joins) == 1)
         item.on, item.using = join.args.get("on"), tuple(join.args.get("using") or ())
-        item.outer = join.args.get("side") == "LEFT"
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            item.using = _in_common(items, item)
+        item.outer = item.full or join.args.get("side") == "LEFT"
         if join.args.get("side") == "RIGHT":
             items[0].on, items[0].using, items[0].outer = item.on, item.using, True
             item.on, item.using = None, ()
@@ -133,21 +138,36 @@ def items_of(select: exp.Select, environment: Environment) -> list[Item]:
     return items
 
 
-def _check_kind(join: exp.Join, item: Item, *, first: bool) -> None:
+def _check_kind(join: exp.Join, item: Item, items: Sequence[Item], *, alone: bool) -> None:
     line = f"JOIN {item.label} ON a.patient = b.patient"
     method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
-    if method == "NATURAL":
-        raise refused("NATURAL JOIN is not supported", "it names no columns, and a new column would change what it means", line)
-    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+    natural = method == "NATURAL"
+    if (method and not natural) or kind not in ("", "INNER", "OUTER", "CROSS"):
         raise unsupported(f"{method or kind} JOIN", line)
-    if side == "FULL" or (side == "RIGHT" and not first):
+    if item.full and any(each.relation is None for each in (*items, item)):
         raise refused(
-            f"{side} JOIN is not supported",
+            "FULL JOIN with a public table is not supported",
+            "its rows without a partner belong to no person, and whether one has a partner is private",
+            f"LEFT {line}",
+        )
+    if item.full and not alone:
+        raise refused("FULL JOIN is not supported", "it stands beside another join", f"FROM (… FULL {line}) AS t {line}")
+    if side == "RIGHT" and len(items) > 1:
+        raise refused(
+            "RIGHT JOIN is not supported",
             "rows on the left that belong to no person would be kept, and no guarantee covers them",
             f"LEFT {line}",
         )
-    if (side or kind == "INNER") and join.args.get("on") is None and not join.args.get("using"):
+    if (side or kind == "INNER") and not natural and join.args.get("on") is None and not join.args.get("using"):
         raise refused("A join is not supported", "no column of both sides is compared", line)
+
+
+def _in_common(items: Sequence[Item], item: Item) -> tuple[exp.Expression, ...]:
+    """What NATURAL JOIN compares: the columns of a name that both sides have."""
+    shown_names = [each.name for each in item.fields if not each.hidden]
+    before = [each for other in items for each in other.fields]
+    names = in_common(before, shown_names, f"JOIN {item.label} ON a.patient = b.patient")
+    return tuple(exp.to_identifier(name, quoted=True) for name in names)
 
 
 def _item(tree: exp.Expression, environment: Environment) -> Item:
@@ -176,14 +196,15 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
 
 
 def renamed(item: Item, alias: exp.TableAlias) -> Item:
-    """A source whose columns have other names: `AS t (a, b)`."""
+    """A source whose first columns have other names: `AS t (a, b)`; the rest keep theirs."""
     if not alias.columns:
         return item
-    names = [each.name for each in alias.columns]
-    if len(names) != len(item.fields) or len(set(names)) < len(names):
+    given = [each.name for each in alias.columns]
+    names = [*given, *(each.name for each in item.fields[len(given) :])]
+    if len(given) > len(item.fields) or len({name.lower() for name in names}) < len(names):
         raise refused(
             "Renaming columns is not supported",
-            "there is not one name for each column",
+            "there are more names than columns, or two columns would have the same name",
             "FROM (SELECT age AS a, sex AS b FROM people) AS t",
         )
     if isinstance(item.public, PublicSource):

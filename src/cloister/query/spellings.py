@@ -1,6 +1,7 @@
 """Functions and conditions that mean what others say that are read: each becomes those, whatever stands around it.
 
 STARTS_WITH(x, 'd')                → LEFT(x, 1) = 'd'; ENDS_WITH, CONTAINS, LIKE … ESCAPE, plain regular expressions likewise
+x SIMILAR TO '(n|s).*'             → x LIKE 'n%' OR x LIKE 's%', and other regular expressions (`patterns.py`)
 LAST_DAY(day)                      → DATE_TRUNC('month', day) + INTERVAL '1' MONTH - INTERVAL '1' DAY
 EXTRACT(WEEK FROM day)             → (the day of the year of that week's Thursday - 1) // 7 + 1, where it is the week of ISO 8601
 EXTRACT(EPOCH FROM day)            → DATE_DIFF('day', DATE '1970-01-01', day) * 86400
@@ -22,12 +23,16 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from cloister.query.options import BY_ROW
+from cloister.query.patterns import likes
 
 _ROWS = {written: name for name, written in BY_ROW.items()}
 _ISO_WEEKS = (None, "duckdb", "postgres", "redshift", "spark", "databricks", "trino", "snowflake")
 """Where WEEK is that of ISO 8601."""
+_ISO_YEARS = ("ISOYEAR", "YEAROFWEEKISO", "ISO_YEAR")
 _PARTIAL = (None, "duckdb", "postgres", "redshift", "spark", "databricks", "trino", "bigquery", "oracle")
 """Where a regular expression is looked for anywhere in a text, and its letters are told apart by their case."""
+_STANDARD = ("postgres", "redshift")
+"""Where SIMILAR TO is that of the SQL standard."""
 _UNITS = {
     "MM": "MONTH",
     "MON": "MONTH",
@@ -128,14 +133,33 @@ def _escaped(node: exp.Escape, dialect: Dialect) -> exp.Expression | None:
 
 
 def _matches(x: exp.Expression, pattern: str | None, dialect: Dialect) -> exp.Expression | None:
-    """A regular expression that is plain text, at the beginning (^), at the end ($), or anywhere."""
+    """A regular expression: plain text at the beginning (^), at the end ($) or anywhere; others as patterns of LIKE."""
     found = _PLAIN.fullmatch(pattern or "")
-    if found is None or dialect not in _PARTIAL:
+    if dialect not in _PARTIAL:
         return None
+    if found is None:
+        return _like(x, likes(pattern or "", whole=False))
     first, text, last = found.groups()
     if first and last:
         return _is(x, text)
     return _begins(x, text) if first else _ends(x, text) if last else _contains(x, text)
+
+
+def _similar(node: exp.SimilarTo | exp.RegexpFullMatch, dialect: Dialect) -> exp.Expression | None:
+    """Of the whole text; SIMILAR TO with its own signs where the dialect has those of the standard."""
+    pattern = _text(node.expression)
+    standard = isinstance(node, exp.SimilarTo) and dialect in _STANDARD
+    if pattern is None or node.args.get("options") or not (standard or dialect in (None, "duckdb")):
+        return None
+    return _like(node.this, likes(pattern, standard=standard))
+
+
+def _like(x: exp.Expression, patterns: list[str] | None) -> exp.Expression | None:
+    """One of some patterns."""
+    if not patterns:
+        return None
+    found = [exp.Like(this=x.copy(), expression=exp.Literal.string(each)) for each in patterns]
+    return exp.Paren(this=exp.or_(*found, copy=False))
 
 
 def _insensitive(node: exp.RegexpILike, dialect: Dialect) -> exp.Expression | None:
@@ -175,18 +199,23 @@ def _last_day(node: exp.LastDay, dialect: Dialect) -> exp.Expression | None:
     return _days(_days(_period(node.this, "MONTH"), 1, "MONTH"), -1)
 
 
-def _iso_week(day: exp.Expression) -> exp.Expression:
-    """The week of ISO 8601 is that of the year in which its Thursday is."""
+def thursday_of(day: exp.Expression) -> exp.Expression:
+    """The Thursday of a day's week, which begins on a Monday: the week of ISO 8601 is one of the year in which that is."""
     thursday = _days(_period(day, "WEEK"), 3)
     thursday.this.this.meta["iso"] = True
-    before = exp.Paren(this=exp.Sub(this=exp.DayOfYear(this=thursday), expression=exp.Literal.number(1)))
+    return thursday
+
+
+def iso_week(day: exp.Expression) -> exp.Expression:
+    """The number of the week of ISO 8601."""
+    before = exp.Paren(this=exp.Sub(this=exp.DayOfYear(this=thursday_of(day)), expression=exp.Literal.number(1)))
     weeks = exp.Paren(this=exp.IntDiv(this=before, expression=exp.Literal.number(7)))
     return exp.Paren(this=exp.Add(this=weeks, expression=exp.Literal.number(1)))
 
 
 def _week(node: exp.Expression, dialect: Dialect) -> exp.Expression | None:
     everywhere = isinstance(node, exp.WeekOfYear)
-    return _iso_week(_day(node.this)) if everywhere or dialect in _ISO_WEEKS else None
+    return iso_week(_day(node.this)) if everywhere or dialect in _ISO_WEEKS else None
 
 
 def _day(tree: exp.Expression) -> exp.Expression:
@@ -202,8 +231,10 @@ def _extract(node: exp.Extract, dialect: Dialect) -> exp.Expression | None:
         first = exp.Cast(this=exp.Literal.string("1970-01-01"), to=exp.DataType.build("DATE"))
         days = exp.DateDiff(this=day, expression=first, unit=exp.var("DAY"))
         return exp.Paren(this=exp.Mul(this=days, expression=exp.Literal.number(86_400)))
+    if part in _ISO_YEARS:
+        return exp.Extract(this=exp.var("YEAR"), expression=thursday_of(day))
     iso = part in ("ISOWEEK", "WEEKISO", "WEEK_ISO", "ISO_WEEK") or (part in ("WEEK", "W") and dialect in _ISO_WEEKS)
-    return _iso_week(day) if iso else None
+    return iso_week(day) if iso else None
 
 
 def date_of(year: object, month: object, day: object) -> exp.Expression | None:
@@ -321,6 +352,15 @@ def _window(node: exp.Window, dialect: Dialect) -> exp.Expression | None:
     return exp.Paren(this=exp.Div(this=exp.Paren(this=inner.expressions[0]), expression=whole))
 
 
+def _list(node: exp.GroupConcat, dialect: Dialect) -> exp.Expression | None:
+    """STRING_AGG and LISTAGG without a separator have the one of their dialect."""
+    if node.args.get("separator") is not None:
+        return None
+    found = node.copy()
+    found.set("separator", exp.Literal.string("" if dialect in ("snowflake", "redshift", "oracle") else ","))
+    return found
+
+
 def _operator(kind: type[exp.Binary]) -> Callable[[exp.Expression, Dialect], exp.Expression]:
     return lambda node, _: exp.Paren(this=kind(this=exp.Paren(this=node.this), expression=exp.Paren(this=node.expression)))
 
@@ -368,6 +408,12 @@ def _anonymous(node: exp.Anonymous, dialect: Dialect) -> exp.Expression | None:
             )
         if name == "WEEKDAY" and dialect in (None, "duckdb"):
             return exp.Extract(this=exp.var("DOW"), expression=x)
+    if name == "LISTAGG" and len(given) in (1, 2):
+        return (
+            _list(exp.GroupConcat(this=given[0]), dialect)
+            if len(given) == 1
+            else exp.GroupConcat(this=given[0], separator=given[1])
+        )
     if len(given) == 2:
         if name == "REGEXP_MATCHES" and dialect in (None, "duckdb"):
             return _matches(given[0], _text(given[1]), dialect)
@@ -386,6 +432,8 @@ _CHANGES: dict[type[exp.Expression], Callable[..., exp.Expression | None]] = {
     exp.Escape: _escaped,
     exp.RegexpLike: lambda node, dialect: None if node.args.get("flag") else _matches(node.this, _text(node.expression), dialect),
     exp.RegexpILike: _insensitive,
+    exp.RegexpFullMatch: _similar,
+    exp.SimilarTo: _similar,
     exp.DateTrunc: _truncation,
     exp.LastDay: _last_day,
     exp.Week: _week,
@@ -405,6 +453,7 @@ _CHANGES: dict[type[exp.Expression], Callable[..., exp.Expression | None]] = {
     exp.Min: _of_all,
     exp.Window: _window,
     exp.ApproxDistinct: lambda node, _: exp.Count(this=exp.Distinct(expressions=[node.this])),
+    exp.GroupConcat: _list,
     exp.SafeAdd: _operator(exp.Add),
     exp.SafeSubtract: _operator(exp.Sub),
     exp.SafeMultiply: _operator(exp.Mul),

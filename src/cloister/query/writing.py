@@ -56,7 +56,19 @@ from cloister.tables import (
     PublicTable,
     Relation,
 )
-from cloister.tables.expression.scalars import Const, DatePart, DateTrunc, Divide, Floor, Multiply, Ref, Scalar
+from cloister.tables.expression.scalars import (
+    Const,
+    DatePart,
+    DateTrunc,
+    Divide,
+    Floor,
+    GridCell,
+    Multiply,
+    NearestRegion,
+    Ref,
+    RegionOf,
+    Scalar,
+)
 from cloister.tables.expression.wording import in_words
 
 Tables = Mapping[str, PrivateTable | PublicTable]
@@ -106,7 +118,7 @@ def step_of(scalar: Scalar) -> tuple[str, int | Fraction] | None:
 
 
 def write_scalar(scalar: Scalar) -> str:
-    """A computed key as SQL: a number in steps, a period of a date, a part of a date."""
+    """A computed key as SQL: a number in steps, a period or a part of a date, a cell or a region of a place."""
     step = step_of(scalar)
     if step is not None:
         width = text_of(Fraction(step[1]))
@@ -115,9 +127,15 @@ def write_scalar(scalar: Scalar) -> str:
         return f"DATE_TRUNC('{scalar.unit.upper()}', {quoted(scalar.x.name)})"
     if isinstance(scalar, DatePart) and isinstance(scalar.x, Ref):
         return f"EXTRACT({scalar.part.upper()} FROM {quoted(scalar.x.name)})"
+    if isinstance(scalar, GridCell) and isinstance(scalar.x, Ref):
+        return f"GRID({quoted(scalar.x.name)}, {text_of(scalar.metres)})"
+    if isinstance(scalar, RegionOf) and isinstance(scalar.x, Ref):
+        return f"REGION({quoted(scalar.x.name)})"
+    if isinstance(scalar, NearestRegion) and isinstance(scalar.x, Ref):
+        return f"NEAREST({quoted(scalar.x.name)})"
     raise refused(
         "The computed column is not supported",
-        "only steps of numbers and periods of dates are written",
+        "only steps of numbers, periods of dates, cells and regions are written",
         "session.measure(question)",
     )
 
@@ -226,7 +244,7 @@ def read_sql(sql: str, tables: Tables, dialect: str | None = None) -> Question:
     >>> import cloister as cl
     >>> people = cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})
     >>> read_sql("SELECT AVG(age) AS a FROM people", {"people": people})
-    Question(table='people', statistics=(Mean(column='age', name='a'),), by=(), where=None, hidden=())
+    Question(table='people', statistics=(Mean(column='age', name='a'),), by=(), where=None, hidden=(), every_group=False)
     """
     parsed = parse(sql, tables, dialect, cut=False)
     question, names = parsed.question, _names(parsed)

@@ -23,7 +23,7 @@ from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
 from cloister.session.asker import Asker, Bounds
 from cloister.session.execution.answer import assembled, refined
-from cloister.session.execution.buying import bought, planned, repeated, stored
+from cloister.session.execution.buying import bought, given, planned, repeated, stored
 from cloister.session.execution.kinds import as_bought
 from cloister.session.execution.refinement import Kept, Refinement, foreseen
 from cloister.session.execution.run import Outcome, RowMethod, RunPlan
@@ -434,6 +434,22 @@ class Door:
         (None, True, None, 'ε = 0.5')
         """
         found = stored(self._asker, self._shapes([question]), spend, purpose)
+        return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
+
+    @pinned
+    def given(self, question: Question) -> Release | None:
+        """The answer to a question that this person was given before, as it can be combined with others; None where that is none.
+        It charges and debits nothing.
+
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> question = Question(table="people", statistics=(Count(),))
+        >>> with small_door() as door:
+        ...     bob, answer = door.on_behalf("bob"), door.measure(question, spend="0.5")
+        ...     bob.given(question), door.given(question).to_pydict() == answer.to_pydict(), str(door.spent)
+        (None, True, 'ε = 0.5')
+        """
+        found = given(self._asker, self._shape(question))
         return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
 
     @pinned

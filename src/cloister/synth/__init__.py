@@ -5,6 +5,7 @@
     discretizing.py  bins whose cuts are bought: long tails, categories of many values, days by weekday and month
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     choosing.py   marginals that are chosen by looking at the rows, at a price: MST, AIM, MWEM, PrivBayes, with the proof
+    earlier.py    answers that somebody was given before, as evidence that costs nothing again, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
     rules.py      what every row obeys: real rows mended before they are counted, empty cells, drawn rows; rule_texts.py reads it
     drawing.py    rows from it, stratified, under conditions
@@ -12,6 +13,8 @@
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
     gaussians.py  microaggregation: a noisy Gaussian for each public group
+    k_anonymous.py  rows from classes of at least k: not private, by the marked door
+    from_reports.py  rows from local reports
     pooling.py    models of several populations as one
     related.py    two tables of one population: people, and what each of them has several of
     report.py     what may be said of a model: text, data, a page
@@ -33,8 +36,11 @@ from cloister.lazily import Lazily
 if TYPE_CHECKING:
     from cloister.synth.fitting import fit as fit
     from cloister.synth.fitting import fit_frame as fit_frame
+    from cloister.synth.from_reports import fit_reports as fit_reports
     from cloister.synth.gaussians import GaussianModel as GaussianModel
     from cloister.synth.gaussians import fit_gaussians as fit_gaussians
+    from cloister.synth.k_anonymous import KAnonymousModel as KAnonymousModel
+    from cloister.synth.k_anonymous import fit_k_anonymous as fit_k_anonymous
     from cloister.synth.model import SyntheticModel as SyntheticModel
     from cloister.synth.model import load as load
     from cloister.synth.pooling import PooledModel as PooledModel
@@ -48,7 +54,9 @@ _lazily = Lazily(
     __name__,
     {
         ".fitting": "fit fit_frame",
+        ".from_reports": "fit_reports",
         ".gaussians": "GaussianModel fit_gaussians",
+        ".k_anonymous": "KAnonymousModel fit_k_anonymous",
         ".model": "SyntheticModel load",
         ".pooling": "PooledModel pooled",
         ".related": "RelatedModel fit_related",

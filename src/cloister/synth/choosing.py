@@ -109,16 +109,18 @@ class Choosing:
 
     def margins(self, spend: Guarantee, declaration: PrivateTable) -> tuple[int, int | None]:
         """Margins of error to expect of a count of one column and of two, at 95 %, of the noise alone: of AIM those of its first
-        rounds, since later ones have no more; of two columns none where no pair can be measured. Not of MWEM and PrivBayes."""
-        if self.method not in ("mst", "aim"):
-            raise InvalidParameter(f"method={self.method!r} is invalid", why="its margins are not known before", instead='"aim"')
+        rounds, since later ones have no more; of two columns none where no pair can be measured."""
         purse, number = self.purse(spend, declaration), len(self.states)
         edges = _edges(tuple(each.number for each in self.states))
-        if self.method == "aim":
-            one = two = (1 - _CHOICE) / (_ROUNDS_A_COLUMN * number)
-        else:
-            third = Fraction(1, 3)
-            one, two = (third if edges else Fraction(1)) / number, third / max(edges, 1)
+        match self.method:
+            case "mst":
+                third = Fraction(1, 3)
+                one, two = (third if edges else Fraction(1)) / number, third / max(edges, 1)
+            case "privbayes":
+                one = two = (1 - (_NETWORK if edges else Fraction(0))) / (number + edges)
+            case _:
+                choice, part = _rounds(number, aim=self.method == "aim")
+                one = two = (1 - choice) * part
         return purse.noise(one).margin(), purse.noise(two).margin() if edges else None
 
     def release(
@@ -261,7 +263,7 @@ def _network(loop: Loop, about: About) -> None:
 def _worst_first(loop: Loop, about: About, *, aim: bool = True) -> None:
     """AIM's schedule; or MWEM's, which has fewer rounds, all alike."""
     every, purse = range(len(loop.sizes)), loop.purse
-    choice, part = (_CHOICE, Fraction(1, _ROUNDS_A_COLUMN * len(every))) if aim else (Fraction(1, 2), Fraction(2, 3 * len(every)))
+    choice, part = _rounds(len(every), aim=aim)
     weights: dict[Marginal, int] = {(place,): 1 for place in every}
     weights |= dict.fromkeys(_pairs(loop.sizes), 2)
     weights |= dict.fromkeys(asked_for(loop.sizes, about), 2 * _ASKED)
@@ -278,6 +280,11 @@ def _worst_first(loop: Loop, about: About, *, aim: bool = True) -> None:
         before, model = model, follower.after(loop.found(), _STEPS, _RATE)
         if aim and np.abs(model.marginal(kept) - before.marginal(kept)).sum() * loop.rows <= scores[kept][1]:
             part *= 2 if purse.pure else 4
+
+
+def _rounds(columns: int, *, aim: bool) -> tuple[Fraction, Fraction]:
+    """What part of a round the choice takes, and what part of the spend a round takes at first."""
+    return (_CHOICE, Fraction(1, _ROUNDS_A_COLUMN * columns)) if aim else (Fraction(1, 2), Fraction(2, 3 * columns))
 
 
 _SCHEDULES: Mapping[Adaptive, Callable[[Loop, About], None]] = {

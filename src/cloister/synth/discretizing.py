@@ -108,8 +108,8 @@ def cut(
 
 def both(first: Origin, second: Origin) -> Origin:
     """Where something comes from that was bought in two charges."""
-    if not first:
-        return second
+    if not first or not second:
+        return first or second
     return {
         **second,
         "cost": sequential([first["cost"], second["cost"]]),

@@ -7,13 +7,17 @@ would be asked, and no row is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
+import numpy as np
+
 from cloister.privacy import Guarantee
-from cloister.session import Delegate, Measurer, Plan, Question, Spending
+from cloister.session import Delegate, Measurer, Plan, Question, Release, Spending
 from cloister.synth.fitting import fit
+from cloister.synth.measuring import Marginals, of_terms
+from cloister.synth.released import margin_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,13 @@ class _Explaining(Delegate):
     ) -> NoReturn:
         """The questions."""
         plan = self.explain(questions, spend, shares=shares)
-        raise _Reached(Explained(cost=plan.cost, margins=(_margin(plan, 1), _margin(plan, 2), _margin(plan, 3))))
+        raise _Reached(Explained(cost=plan.cost, margins=_margins(plan)))
+
+    def given(self, question: Question) -> Release | None:
+        """An answer that was bought before: it is evidence, and what it costs is nothing."""
+        session: Any = self._measurer
+        found: Release | None = session.given(question)
+        return found
 
     def run(self, method: Any, table: str, spend: Spending, *, purpose: str = "") -> NoReturn:
         """A method that chooses what it measures: nobody knows beforehand whether that is three columns together."""
@@ -68,8 +78,17 @@ class _Reached(Exception):
         self.found = found
 
 
-def _margin(plan: Plan, number: int) -> float | None:
-    """Of a count of so many columns, the widest."""
-    parts = [part for part in plan.parts if len(part.shape.question.by) == number]
-    widths = [float(replace(plan, parts=(part,)).margin()["count"][0]) for part in parts]
-    return max(widths, default=None)
+def _margins(plan: Plan) -> tuple[float | None, float | None, float | None]:
+    """Of a count of so many columns, the widest; each is read from all tables that hold its columns."""
+    sizes = {axis.name: axis.shown or 1 for part in plan.parts for axis in part.shape.grid.axes}
+    names, tables = list(sizes), {}
+    for part in plan.parts:
+        if len(readings := list(part.sharpness().values())) > 1:  # means, not counts alone
+            continue
+        kept = tuple(sorted(names.index(axis.name) for axis in part.shape.grid.axes))
+        tables[kept] = of_terms(np.zeros([sizes[names[place]] for place in kept]), readings[0].terms)
+    found = Marginals(sizes=tuple(sizes.values()), tables=tables)
+    one, two, three = (
+        max((margin_of(found, kept) for kept in tables if len(kept) == number), default=None) for number in (1, 2, 3)
+    )
+    return one, two, three

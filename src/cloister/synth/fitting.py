@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from functools import reduce
+from typing import Any, Literal, cast, get_args, overload
+
+import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact, text_of
-from cloister.session import Measurer
+from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact, text_of, zero_of
+from cloister.session import Measurer, Question
 from cloister.session.door import Door
+from cloister.session.execution.rehearsal import declared_rows as stand_ins
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.synth.choosing import choose
 from cloister.synth.discretizing import both, cut
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import Marginals, Origin, declared_rows, measure, worst_noise
-from cloister.synth.mixture import fitted
-from cloister.synth.model import FRAME, SyntheticModel
+from cloister.synth.earlier import Earlier, earlier_of, heard
+from cloister.synth.gaussians import GaussianModel, fit_gaussians
+from cloister.synth.k_anonymous import KAnonymousModel, fit_k_anonymous
+from cloister.synth.measuring import Marginals, Origin, declared_rows, mean_noise, measure
+from cloister.synth.mixture import Mixture, fitted
+from cloister.synth.model import DECLARED, FRAME, SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import Asked, Calendar, QuantileBins, States, states_of
 from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
@@ -34,6 +41,7 @@ _LEAST_SIGNAL = 20
 """How many times the noise of a cell of a two-way table all rows must be for pairs to tell more than they cost."""
 
 
+@overload
 def fit(
     session: Measurer,
     table: str,
@@ -43,9 +51,49 @@ def fit(
     columns: Sequence[Asked] | None = None,
     about: Sequence[str | Sequence[str]] | None = None,
     rules: Sequence[str] = (),
+    earlier: Sequence[str | Question] = (),
     purpose: str = "synthetic table",
     progress: Callable[[str], None] = lambda _: None,
-) -> SyntheticModel:
+) -> SyntheticModel: ...
+
+
+@overload
+def fit(
+    session: Measurer,
+    table: str,
+    *,
+    spend: Spending,
+    method: Literal["microaggregation"],
+    columns: Sequence[Asked] | None = None,
+    purpose: str = "synthetic table",
+) -> GaussianModel: ...
+
+
+@overload
+def fit(
+    session: Measurer,
+    table: str,
+    *,
+    spend: Spending,
+    method: Literal["k_anonymous"],
+    columns: Sequence[Asked] | None = None,
+    purpose: str = "synthetic table",
+) -> KAnonymousModel: ...
+
+
+def fit(
+    session: Measurer,
+    table: str,
+    *,
+    spend: Spending,
+    method: Literal["auto", "microaggregation", "k_anonymous"] | Method = "auto",
+    columns: Sequence[Asked] | None = None,
+    about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
+    earlier: Sequence[str | Question] = (),
+    purpose: str = "synthetic table",
+    progress: Callable[[str], None] = lambda _: None,
+) -> SyntheticModel | GaussianModel | KAnonymousModel:
     """A synthetic model of a private table, for one charge.
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
@@ -56,14 +104,17 @@ def fit(
     Parameters
     ----------
     spend
-        What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
+        What it may cost: ε, or ρ under a zCDP budget; or a guarantee. 0, with the method left open: rows that follow the
+        declarations and `rules=` and tell nothing of the table, drawn as a session's rehearsals draw them.
     method
         `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
         itself. `"triples"`: besides, up to a hundred tables of three columns. `"histogram"`: besides one-way tables the one table
         of all columns, of up to 10⁵ cells, and no fit. Four look at the rows besides, and pay for their choices: `"mst"` takes a
         tree of pairs, `"aim"` and `"mwem"` round by round the table on which the model is worst, `"privbayes"` a network of
         columns. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that noise would hide them,
-        or is so small that triples repay too.
+        or is so small that triples repay too. Two make no marginals, and take neither `about=` nor `rules=`:
+        `"microaggregation"` is `fit_gaussians` in groups of the columns that are categories or truth values; `"k_anonymous"` is
+        `fit_k_anonymous`, which is NOT PRIVATE: nothing is charged, and the population's spending reads unbounded from then on.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them. `cl.synth.QuantileBins(name)` cuts a number with a
@@ -74,14 +125,27 @@ def fit(
         What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
         `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
         Rows of the table that break a rule are mended one by one by a public map before they are counted (`rules.py`).
+    earlier
+        Questions that you asked before, as texts in SQL: counts of all rows by one to three of the columns. Their answers are
+        evidence that costs nothing again (`earlier.py` has the conditions and the proof): noise falls where they tell of the
+        same cells. The model's `cost` names their charges too, since it shows what they said.
     progress
         Told what is being done.
     """
     declaration, declared = declared_rows(session, table)
+    if method == "microaggregation" or method == "k_anonymous":
+        if about or rules or earlier:
+            raise InvalidParameter(
+                f"about=, rules= and earlier= are invalid with {method!r}", why="it makes no marginals", instead='method="pairs"'
+            )
+        if method == "k_anonymous":
+            if not isinstance(spend, Guarantee) and exact(spend, "spend") < 0:
+                raise InvalidParameter(f"spend={spend!r} is invalid", why="it is negative", instead="spend=0: nothing is charged")
+            return fit_k_anonymous(session, table, columns=columns)
+        return fit_gaussians(session, table, spend=spend, columns=columns, purpose=purpose)
     if method not in ("auto", *get_args(Method)):
-        raise InvalidParameter(
-            f"method={method!r} is invalid", why=f"known are auto, {', '.join(get_args(Method))}", instead='method="pairs"'
-        )
+        known = ", ".join(("auto", *get_args(Method), "microaggregation", "k_anonymous"))
+        raise InvalidParameter(f"method={method!r} is invalid", why=f"known are {known}", instead='method="pairs"')
     states = states_of(declared, columns, table=table, bought=True)
     wanted = about_of(session, table, [each.name for each in states], about)
     blind = {
@@ -93,8 +157,12 @@ def fit(
     if wanted and method in blind:
         name, reason, instead = blind[method]
         raise InvalidParameter(f"about= is invalid with {name}", why=reason, instead=instead)
+    before_it = earlier_of(session, table, states, earlier) if earlier else []
+    if method == "auto" and not isinstance(spend, Guarantee) and exact(spend, "spend") == 0:
+        return _unspent(session, table, declaration, Rules.of(rules, states, table=table), earlier)
     _check_spend(session, table, states, spend, declaration.size)
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
+    _check_earlier(before_it, chosen, rules)
     ruled = Rules.of(rules, states, table=table)
     cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
@@ -106,7 +174,38 @@ def fit(
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else measure
     found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
-    return modelled(table, chosen, ruled, found, both(before, origin), why=why, unmapped=unmapped, progress=progress)
+    found, more = heard(found, origin, before_it)
+    origin = reduce(both, [*more, before, origin])
+    return modelled(table, chosen, ruled, found, origin, why=why, unmapped=unmapped, progress=progress)
+
+
+def _unspent(
+    session: Measurer, table: str, declaration: PrivateTable, ruled: Rules, earlier: Sequence[str | Question]
+) -> SyntheticModel:
+    """What is published for nothing: one component, in which values spread evenly over what is declared."""
+    if earlier:
+        raise InvalidParameter("earlier= is invalid", why="nothing is spent, and so nothing is fitted", instead='spend="0.1"')
+    columns = []
+    for each in ruled.states:
+        shares = each.pieces.sizes(each.number)
+        if each.domain.nullable:
+            shares[-1] = shares[:-1].sum() / 11  # every twelfth
+        columns.append(shares[None, :] / shares.sum())
+    mixture, (population, budget) = Mixture(np.ones(1), tuple(columns)), session.population_of(table)
+    return SyntheticModel(
+        table=table,
+        method=DECLARED,
+        why="nothing was spent: rows follow the declarations alone, and tell nothing of the table",
+        columns=ruled.states,
+        mixture=mixture,
+        rows=float(stand_ins(declaration)),
+        rows_error=0.0,
+        rules=ruled.texts,
+        acceptance=accepted(mixture, ruled.states, ruled, {}),
+        cost=zero_of(budget),
+        population=population,
+        charges=(),
+    )
 
 
 def modelled(
@@ -139,6 +238,7 @@ def modelled(
     )
 
 
+@overload
 def fit_frame(
     frame: Any,
     columns: Mapping[str, Domain],
@@ -153,7 +253,54 @@ def fit_frame(
     max_rows: int | None = None,
     random: Random | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> SyntheticModel:
+) -> SyntheticModel: ...
+
+
+@overload
+def fit_frame(
+    frame: Any,
+    columns: Mapping[str, Domain],
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    method: Literal["microaggregation"],
+    unit: str | None = None,
+    max_rows: int | None = None,
+    random: Random | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> GaussianModel: ...
+
+
+@overload
+def fit_frame(
+    frame: Any,
+    columns: Mapping[str, Domain],
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    method: Literal["k_anonymous"],
+    unit: str | None = None,
+    max_rows: int | None = None,
+    random: Random | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> KAnonymousModel: ...
+
+
+def fit_frame(
+    frame: Any,
+    columns: Mapping[str, Domain],
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    method: Literal["auto", "microaggregation", "k_anonymous"] | Method = "auto",
+    cuts: Sequence[QuantileBins | Calendar] = (),
+    about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
+    unit: str | None = None,
+    max_rows: int | None = None,
+    random: Random | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> SyntheticModel | GaussianModel | KAnonymousModel:
     """A synthetic model of rows at hand (a frame, a dict of lists, a file), with a budget of its own: (ε, δ), all of it spent.
     `cuts` are columns whose bins are bought: `cl.synth.QuantileBins(name)`, `cl.synth.Calendar(name)`.
 
@@ -165,7 +312,7 @@ def fit_frame(
     >>> model.sample(3)["smoker"].dtype
     dtype('bool')
     """
-    given, asked = [frame], {each.name: each for each in cuts}
+    given, asked, way = [frame], {each.name: each for each in cuts}, cast("Method", method)  # any that `fit` takes
     del frame  # no frame of a refusal may hold the rows
     table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population=FRAME)
     budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
@@ -174,7 +321,7 @@ def fit_frame(
             door,
             "frame",
             spend=budget,
-            method=method,
+            method=way,
             columns=[asked.get(name, name) for name in columns if name != unit],
             about=about,
             rules=rules,
@@ -182,13 +329,29 @@ def fit_frame(
         )
 
 
+def _check_earlier(known: Sequence[Earlier], method: Method, rules: Sequence[str]) -> None:
+    """Where earlier answers are no evidence of what is measured now."""
+    if not known:
+        return
+    if method in get_args(Adaptive):
+        raise InvalidParameter(
+            f"earlier= is invalid with {method!r}", why="margins of chosen tables are read one round at a time", instead='"pairs"'
+        )
+    if rules:
+        raise InvalidParameter(
+            "earlier= is invalid with rules",
+            why="earlier counts are of rows that were not mended",
+            instead="rules=[], or no earlier=",
+        )
+
+
 def _check_spend(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> None:
     """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
-    if size is None or (worst := worst_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
+    if size is None or (worst := mean_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
         return
     noise, cost = worst
     text, enough = "", amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
-    while not text or worst_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
+    while not text or mean_noise(session, table, states, "independent", text)[0] * _LEAST_ROWS > size:
         text, enough = text_of(Fraction(f"{float(enough):.2g}")), enough * Fraction(21, 20)
     raise InvalidParameter(
         f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
@@ -204,7 +367,7 @@ def _chosen(
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {method: worst_noise(session, table, states, method, spend, about)[0] for method in _METHODS}
+    noise = {method: mean_noise(session, table, states, method, spend, about)[0] for method in _METHODS}
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:

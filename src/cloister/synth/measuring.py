@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum, sqrt
+from math import fsum, prod, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,7 +32,7 @@ from cloister.noise import DiscreteLaplace
 from cloister.privacy import Guarantee
 from cloister.session import Count, Measurer, Question, Release
 from cloister.session.questions.spend import Spending
-from cloister.session.releases.uncertainty import variance
+from cloister.session.releases.uncertainty import Terms, variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
 from cloister.synth.workload import About, Fixed, parts_for
@@ -84,9 +84,12 @@ class Marginals:
         return float((totals / variances).sum() / known), float(known**-0.5)
 
     def signal(self) -> float:
-        """How many times the noise of a cell all rows are: what a model can tell, from released numbers alone."""
-        widest = max(table.variance for table in self.tables.values())
-        return float(max(self.rows()[0], 1.0) / sqrt(max(widest, 1e-12)))
+        """How many times the noise of a cell all rows are: what a model can tell, from released numbers alone. The noise is that
+        of the mean cell; where tables were chosen by looking, the widest."""
+        variances = np.array([table.variance for table in self.tables.values()])
+        cells = np.array([table.counts.size for table in self.tables.values()])
+        noise = variances.max() if self.rounds else (variances * cells).sum() / cells.sum()
+        return float(max(self.rows()[0], 1.0) / sqrt(max(noise, 1e-12)))
 
 
 def questions_for(
@@ -95,7 +98,10 @@ def questions_for(
     """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
     parts = parts_for([each.number for each in states], method, about)
     wanted = list(parts)
-    questions = [Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),)) for kept in wanted]
+    questions = [
+        Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),), every_group=True)
+        for kept in wanted
+    ]
     return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
 
 
@@ -152,13 +158,17 @@ def measure_all(session: Measurer, parts: Sequence[Part], spend: Spending, *, pu
 def noisy(release: Release, shape: Sequence[int]) -> Noisy:
     """A released table of counts, with the noise of its cells."""
     [reading] = release.readings.values()
-    laplace = len(reading.terms) == 1 and isinstance(reading.terms[0].noise, DiscreteLaplace)
+    return of_terms(reading.values.astype(np.float64).reshape(shape), reading.terms)
+
+
+def of_terms(counts: Floats, terms: Terms) -> Noisy:
+    """A table whose cells have the noise of these terms."""
     return Noisy(
-        reading.values.astype(np.float64).reshape(shape),
-        variance(reading.terms),
-        laplace,
-        fourth=fsum(term.fourth for term in reading.terms),
-        largest=max((term.largest for term in reading.terms), default=0.0),
+        counts,
+        variance(terms),
+        len(terms) == 1 and isinstance(terms[0].noise, DiscreteLaplace),
+        fourth=fsum(term.fourth for term in terms),
+        largest=max((term.largest for term in terms), default=0.0),
     )
 
 
@@ -183,11 +193,13 @@ def combined(rounds: Sequence[tuple[Marginal, Noisy]]) -> dict[Marginal, Noisy]:
     return found
 
 
-def worst_noise(
+def mean_noise(
     session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
 ) -> tuple[float, Guarantee]:
-    """The standard deviation of a cell of the table that a method would measure worst, and what it would cost: spends nothing."""
-    _, questions, shares = questions_for(table, states, method, about)
+    """The standard deviation of the mean cell that a method would measure, and what it would cost: spends nothing."""
+    wanted, questions, shares = questions_for(table, states, method, about)
     plan = session.explain(questions, spend, shares=shares)
-    variances = [variance(reading.terms) for part in plan.parts for reading in part.sharpness().values()]
-    return sqrt(max(*variances, 1e-12)), plan.cost
+    sizes = [prod(states[place].number for place in kept) for kept in wanted]
+    noises = [max(variance(reading.terms) for reading in part.sharpness().values()) for part in plan.parts]
+    mean = fsum(size * noise for size, noise in zip(sizes, noises, strict=True)) / sum(sizes)
+    return sqrt(max(mean, 1e-12)), plan.cost

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -17,9 +18,11 @@ import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random, default_random
-from cloister.privacy import Guarantee
+from cloister.privacy import ZCDP, Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question, unknown_column
+from cloister.session.execution.rehearsal import declared_codes
+from cloister.session.questions.spend import amount_of
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import accepted, checked_number, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
@@ -35,9 +38,13 @@ if TYPE_CHECKING:
     from cloister.synth.report import Report
 
 POOLED = "pooled synthetic model"
+"""What a file of `pooling.py` says that it is."""
+REPORTS = "reports"
+"""The method of a model that was made of local reports (`from_reports.py`)."""
+DECLARED: Literal["declared"] = "declared"
+"""The method of a model that nothing was spent on: its rows follow the declarations and nothing else."""
 FRAME = "frame"
 """The population of rows that were given without a session."""
-"""What a file of `pooling.py` says that it is."""
 _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
@@ -61,7 +68,7 @@ class SyntheticModel:
     """
 
     table: str
-    method: Method | Literal["pooled"]
+    method: Method | Literal["pooled", "reports", "declared"]
     why: str
     """Why this method, where it was chosen."""
     columns: tuple[States, ...]
@@ -126,6 +133,8 @@ class SyntheticModel:
     def draw(self, n: int, allowed: Mapping[int, Pieces], random: Random) -> list[Integers]:
         """The codes of so many rows that meet conditions on columns, by their places, and obey the rules."""
         states = list(self.columns)
+        if self.method == DECLARED and not self.rules and not allowed:  # as a session's rehearsals have them
+            return [declared_codes(each.domain, n, random) for each in states]
         mixture, _ = conditioned(self.mixture, states, allowed)
         if self.rules:
             return drawn_under(self.ruled, mixture, states, allowed, n, random)
@@ -146,10 +155,19 @@ class SyntheticModel:
         if self.rows < 2 * self.rows_error:
             raise InvalidParameter(
                 "n=None is invalid",
-                why=f"the noise hides how many rows there are: {self.rows:,.0f} ± {2 * self.rows_error:,.0f}",
-                instead="model.sample(1000), and spend= of more for a better model",
+                why=f"the noise hides how many rows there are: {self.rows:,.0f} ± {2 * self.rows_error:,.0f}; {self._enough()}",
+                instead="model.sample(1000), or a model for more",
             )
         return round(self.rows * share)
+
+    def _enough(self) -> str:
+        """The spend at which a number of rows would be told: four deviations are as many as they, so that two of them stay."""
+        seen = next((each for each in (1000, 100, 10) if each < 4 * self.rows_error), 1)
+        amount, power = amount_of(self.cost), 2 if isinstance(self.cost, ZCDP) else 1
+        wanted = float(amount) * (4 * self.rows_error / seen) ** power
+        step = 10 ** (floor(log10(wanted)) - 1)
+        name = "ρ" if isinstance(self.cost, ZCDP) else "ε"
+        return f"{name} = {ceil(wanted / step) * step:.6g} would be enough to tell {seen:,} rows"
 
     def answer(
         self,
@@ -272,8 +290,22 @@ class SyntheticModel:
         return "\n".join(lines)
 
 
-def load(path: str | Path) -> SyntheticModel:
-    """A model from the file that `save` wrote. Only what this library knows is made: no code runs."""
+def load(path: str | Path) -> Any:
+    """A model from the file that `save` wrote: a `SyntheticModel` or `PooledModel`, a `GaussianModel`, or a `KAnonymousModel`,
+    which is not private. Only what this library knows is made: no code runs.
+
+    >>> from cloister.errors import InvalidParameter
+    >>> try:
+    ...     load("no-such-file.json")
+    ... except InvalidParameter as refused:
+    ...     print(refused.why)
+    no text file of that name can be read
+    """
+    from cloister.synth.gaussians import KIND as GAUSSIANS
+    from cloister.synth.gaussians import GaussianModel
+    from cloister.synth.k_anonymous import KIND as CLASSES
+    from cloister.synth.k_anonymous import KAnonymousModel
+
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -282,7 +314,13 @@ def load(path: str | Path) -> SyntheticModel:
             why="no text file of that name can be read",
             instead='cl.synth.load("model.json")',
         ) from None
-    return SyntheticModel.from_json(text)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    kinds: dict[Any, Any] = {GAUSSIANS: GaussianModel, CLASSES: KAnonymousModel}
+    kind = document.get("kind") if isinstance(document, dict) else None
+    return kinds.get(kind if isinstance(kind, str) else None, SyntheticModel).from_json(text)
 
 
 def _read(document: Mapping[str, Any]) -> SyntheticModel:
@@ -290,7 +328,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     known = f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}"
     _need(document["format"] in (_FORMAT, _WITH_RULES), known)
     _need(document["format"] == _WITH_RULES or not document.get("rules"), f"format {_FORMAT} has no rules")
-    _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
+    _need(document["method"] in (*get_args(Method), REPORTS, DECLARED), f"its method {document['method']!r} is unknown")
     columns, listed = tuple(states_from(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
     belong = (

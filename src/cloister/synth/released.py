@@ -25,10 +25,10 @@ or not. Such margins are wider than they need be: what is *measured* holds with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations
-from math import log2
+from math import floor, log2
 from typing import Any
 
 import numpy as np
@@ -82,21 +82,47 @@ class Functional:
         return np.asarray(np.sqrt(self.square) * self.deviations(confidence) + self.step)
 
 
-def read(found: Marginals, places: Sequence[int], cuts: dict[int, Cut]) -> Evidence | None:
+def read(found: Marginals, places: Sequence[int], cuts: Mapping[int, Cut]) -> Evidence | None:
     """The marginal of these columns, by the classes of their cuts; None where no table holds them."""
     wanted = tuple(places)
+    if (evidence := best(found, wanted)) is None:
+        return None
+    counts = evidence.counts
+    for axis, place in enumerate(wanted):
+        counts = cuts[place].merged(counts, axis)
+    return replace(evidence, counts=counts, cells=cells_of(cuts, wanted))
+
+
+def best(found: Marginals, wanted: Marginal) -> Evidence | None:
+    """The same by states."""
     rounds: dict[int, list[tuple[Marginal, Noisy]]] = {}
     for kept, table in found.readings:
         if set(wanted) <= set(kept):
             rounds.setdefault(table.round, []).append((kept, table))
     levels = [0.5**turn for turn in range(1, len(rounds) + 1)] if found.rounds else [1.0]
-    readings = [_mean(found, wanted, cuts, parts, level) for parts, level in zip(rounds.values(), levels, strict=False)]
+    readings = [_mean(found, wanted, parts, level) for parts, level in zip(rounds.values(), levels, strict=False)]
     return min(readings, key=lambda each: each.variance * (1 - log2(each.level) / 4), default=None)
 
 
-def _mean(
-    found: Marginals, wanted: Marginal, cuts: dict[int, Cut], parts: Sequence[tuple[Marginal, Noisy]], level: float
-) -> Evidence:
+def margin_of(found: Marginals, kept: Marginal, confidence: float = 0.95) -> float:
+    """Of one cell of a table that was measured, by all tables that hold its columns. Noise of one table is a whole number, so
+    what is between two of them says nothing.
+
+    >>> one, two = Noisy(np.zeros(2), 50.0, False), Noisy(np.zeros((2, 2)), 50.0, False)
+    >>> found = Marginals(sizes=(2, 2), tables={(0,): one, (1,): one, (0, 1): two})
+    >>> margin_of(found, (0, 1)), round(margin_of(found, (0,)), 1)
+    (14.0, 11.9)
+    """
+    evidence = best(found, kept)
+    assert evidence is not None
+    one = np.ones(1)
+    step = one * (0.5 if evidence.variance else 0.0)
+    square, fourth, largest = evidence.variance, evidence.fourth, evidence.largest
+    width = float(Functional(one, one * square, one * fourth, one * largest, step, evidence.level).width(confidence)[0])
+    return float(floor(width)) if len([other for other, _ in found.readings if set(kept) <= set(other)]) == 1 else width
+
+
+def _mean(found: Marginals, wanted: Marginal, parts: Sequence[tuple[Marginal, Noisy]], level: float) -> Evidence:
     """The inverse-variance mean of what several tables say."""
     rest = [table.counts.size / np.prod([found.sizes[place] for place in wanted], dtype=float) for _, table in parts]
     trust = np.array([1 / (max(table.variance, 1e-12) * number) for (_, table), number in zip(parts, rest, strict=True)])
@@ -104,12 +130,10 @@ def _mean(
     counts = np.zeros([found.sizes[place] for place in wanted])
     for weight, (kept, table) in zip(trust, parts, strict=True):
         counts += weight * table.counts.sum(axis=tuple(axis for axis, place in enumerate(kept) if place not in wanted))
-    for axis, place in enumerate(wanted):
-        counts = cuts[place].merged(counts, axis)
     noises = [(weight, number, table) for weight, number, (_, table) in zip(trust, rest, parts, strict=True)]
     return Evidence(
         counts=counts,
-        cells=cells_of(cuts, wanted),
+        cells=np.ones(counts.shape),
         variance=float(sum(weight**2 * number * table.variance for weight, number, table in noises)),
         fourth=float(sum(weight**4 * number * table.fourth for weight, number, table in noises)),
         largest=float(max(weight**2 * table.largest for weight, number, table in noises)),

@@ -4,9 +4,9 @@ Everything follows from the model alone: no row is read, and nothing more is spe
 the people is not known, since it was not measured. What is given instead is the mean total variation between the model's tables
 and those of fits to redrawn noise (`typical.py`), with a range from trials on other tables:
 
-- tables of as many columns as were measured: the truth lay between 0.8 and 1.4 times that value, where the number of rows is at
+- tables of as many columns as were measured: the truth lay between 0.7 and 1.4 times that value, where the number of rows is at
   least `LEAST_SIGNAL` noises of a cell, and up to 1.7 times where it is not;
-- with one column more, where all pairs were measured: between 0.9 and 1.8 times;
+- with one column more, where all pairs were measured: between 0.8 and 1.8 times;
 - anything else: not known.
 
 Total variation is the share of rows that would have to move. A table of so many rows drawn again from the same people would be
@@ -31,7 +31,7 @@ from cloister.privacy.plain import guarantee_to_plain
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals
 from cloister.synth.mixture import Mixture
-from cloister.synth.released import Functional
+from cloister.synth.released import best, margin_of
 from cloister.synth.states import States
 from cloister.synth.typical import LEAST_SIGNAL, refits
 from cloister.synth.workload import MOST_CELLS
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 ORDERS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
 MOST_TABLES = 200
 """Of one order: more are thinned out evenly."""
-_SURE, _FAINT, _NEXT = (0.8, 1.4), (0.8, 1.7), (0.9, 1.8)
+_SURE, _FAINT, _NEXT = (0.7, 1.4), (0.7, 1.7), (0.8, 1.8)
 _HEIGHT, _WIDTH = 90, 600
 LIMITS = (
     "The rows are made up, but they are personal data up to the guarantee: the guarantee limits what they reveal, not the fact "
@@ -235,6 +235,64 @@ class Report(Document):
         ]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlainReport(Document):
+    """What `GaussianModel.report` and `KAnonymousModel.report` give: text, plain data, a page.
+
+    >>> print(PlainReport(table="people", warned=("NOT PRIVATE",), known=(("k", "5"),), limits=("Rows may be anybody's.",)))
+    Synthetic table of people
+    <BLANKLINE>
+    NOT PRIVATE
+    <BLANKLINE>
+    the table
+    k: 5
+    <BLANKLINE>
+    limits
+    Rows may be anybody's.
+    """
+
+    table: str
+    warned: tuple[str, ...]
+    """What stands above all else."""
+    known: tuple[tuple[str, str], ...]
+    groups: tuple[tuple[str, float], ...] = ()
+    margin: float = 0.0
+    limits: tuple[str, ...]
+    cost: Guarantee | None = None
+    """None where nothing is promised."""
+
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        return f"Synthetic table of {self.table}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain texts, numbers and lists."""
+        return {
+            "kind": "report of a synthetic table",
+            "table": self.table,
+            "private": self.cost is not None,
+            "warned": list(self.warned),
+            **dict(self.known),
+            "groups": [{"group": name, "rows": rows} for name, rows in self.groups],
+            "margin": self.margin,
+            "cost": None if self.cost is None else guarantee_to_plain(self.cost),
+            "limits": list(self.limits),
+        }
+
+    def parts(self) -> list[Part]:
+        """What warns, what is known, the groups, and what no report can say."""
+        lines = [[name, f"{rows:,.0f}"] for name, rows in self.groups]
+        told = f"Noisy counts of rows, each within {_rows(self.margin)} of the truth at 95 % confidence."
+        groups = section("Groups", table(["group", "rows"], lines, numbers=(1,), caption=told))
+        return [
+            *(said(each, kind="said warned") for each in self.warned),
+            section("The table", facts(*self.known)),
+            *([groups] if lines else []),
+            section("Limits", listed(self.limits)),
+        ]
+
+
 def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _: None) -> Report:
     """The report of a model, from the model alone."""
     found, sizes = model.measured, tuple(each.number for each in model.columns)
@@ -283,7 +341,7 @@ def labels_of(states: States) -> tuple[str | None, ...]:
 
 def _of_order(found: Marginals, order: int) -> Measured:
     tables = {kept: each for kept, each in found.tables.items() if len(kept) == order}
-    margins = [_margin(found, kept) for kept in tables]
+    margins = [margin_of(found, kept) for kept in tables]
     return Measured(
         order=order,
         tables=len(tables),
@@ -291,19 +349,6 @@ def _of_order(found: Marginals, order: int) -> Measured:
         cells=sum(each.counts.size for each in tables.values()),
         margin=(min(margins), max(margins)),
     )
-
-
-def _margin(found: Marginals, kept: Marginal) -> float:
-    """Of one cell of a table by itself, at 95 %; its noise is a whole number, so what is between two of them says nothing. Of one
-    that was chosen at the level that `released.read` gives it."""
-    turns = sorted({each.round for other, each in found.readings if set(kept) <= set(other)})
-    one, widths = np.ones(1), []
-    for each in (each for other, each in found.readings if other == kept):
-        level = 0.5 ** (1 + turns.index(each.round)) if found.rounds else 1.0
-        step = one * (0.5 if each.variance else 0.0)
-        whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, step, level)
-        widths.append(float(np.floor(whole.width(0.95)[0])))
-    return min(widths)
 
 
 def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
@@ -338,8 +383,9 @@ def pictures_of(model: SyntheticModel) -> tuple[Picture, ...]:
     found = []
     for place, states in enumerate(model.columns):
         own = model.mixture.marginal((place,)) * max(model.rows, 0.0)
-        known = () if model.measured is None else tuple(model.measured.tables[(place,)].counts.tolist())
-        margin = 0.0 if model.measured is None else _margin(model.measured, (place,))
+        evidence = None if model.measured is None else best(model.measured, (place,))
+        known = () if evidence is None else tuple(evidence.counts.tolist())
+        margin = 0.0 if model.measured is None else margin_of(model.measured, (place,))
         found.append(Picture(name=states.name, labels=labels_of(states), model=tuple(own.tolist()), counts=known, margin=margin))
     return tuple(found)
 

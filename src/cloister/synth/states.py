@@ -292,7 +292,7 @@ def states_of(
         raise UnsupportedQuery(
             "These columns are not supported together",
             why=f"they have {whole:,} values and bins, and at most {_MOST_IN_ALL:,} are fitted",
-            instead=f"columns={names[: len(names) // 2]!r}",
+            instead=f"columns={names[: max(len(names) // 2, 1)]!r}",
         )
     return found
 
@@ -305,7 +305,7 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
             why="it is free text, whose values are private"
             if isinstance(domain, Text)
             else f"it is declared as {domain.kind}, and models are fitted to numbers, categories, days and truth values",
-            instead=f"columns={others!r}",
+            instead=_without(others),
         )
     if isinstance(bins, Binned):
         starts = bins.starts(domain)
@@ -323,11 +323,19 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why=f"it has {size:,} categories, and at most {most_categories:,} are fitted",
-            instead=f"columns={others!r}, and in its place a column of groups, such as regions of towns",
+            instead=f'cl.synth.QuantileBins("{name}") in its place, which puts rare neighbours together'
+            if size <= _MOST_LISTED
+            else f"{_without(others)}, and in its place a column of groups, such as regions of towns",
         )
     if isinstance(bins, Calendar) and not isinstance(domain, Date):
         raise UnsupportedQuery(
             f"A calendar of {name!r} is not supported", why="the column holds no days", instead=f'columns=["{name}", …]'
+        )
+    if size >= 2**62:
+        raise UnsupportedQuery(
+            f"The column {name!r} is not supported",
+            why="its declared bounds lie further apart than 2^62 steps",
+            instead=f"narrower bounds, or a larger step, of {name!r}; or {_without(others)}",
         )
     most = bins.bins if isinstance(bins, QuantileBins) else _MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES
     few = size <= most
@@ -337,6 +345,10 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
         stride, last = -(-size // MOST_STATES), domain.high_code + 1
         return States(name, domain, Runs(name, (*range(domain.low_code, last, stride), last)))
     return States(name, domain, Strided(name, -(-size // (bins.bins if isinstance(bins, QuantileBins) else MOST_STATES))))
+
+
+def _without(others: Sequence[str]) -> str:
+    return f"columns={list(others)!r}" if others else "another column: of numbers, categories, days or truth values"
 
 
 def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Sequence[int]) -> Integers:

@@ -8,19 +8,22 @@
     checking.py  what a request must be
     accounting.py  what a request can cost a person, worked out by a site itself
     reading.py   a request read from its text
+    reading_relations.py  conditions, computed columns and relations read from theirs
     site.py      one owner's table, with the owner's ledger and policy
     plan.py      what a round is about, as the one text that the hub signs
     joint.py     a table at several sites, asked like any other
     pooled.py    tables of several owners who trust one hub, asked as one
+    following.py  which parties have answered, for whoever waits
     coordinator.py  the hub's end of the wire: a mailbox for each site
     agent.py     a site as a process of its own, which dials out to its hub
-    owner.py     what a site's owner decides and sees: rules, plans in words, the site's log
-    paillier.py  encrypted arithmetic: sums that whoever adds cannot read
+    owner.py     what a site's owner decides and sees: rules, plans that wait, the site's log
+    wording.py   a plan in words
     sealed/      masked cells at the hub, and a key holder that never sees a value
     noisy_moments.py  second moments with noise in shares: what is measured, what one person changes, the proof
     proxy.py     owners, a proxy who adds, a user who holds the key: each by the bytes that it sends
     distributed_pca.py  principal components of what the user reads
     service_provider.py  owners, a user who adds, a provider who keeps the key: exact components, by a circuit
+    prio3/       persons send shares of a number to servers, none of which reads one
     circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.
@@ -33,6 +36,11 @@ from typing import TYPE_CHECKING
 from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
+    from cloister.crypto.paillier import EncryptedVector as EncryptedVector
+    from cloister.crypto.paillier import Paillier as Paillier
+    from cloister.crypto.paillier import PublicKey as PublicKey
+    from cloister.crypto.paillier import Slots as Slots
+    from cloister.crypto.paillier_pool import PaillierPool as PaillierPool
     from cloister.together.accounting import cost_of as cost_of
     from cloister.together.agent import SiteAgent as SiteAgent
     from cloister.together.coordinator import Coordinator as Coordinator
@@ -42,10 +50,6 @@ if TYPE_CHECKING:
     from cloister.together.journal import Journal as Journal
     from cloister.together.journal import MemoryJournal as MemoryJournal
     from cloister.together.messages import RoundRefused as RoundRefused
-    from cloister.together.paillier import EncryptedVector as EncryptedVector
-    from cloister.together.paillier import Paillier as Paillier
-    from cloister.together.paillier import PublicKey as PublicKey
-    from cloister.together.paillier import Slots as Slots
     from cloister.together.pooled import PooledTable as PooledTable
     from cloister.together.roster import Roster as Roster
     from cloister.together.roster import SignedRoster as SignedRoster
@@ -76,7 +80,8 @@ _lazily = Lazily(
         ".joint": "JointTable SitesMissing",
         ".journal": "Journal MemoryJournal",
         ".messages": "RoundRefused",
-        ".paillier": "EncryptedVector Paillier PublicKey Slots",
+        "cloister.crypto.paillier": "EncryptedVector Paillier PublicKey Slots",
+        "cloister.crypto.paillier_pool": "PaillierPool",
         ".pooled": "PooledTable",
         ".roster": "Roster SignedRoster",
         ".rounds": "HubRound Round SiteRound run_round secure_sum",

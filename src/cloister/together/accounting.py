@@ -17,6 +17,8 @@ both add up over vectors (Dwork et al. 2006; Canonne, Kamath & Steinke 2020, The
 bounded apart and added up. A row is in one block of each level of a hierarchy, and moves a strategy's answers by a column of
 its matrix. ∎
 
+A sum over rows (`RowSums`) moves by its own `length` in L2 for each row, in m rows by m times that.
+
 For the blocks that sessions measure the bound is what the hub charges: the parts of a bounded column are Bernstein polynomials.
 """
 
@@ -37,6 +39,7 @@ from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.tables import Aggregate, Aggregation, Domain, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, RangeSums
+from cloister.tables.engines.row_sums import RowSums
 from cloister.together.checking import check_request
 
 Powers: TypeAlias = tuple[int, ...]
@@ -78,6 +81,8 @@ def cost_of(request: NoisedRequest, declared: Declared) -> Guarantee:
     PureDP(epsilon='0.1')
     """
     check_request(request, declared)
+    if request.fit is not None:
+        return _of_row_sums(request, declared)
     aggregates: dict[str, tuple[Aggregate, int]] = {}
     for aggregation in request.aggregations:
         most = _most_rows(aggregation, declared)
@@ -96,13 +101,26 @@ def cost_of(request: NoisedRequest, declared: Declared) -> Guarantee:
             apart[columns, most].append(integers)
         elif isinstance(integers.map, RangeSums):
             total += _of_ranges(integers.map, integers.law, aggregates[integers.map.aggregate][1])
-        else:
+        elif isinstance(integers.map, LevelSums):
             hierarchy = request.hierarchies[integers.map.hierarchy]
             total += _of_levels(integers.map, integers.law, hierarchy.weights, _most_rows(hierarchy.aggregation, declared))
     named = {name: each for name, (each, _) in aggregates.items()}
     for (columns, most), vectors in apart.items():
         total += _of_columns(sorted(columns), vectors, named, declared, most)
     return total.guarantee
+
+
+def rows_of_a_unit(declared: Declared) -> int:
+    """How many rows of a unit a sum over rows adds up."""
+    return declared.max_rows or 1
+
+
+def _of_row_sums(request: NoisedRequest, declared: Declared) -> Guarantee:
+    """By the one sum over rows of a request."""
+    [integers] = request.integers
+    assert isinstance(integers.map, RowSums)
+    length = Fraction(integers.map.length * rows_of_a_unit(declared))
+    return _loss(integers.law, length, length**2).guarantee
 
 
 def _most_rows(aggregation: Aggregation, declared: Declared) -> int:

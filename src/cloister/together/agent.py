@@ -24,20 +24,19 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, LedgerError
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, LedgerError, MissingDependency
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
-from cloister.together.checking import check_request
 from cloister.together.coordinator import WAIT, refused
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan, round_about
-from cloister.together.reading import LONGEST, request_from
+from cloister.together.reading import LONGEST
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, STEPS, SiteRound
-from cloister.together.site import Site
+from cloister.together.site import OutOfTime, Site
 
 if TYPE_CHECKING:
-    from cloister.crypto import SigningKey
+    from cloister.crypto import AgreementKey, SigningKey
 
 _OPEN_ROUNDS = 32
 """Rounds whose plans are kept ready; others are made ready again from the journal."""
@@ -145,6 +144,7 @@ class SiteAgent(Caller):
         self.part = site.part(site.table)
         self.signed: SignedRoster | None = next(reversed(site.joined()), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
+        self._exact_keys: OrderedDict[str, AgreementKey] = OrderedDict()
 
     @property
     def joined(self) -> str:
@@ -161,7 +161,8 @@ class SiteAgent(Caller):
         except LedgerError as error:  # it says what the owner keeps where
             self._noted("failed", round_id, what=error.what, why=error.why)
         except CloisterError as error:
-            self._noted("refused", round_id, what=error.what, why=error.why)
+            event = "stopped" if isinstance(error, OutOfTime) else "refused"
+            self._noted(event, round_id, what=error.what, why=error.why)
             return refused(error, round_id, self.site.name, self.site._key)
         except Exception as error:  # its words may hold a row, and are for nobody
             self._noted("failed", round_id, what=type(error).__name__)
@@ -200,6 +201,8 @@ class SiteAgent(Caller):
         found = unpack(data, None, None, {HUB: self.signed.roster.hub})
         if found.kind in STEPS:
             return self._step(found, data)
+        if found.kind.startswith("exact") and found.round == hashlib.sha256(found.body).hexdigest():
+            return self._exact(found)
         if found.kind not in ("declaration", "request") or found.round != hashlib.sha256(found.body).hexdigest():
             raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
         if found.kind == "declaration":
@@ -208,8 +211,26 @@ class SiteAgent(Caller):
             self.site.check_declared(columns, told["unit"], told["max_rows"])
         else:
             plan = Plan.read(found.body)
-            self.part.compiled(request_from(plan.request, self.part.declared.columns), plan)
+            self.part.compiled(self.part.read(plan), plan)
         return pack("agreed", found.round, self.site.name, self.site._key)
+
+    def _exact(self, found: Message) -> bytes:
+        """A step of exact components (`exact`)."""
+        try:
+            from cloister.together.exact.site import AT_SITES, ExactSite
+        except ImportError:
+            raise MissingDependency(
+                f"The site {self.site.name!r} takes no part",
+                why="its parts are not installed",
+                instead='pip install "cloister[together]"',
+            ) from None
+
+        assert self.signed is not None
+        if found.kind not in AT_SITES:
+            raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
+        self.site.check(self.signed.roster)
+        said = ExactSite(self.part, self.signed.roster, self._note, self._exact_keys).answer(found.kind, found.body)
+        return pack("agreed", found.round, self.site.name, self.site._key, said)
 
     def _step(self, found: Message, data: bytes) -> bytes:
         if len(found.round) != 64 or not set(found.round) <= set("0123456789abcdef"):
@@ -236,8 +257,8 @@ class SiteAgent(Caller):
         if text is None:
             raise RoundRefused("A message was refused", why="this site did not begin that round", instead="a new round")
         plan = Plan.read(text)
-        request = request_from(plan.request, self.part.declared.columns)
-        check_request(request, self.part.declared)  # its sizes, before anything is as large as they say
+        request = self.part.read(plan, found.round)
+        self.part.check(request)
         round_ = round_about(request, plan, self.signed)
         if round_.id != found.round:
             raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from cloister.errors import CloisterError, UnsupportedQuery
+from cloister.noise import DiscreteGaussian
 from cloister.noise.trees import Tree, check_levels
-from cloister.tables import Aggregate, Aggregation, Domain, Text
+from cloister.tables import Aggregate, Aggregation, Domain, PrivateTable, Text
 from cloister.tables.engines.compiler import Declared
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, KeyCodes, LevelSums, NoisedRequest, RangeSums
 from cloister.tables.engines.request import Key
+from cloister.tables.engines.row_sums import RowSums
 
 MOST_NUMBERS = 1 << 26
 """In one request: what a round has room for."""
@@ -46,12 +50,18 @@ def check_request(request: NoisedRequest, declared: Declared) -> None:
         raise _refused("two of its numbers have one name, or it has none", "a name for each number")
     if request.cells.count * len(request.integers) > MOST_NUMBERS:
         raise _refused(f"it asks for more than {MOST_NUMBERS:,} numbers", "fewer groups")
+    if request.fit is not None:
+        _check_row_sums(request, declared)
+        return
     if len(request.asked) > _MOST_ASKED:
         raise _refused(f"it counts {len(request.asked)} times over", f"at most {_MOST_ASKED} aggregations")
+    several = declared.unit is None and (declared.max_rows or 1) > 1  # an engine counts rows there, where it is asked for people
     for aggregation in request.asked:
         if any(len(each.factors) > MOST_FACTORS for each in aggregation.aggregates):
             raise _refused(f"a product of more than {MOST_FACTORS} columns", "a sum of fewer columns")
         aggregation.check(declared.columns)
+        if several and any(each.kind == "units" for each in aggregation.aggregates):
+            raise _refused("a person may have several rows in it, and no column says whose a row is", "COUNT(*)")
         if aggregation.max_rows is not None and (type(aggregation.max_rows) is not int or aggregation.max_rows < 1):
             raise _refused(f"max_rows={aggregation.max_rows!r} is no number of rows", "max_rows=1")
     for aggregation in request.aggregations:
@@ -64,8 +74,24 @@ def check_request(request: NoisedRequest, declared: Declared) -> None:
             _check_combination(integers.map, homes)
         elif isinstance(integers.map, RangeSums):
             _check_ranges(integers.map, homes, request.cells.count)
-        else:
+        elif isinstance(integers.map, LevelSums):
             _check_levels(integers.map, request.hierarchies)
+
+
+def _check_row_sums(request: NoisedRequest, declared: Declared) -> None:
+    """One sum over the rows of a table, and nothing beside it."""
+    [integers] = request.integers if len(request.integers) == 1 else [None]
+    if integers is None or not isinstance(integers.map, RowSums) or request.asked or request.cells != Cells():
+        raise _refused("a sum over rows has other numbers beside it", "a request of its own for each step")
+    if not isinstance(declared, PrivateTable):
+        raise _refused("a sum over rows is about what is made of them", "the rows of a table")
+    if not isinstance(integers.law, DiscreteGaussian):
+        raise _refused("a sum over rows is bounded in L2, and its noise is not Gaussian", "Gaussian noise")
+    why = integers.map.why_not(declared.columns)
+    if why:
+        raise _refused(why, "a step of a descent as sessions ask it")
+    if int(np.prod(integers.map.shape)) > MOST_NUMBERS:
+        raise _refused(f"it asks for more than {MOST_NUMBERS:,} numbers", "fewer features")
 
 
 def _homes(aggregations: Iterable[Aggregation]) -> dict[str, tuple[int, Aggregate]]:

@@ -39,8 +39,10 @@ from cloister.errors import (
     EngineError,
     InvalidDeclaration,
     InvalidParameter,
+    MissingBound,
     MissingDependency,
     UnknownColumn,
+    UnknownTable,
     UnsupportedQuery,
     stored_name,
 )
@@ -70,7 +72,17 @@ _SMALL = 1 << 16
 """Bytes of an answer that is no part of a round."""
 _ERRORS = {
     stored_name(kind("")): kind
-    for kind in (AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, InvalidParameter, UnknownColumn, UnsupportedQuery)
+    for kind in (
+        AccessDenied,
+        BudgetExceeded,
+        EngineError,
+        InvalidDeclaration,
+        InvalidParameter,
+        MissingBound,
+        UnknownColumn,
+        UnknownTable,
+        UnsupportedQuery,
+    )
 }
 """The refusals of a site that are shown as its own."""
 
@@ -429,12 +441,6 @@ class RemoteParts:
 
     def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
         """Who takes part: every site is asked in advance, and what one owner refuses is refused."""
-        if not isinstance(request.table, str):
-            raise UnsupportedQuery(
-                "A query about computed columns is not supported",
-                why="the sites are elsewhere, and read requests about the columns that they declare",
-                instead="declared columns, conditions on them in WHERE, and declared keys",
-            )
         return self._agreed("request", plan.text)
 
     def asked(
@@ -458,7 +464,7 @@ class RemoteParts:
         return ask
 
     def related(self, relation: Relation, name: str, public: Mapping[str, PublicTable]) -> RemoteParts:
-        """The same sites; a request about the relation is refused before anybody is asked."""
+        """The same sites: each reads the relation from the request's text, and makes it of its own rows."""
         return self
 
     def cancel(self, thread: int | None = None) -> None:

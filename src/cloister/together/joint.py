@@ -29,6 +29,7 @@ from cloister.tables import (
     Abilities,
     Answering,
     Domain,
+    Place,
     Prepared,
     PrivateTable,
     PublicTable,
@@ -36,7 +37,7 @@ from cloister.tables import (
     Workspace,
 )
 from cloister.tables.engines.engine import Compiled, PreparationReport
-from cloister.tables.engines.engine import Site as Place
+from cloister.tables.engines.engine import Site as Beside
 from cloister.tables.engines.noised import Noised, NoisedRequest
 from cloister.tables.sourcing.sources import Source
 from cloister.together.coordinator import Coordinator, RemoteParts, RemoteSite
@@ -46,7 +47,23 @@ from cloister.together.roster import Roster
 from cloister.together.rounds import Ask, HubRound, Round, run_round
 from cloister.together.site import Site, SitePart, signed_by
 
-SOURCE_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
+_SOURCE_KINDS = {"integer": "integer", "real": "float", "text": "text", "date": "date", "boolean": "boolean", "category": "text"}
+
+
+def schema_of(columns: Mapping[str, Domain], unit: str | None) -> dict[str, str]:
+    """The columns that parts of a table have, elsewhere, and of which kind, as far as its declaration says: a place stands in
+    two columns of its source.
+
+    >>> schema_of({"home": Place((4.2, 51.9, 4.5, 52.1), longitude="lon", latitude="lat")}, None)
+    {'lon': 'float', 'lat': 'float'}
+    """
+    found: dict[str, str] = {}
+    for name, domain in columns.items():
+        if isinstance(domain, Place):
+            found |= {domain.longitude: "float", domain.latitude: "float"}
+        else:
+            found[name] = _SOURCE_KINDS.get(domain.kind, "text")
+    return found if unit is None else {unit: "text", **found}
 
 
 class SitesMissing(UserWarning):
@@ -71,9 +88,12 @@ class JointTable(PrivateTable):
     columns, unit, max_rows, population, size: as of any private table; `max_rows` is of one person at one site.
     overlap: at how many sites one person may have rows: "none", or a number from 2 on. It has no default: who claims "none" for
         hospitals of one town promises people half of what they get. If you can't tell, the number of sites is always safe.
-    missing: how many sites may collude with the hub, and how many may drop out; None takes fewer than a third, and at least one.
-        An owner who reads the answers knows the noise of its own site, and counts as one that colludes. With 0 the guarantee is
-        towards people who are no owner.
+    missing: how many sites may collude with the hub; None takes fewer than a third, and at least one. An owner who reads the
+        answers knows the noise of its own site, and counts as one that colludes. With 0 the guarantee is towards people who are
+        no owner.
+    dropouts: how many sites may drop out of a question; None: as many as may collude, where the roster leaves room for it. Of N
+        sites with t that collude and d that drop out, the noise has N/(N − t − d) of the variance of one table's, and the
+        margin says so: 5/4 for five sites of which one may collude and none drop out, 5/3 where one may drop out, too.
     purpose, who: for what and for whom is asked, where that is not what the session says of each question. Owners see it with
         each plan, and decide by it; they believe it as far as they believe the hub.
 
@@ -102,11 +122,13 @@ class JointTable(PrivateTable):
         *,
         overlap: str | int,
         missing: int | None = None,
+        dropouts: int | None = None,
         purpose: str = "",
         who: str = "",
         random: Random | None = None,
     ) -> None:
-        source = JointSource(sites, columns, unit, overlap=overlap, missing=missing, purpose=purpose, who=who, random=random)
+        failing = {"missing": missing, "dropouts": dropouts}
+        source = JointSource(sites, columns, unit, overlap=overlap, **failing, purpose=purpose, who=who, random=random)
         super().__init__(source, columns, unit=unit, max_rows=max_rows, population=population, size=size)
 
 
@@ -123,6 +145,7 @@ class JointSource(Source):
         *,
         overlap: str | int,
         missing: int | None = None,
+        dropouts: int | None = None,
         purpose: str = "",
         who: str = "",
         random: Random | None = None,
@@ -130,24 +153,30 @@ class JointSource(Source):
         self.purpose, self.who = purpose, who
         self.sites = {site.name: site for site in sites}
         self.overlap = _overlap_of(overlap, len(self.sites))
-        self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in columns.items()}
-        if unit is not None:
-            self.schema.setdefault(unit, "text")
+        self.schema = schema_of(columns, unit)
         self.rounds: deque[RoundReport] = deque(maxlen=1000)
         """The latest rounds."""
         self.coordinator = _coordinator_of(sites)
         if self.coordinator is not None:
             self.key, self.roster = self.coordinator.key, self.coordinator.signed
-            if missing not in (None, self.roster.roster.missing):
+            agreed = self.roster.roster
+            if missing not in (None, agreed.missing):
                 raise InvalidDeclaration(
                     f"missing={missing!r} is invalid",
                     why="the roster that all sites signed says it already",
-                    instead=f"missing={self.roster.roster.missing}",
+                    instead=f"missing={agreed.missing}",
+                )
+            if dropouts not in (None, agreed.dropouts):
+                raise InvalidDeclaration(
+                    f"dropouts={dropouts!r} is invalid",
+                    why="the roster that all sites signed says it already",
+                    instead=f"dropouts={agreed.dropouts}",
                 )
             return
         self.key = SigningKey.generate(random)
         t = max(1, (len(self.sites) - 1) // 3) if missing is None else missing  # an owner who reads an answer counts
-        roster = Roster(sites={name: site.public for name, site in self.sites.items()}, hub=self.key.public, missing=t)
+        keys = {name: site.public for name, site in self.sites.items()}
+        roster = Roster(sites=keys, hub=self.key.public, missing=t, dropouts=dropouts)
         if len(self.sites) < len(sites):
             raise InvalidDeclaration("The sites are invalid", why="two have one name", instead="a name of its own for each site")
         self.roster = signed_by(self._here, roster)
@@ -195,6 +224,7 @@ class JointEngine:
             additive_noise_only=True,
             declared_keys_only=True,
             rows=False,
+            row_sums=True,
             parts_of_a_person=source.overlap,
             shares=(len(roster.sites), roster.honest),
         )
@@ -362,13 +392,13 @@ class JointPrepared(AtSites, Prepared):
     def _close(self) -> None:
         self.parts.close()
 
-    def _bring(self, other: Prepared) -> Place | None:
+    def _bring(self, other: Prepared) -> Beside | None:
         return None
 
-    def _publish(self, codes: Any) -> Place:
+    def _publish(self, codes: Any) -> Beside:
         _nowhere()
 
-    def _remove(self, site: Place) -> None:
+    def _remove(self, site: Beside) -> None:
         _nowhere()
 
     def _owner_report(self) -> PreparationReport:

@@ -175,6 +175,26 @@ class NoisyMoments:
         """About the noisy mean: Σ(x − μ)(x − μ)ᵀ, noisy, and so with eigenvalues that may be below 0."""
         return np.asarray(self.products - np.outer(self.sums, self.sums) / self.count)
 
+    def ridge(self, target: int, penalty: float | None = None) -> tuple[Floats, float]:
+        """The coefficients of the other columns, in their order, and the intercept of the ridge regression of a column: made of
+        the noisy moments alone, so at no further cost. A penalty that is not given is the norm that the noise has in the mean,
+        without which the noisy scatter may have no inverse.
+
+        >>> moments = NoisyMoments(
+        ...     count=4.0, sums=np.zeros(2), products=np.array([[4.0, 8.0], [8.0, 16.0]]), middle=np.array([1.0, 5.0]),
+        ...     radius=9.0, deviations=(0.0, 0.0, 0.0), owners=3, guarantee=None,
+        ... )
+        >>> coefficients, intercept = moments.ridge(1)
+        >>> coefficients.tolist(), intercept
+        ([2.0], 3.0)
+        """
+        scatter, mean = self.scatter, self.middle + self.sums / self.count
+        others = [place for place in range(len(mean)) if place != target]
+        weight = self.deviations[2] * math.sqrt(2 * len(mean)) if penalty is None else penalty
+        inner = scatter[np.ix_(others, others)] + weight * np.eye(len(others))
+        found = np.linalg.solve(inner, scatter[others, target])
+        return np.asarray(found), float(mean[target] - found @ mean[others])
+
     def margin(self, confidence: float = 0.95) -> float:
         """The greatest error of the scatter in the spectral norm, so (Weyl) of each eigenvalue of it, at this confidence.
 

@@ -2,7 +2,9 @@
 
 A rule says "always", "ask me" or "never". With "ask me" a question is refused until the owner has said yes to its plan, which is
 shown in words; a yes holds for one charge, and for that plan alone: its request (table, columns, conditions, groups, noise), what
-it costs a person here, its purpose and its person, under a digest of which nobody finds two. Purpose and person are what the hub
+it costs a person here, its purpose and its person, under a digest of which nobody finds two. A plan that looks rows up in a
+public table has a plan before it, whether the site may open that table for such a purpose and person: what it costs is known
+only then, and that yes holds until it is taken back. Purpose and person are what the hub
 says they are: a hub that lies about them is not found out here, so a rule "always" trusts the hub that far. What a question
 costs, and whether the budget allows it, depends on no rule (`site.py`).
 
@@ -17,23 +19,24 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from cloister.crypto import canonical_json
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.ledger.chain import BEGINNING, chained
-from cloister.printable import shown
+from cloister.privacy import ZCDP, Guarantee
 from cloister.together.journal import Journal
 from cloister.together.site import Asked
+from cloister.together.wording import words_of
 
 ANSWERS = ("always", "ask me", "never")
 _MOST_PLANS = 1000
 """Plans that wait for their owner."""
 _BLOCK = 1 << 16
-_KINDS = {"rows": "rows", "units": "people", "values": "values of {}", "sum": "the sum of {}"}
 _LONGEST = 100_000
 """Characters of a plan in words: an owner is not asked about one that can't be shown whole."""
 _SHORT = 12
@@ -72,17 +75,24 @@ class OwnersPolicy:
     """
 
     def __init__(self, rules: Iterable[Rule], *, journal: Journal) -> None:
-        self.rules, self._kept = tuple(rules), journal.of("plans")
+        self.rules, self._kept, self._begun = tuple(rules), journal.of("plans"), journal.of("descents")
 
     def __call__(self, asked: Asked) -> str | None:
         """Why a request is denied; None where it is not."""
-        answer = next((rule.answer for rule in self.rules if rule.fits(asked.purpose, asked.who)), "ask me")
-        if answer == "always":
-            return None
-        if answer == "never":
-            return f"its owner allows nothing for the purpose {asked.purpose!r} and the person {asked.who!r}"
+        denied = self.denies(asked.purpose, asked.who)
+        if denied is not None or self._answer(asked.purpose, asked.who) == "always":
+            return denied
         with self._kept.locked():
             return self._asked(asked)
+
+    def denies(self, purpose: str, who: str) -> str | None:
+        """Why everything is denied for a purpose and a person, whatever is asked; None where it is not."""
+        if self._answer(purpose, who) != "never":
+            return None
+        return f"its owner allows nothing for the purpose {purpose!r} and the person {who!r}"
+
+    def _answer(self, purpose: str, who: str) -> str:
+        return next((rule.answer for rule in self.rules if rule.fits(purpose, who)), "ask me")
 
     def plans(self, state: str = "") -> list[dict[str, Any]]:
         """All plans that the owner was asked about, or those in a state: waiting, allowed, denied, used."""
@@ -101,87 +111,74 @@ class OwnersPolicy:
                 )
             return self._put({**json.loads(self._kept.get(found[0]) or b"{}"), "state": state})
 
+    def exact(self, about: Sequence[Any], words: str, purpose: str, who: str, round_id: str = "") -> str | None:
+        """Why exact components are denied, which no budget bounds; None where they are not. A rule "always" is about numbers with
+        noise: here the owner is asked about each plan."""
+        denied = self.denies(purpose, who)
+        if denied is not None:
+            return denied
+        with self._kept.locked():
+            return self._put_to_owner(about, lambda: words, round_id, uses=True)
+
     def _asked(self, asked: Asked) -> str | None:
-        request = asked.request.under("").canonical()
-        digest = hashlib.sha256(canonical_json([request, asked.purpose, asked.who, repr(asked.cost)]).encode()).hexdigest()
+        fit, request = asked.request.fit, asked.request.under("").canonical()
+        about = [request, asked.purpose, asked.who, repr(asked.cost), *([asked.looks_up] if asked.looks_up else [])]
+        if fit is not None:  # one yes for all steps
+            about = [asked.table, canonical_json(fit.plain()), asked.purpose, asked.who, repr(asked.whole)]
+        step = None if fit is None else asked
+        return self._put_to_owner(about, lambda: words_of(asked), asked.round, uses=not asked.looks_up, step=step)
+
+    def _put_to_owner(
+        self, about: Sequence[Any], in_words: Callable[[], str], round_id: str, *, uses: bool, step: Asked | None = None
+    ) -> str | None:
+        """The owner's word on a plan: asked for where there is none, and used up by a round, or by the steps of one descent."""
+        digest = hashlib.sha256(canonical_json(about).encode()).hexdigest()
         plan, text = digest[:_SHORT], self._kept.get(digest)
         found = {} if text is None else json.loads(text)
-        if found.get("state") == "allowed" or (found.get("state") == "used" and asked.round and found["round"] == asked.round):
-            if asked.round:
-                self._put({**found, "state": "used", "round": asked.round})
+        if found.get("state") == "used" and round_id and step is None and found["round"] == round_id:
+            return None
+        begun = hashlib.sha256(canonical_json([digest, step.request.charge]).encode()).hexdigest() if step is not None else ""
+        if step is not None and round_id and found.get("state") != "denied" and self._goes_on(begun, step):
+            return None
+        if found.get("state") == "allowed":
+            if round_id and uses:
+                self._put({**found, "state": "used", "round": round_id})
+                if step is not None:
+                    self._begun.put(begun, canonical_json({round_id: str(_rho(step.cost))}).encode())
             return None
         if found.get("state") == "denied":
             return f"its owner denied the plan {plan}"
         if text is None and len(self.plans("waiting")) >= _MOST_PLANS:
             return f"{_MOST_PLANS} plans wait for its owner already"
         if found.get("state") != "waiting":
-            words = words_of(asked)
+            words = in_words()
             if len(words) > _LONGEST:
                 return f"its plan takes more than {_LONGEST:,} characters to be shown to its owner"
             told = {"plan": plan, "digest": digest, "state": "waiting", "at": time.time(), "words": words}
             self._put({**told, "before": found.get("round", "")})
         return f"its owner is asked; the plan is {plan}, and the same question can be asked again when it is allowed"
 
+    def _goes_on(self, begun: str, asked: Asked) -> bool:
+        """Whether a step is one of a descent that the owner said yes to, under the same charge, and all steps together cost no
+        more than was said; it is kept with the others then. What is asked meanwhile about another one changes nothing."""
+        found = json.loads(self._begun.get(begun) or b"{}")
+        steps = {**found, asked.round: str(_rho(asked.cost))}
+        whole = asked.whole
+        if not found or whole is None or sum(map(Fraction, steps.values())) > _rho(whole):
+            return False
+        if asked.round not in found:
+            self._begun.put(begun, canonical_json(steps).encode())
+        return True
+
     def _put(self, told: dict[str, Any]) -> dict[str, Any]:
         self._kept.put(told.get("digest", told["plan"]), canonical_json(told).encode())
         return told
 
 
-def words_of(asked: Asked) -> str:
-    """A plan in words, for its owner.
-
-    >>> from cloister.noise import DiscreteLaplace
-    >>> from cloister.privacy import PureDP
-    >>> from cloister.tables import Aggregation, Column, Compare, Literal
-    >>> from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-    >>> rows = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
-    >>> old = Aggregation(None, where=Compare(">", Column("age"), Literal(40)))
-    >>> request = NoisedRequest(table="people", aggregations=(old,), integers=(rows,), cells=Cells())
-    >>> print(words_of(Asked(table="north", cost=PureDP("0.1"), request=request, purpose="a report", who="ada")))
-    for 'ada', for the purpose 'a report': 1 number with noise, at a cost of ε = 0.1 to each person here
-    counts rows, where age > 40
-    """
-    request = asked.request
-    cells = request.cells.count if request.cells is not None else 0
-    numbers = sum(1 if each.map.plain()["map"] != "combination" else cells for each in request.integers)
-    kind = "number" if numbers == 1 else "numbers"
-    who = repr(asked.who) if asked.who else "a person who is not named"
-    lines = [
-        f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind} with noise,"
-        f" at a cost of {asked.cost} to each person here"
-    ]
-    for each in request.asked:
-        told = each.describe()
-        counted = sorted({_KINDS.get(kind, kind).format(_product(factors)) for _, kind, factors, *_ in told["aggregates"]})
-        line = f"counts {', '.join(counted)}"
-        if told["keys"]:
-            line += f", for each group of {', '.join(str(key[1]) for key in told['keys'])}"
-        if told["where"] is not None:
-            line += f", where {_condition(told['where'])}"
-        lines.append(line)
-    return shown("\n".join(dict.fromkeys(lines)), lines=True)
-
-
-def _product(factors: Iterable[tuple[str, int]]) -> str:
-    return " × ".join(f"({name} − {offset})" if offset else name for name, offset in factors)
-
-
-def _condition(told: Any) -> str:
-    """A condition as somebody would say it, from its canonical form."""
-    kind, *parts = told
-    if kind in ("and", "or"):
-        return f" {kind} ".join(f"({_condition(each)})" if each[0] in ("and", "or") else _condition(each) for each in parts)
-    if kind == "compare":
-        return f"{_condition(parts[1])} {parts[0]} {_condition(parts[2])}"
-    if kind == "not":
-        return f"not ({_condition(parts[0])})"
-    if kind == "in":
-        return f"{parts[0]} is one of {', '.join(map(_condition, parts[1]))}"
-    if kind == "null":
-        return f"{parts[0]} is missing"
-    if kind == "like":
-        return f"{parts[0]} is like {parts[1]!r}"
-    return str(parts[0]) if kind == "column" else repr(parts[1]) if parts[0] == "str" else str(parts[1])
+def _rho(cost: Guarantee) -> Fraction:
+    """Of a descent's step, whose noise is Gaussian."""
+    assert isinstance(cost, ZCDP)
+    return cost.rho
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

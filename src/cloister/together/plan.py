@@ -19,6 +19,7 @@ from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text
 from cloister.tables import Groups
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
+from cloister.tables.engines.row_sums import RowSums
 from cloister.together.roster import SignedRoster
 from cloister.together.rounds import Round
 
@@ -81,6 +82,8 @@ def shares_of(round_: Round, request: NoisedRequest) -> Iterator[tuple[Any, Nois
 
 def shapes_of(request: NoisedRequest) -> list[tuple[int, ...]]:
     """The shape of each of the request's integers, from what its maps make of no rows."""
+    if request.fit is not None:
+        return [each.map.shape for each in request.integers if isinstance(each.map, RowSums)]
     empty: list[Groups] = []
     for aggregation in request.asked:
         length = 0 if aggregation.keys else 1
@@ -106,6 +109,8 @@ def width_of(integers: Integers, request: NoisedRequest) -> int:
     """How far one row moves one number."""
     if isinstance(integers.map, Combination):
         return integers.map.width
+    if isinstance(integers.map, RowSums):
+        return integers.map.length
     if isinstance(integers.map, LevelSums):
         return max(map(abs, request.hierarchies[integers.map.hierarchy].weights))
     return integers.map.strategy.l1

@@ -1,10 +1,18 @@
-"""Tables of several owners who trust one hub, asked as one: exact sums of each, one sum of them, and noise once.
+"""Tables of several owners who trust one hub, asked as one: exact sums of each, one sum of them, and noise once; and beside
+them the rows of sites, whose owners trust nobody.
 
 Guarantee: a question that costs g promises g to every person of each owner's population, and is charged g in full to each of
 these populations and to the pool's own. *Proof.* Neighbours are two sets of rows of one population that differ in one person.
 All maps of a request are linear and all tables are declared alike, so such a person moves the sum of the parts as far as the
 integers of one part; the noise is that of one table's question, drawn once. ∎ A person who is in several of the populations has
 the sum of what these were charged, as anywhere where populations share people: so nobody has to say who is in several.
+
+One of the tables may be joint: its rows are at sites, which trust no hub, and those of the others are here. *Guarantee*: the
+same; towards the hub, for people of the sites, that of the joint table. *Proof.* The released sum is the sites' total, with the
+noise that they made, and the exact sum of the others, which is independent of that noise. A person of another table moves it as
+far as one integer of one part; the noise that neither an analyst nor t colluding sites know is that of `Roster.honest` shares,
+which is what was asked for, scaled for as many parts as a person of the sites may be in. The hub sees the sites' total and the
+rows that it has anyway. ∎ So the noise is drawn once, at the sites, with their surplus.
 
 Apart, k owners would each draw noise, and the sum of their answers has k times the variance. What needs rows, and whatever is not
 linear, is refused by name, as with sites (`joint.py`): owners put sums together here, and nobody takes another's rows out.
@@ -13,6 +21,7 @@ linear, is refused by name, as with sites (`joint.py`): owners put sums together
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +33,8 @@ from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, 
 from cloister.tables.engines.engine import Compiled
 from cloister.tables.engines.noised import Noised, NoisedRequest, exact_integers
 from cloister.tables.sourcing.sources import Source
-from cloister.together.joint import SOURCE_KINDS, AtSites, JointPrepared
+from cloister.together.following import heard
+from cloister.together.joint import AtSites, JointPrepared, JointSource, schema_of
 
 
 class PooledTable(PrivateTable):
@@ -59,9 +69,7 @@ class PooledSource(Source):
         self.tables = dict(tables)
         check_alike(self.tables)
         first = next(iter(self.tables.values()))
-        self.schema = {name: SOURCE_KINDS.get(domain.kind, "text") for name, domain in first.columns.items()}
-        if first.unit is not None:
-            self.schema.setdefault(first.unit, "text")
+        self.schema = schema_of(first.columns, first.unit)
         self.made_of = {table.population or name: table for name, table in self.tables.items()}
         if len(self.made_of) < len(self.tables):
             raise _unlike("two of them are of one population", "tables of different populations")
@@ -79,10 +87,11 @@ class PooledEngine:
     """Makes the rows of every owner ready, each for itself."""
 
     name = "pooled"
-    abilities = Abilities(additive_noise_only=True, declared_keys_only=True, rows=False)
 
     def __init__(self, source: PooledSource) -> None:
         self.source = source
+        linear = Abilities(additive_noise_only=True, declared_keys_only=True, rows=False)
+        self.abilities = Abilities.of_all([linear, *(table.source.abilities for table in source.tables.values())])
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The parts. Of a table that is declared with fewer columns, each part has these."""
@@ -92,15 +101,16 @@ class PooledEngine:
                     raise _unlike(f"{name!r} declares the column {column!r} differently", "one declaration")
             if (each.unit, each.max_rows) != (table.unit, table.max_rows):
                 raise _unlike(f"{name!r} says differently whose a row is", "one unit and row cap")
-        parts = [PrivateTable.declared(each.source, table.columns, like=each) for each in self.source.tables.values()]
-        return PooledPrepared(table, [prepare(each, secret=secret, workspace=workspace) for each in parts], workspace)
+        parts = {name: PrivateTable.declared(each.source, table.columns, like=each) for name, each in self.source.tables.items()}
+        ready = {name: prepare(each, secret=secret, workspace=workspace) for name, each in parts.items()}
+        return PooledPrepared(table, ready, workspace)
 
 
 class _Pooled(AtSites):
     """What is asked of each part and added up."""
 
-    pooled: list[Any]
-    """The parts, each an `Answering`."""
+    pooled: Mapping[str, Any]
+    """The parts by name, each an `Answering`."""
 
     def compiled(self, request: NoisedRequest) -> Compiled:
         """Each part's plans."""
@@ -110,21 +120,29 @@ class _Pooled(AtSites):
                 why="sums of several owners are added up",
                 instead="declared keys",
             )
-        return tuple([each.compiled(request) for each in self.pooled])
+        return tuple([each.compiled(request) for each in self.pooled.values()])
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
-        """The sum of the parts' exact integers, with noise once."""
+        """The sum of the parts' exact integers, with noise once: of the sites, if one part is theirs."""
         exact: dict[str, Any] = {}
-        for rows, plans in zip(self.pooled, compiled, strict=True):
-            groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
-            for name, integers in exact_integers(request, groups).items():
-                exact[name] = integers if name not in exact else exact[name] + integers
+        theirs: Noised | None = None
+        for rows, plans in zip(self.pooled.values(), compiled, strict=True):
+            if isinstance(rows, AtSites):
+                theirs = rows.noised(request, plans, random)
+            else:
+                groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
+                for name, integers in exact_integers(request, groups).items():
+                    exact[name] = integers if name not in exact else exact[name] + integers
+        for part in self.pooled:  # together: how long each owner's rows took is nobody's to know
+            heard(part)
+        if theirs is not None:
+            return replace(theirs, values={name: exact[name] + values for name, values in theirs.values.items()})
         laws = {each.name: each.law for each in request.integers}
         return Noised({name: np.asarray(law.release(exact[name], random=random)) for name, law in laws.items()}, laws)
 
     def cancel(self, thread: int | None = None) -> None:
         """In each part."""
-        for each in self.pooled:
+        for each in self.pooled.values():
             each.cancel(thread)
 
 
@@ -133,8 +151,8 @@ class PooledPrepared(_Pooled, Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, parts: list[Prepared], workspace: Workspace) -> None:
-        Prepared.__init__(self, table, materialised=all(each.materialised for each in parts), workspace=workspace)
+    def __init__(self, table: PrivateTable, parts: Mapping[str, Prepared], workspace: Workspace) -> None:
+        Prepared.__init__(self, table, materialised=all(each.materialised for each in parts.values()), workspace=workspace)
         self.pooled = parts
 
     def related(
@@ -150,7 +168,7 @@ class PooledPrepared(_Pooled, Prepared):
         return _PooledRelated(self, relation, next(iter(prepared)), public)
 
     def _close(self) -> None:
-        for each in self.pooled:
+        for each in self.pooled.values():
             each.close()
 
     _bring, _publish, _remove = JointPrepared._bring, JointPrepared._publish, JointPrepared._remove
@@ -164,7 +182,7 @@ class _PooledRelated(_Pooled):
 
     def __init__(self, home: PooledPrepared, relation: Relation, name: str, public: Mapping[str, PublicTable] | None) -> None:
         self.declared, self.workspace = relation, home.workspace
-        self.pooled = [_relate(relation, name, each, public) for each in home.pooled]
+        self.pooled = {part: _relate(relation, name, each, public) for part, each in home.pooled.items()}
 
 
 def _relate(relation: Relation, name: str, rows: Prepared, public: Mapping[str, PublicTable] | None) -> Answering:
@@ -183,6 +201,8 @@ def check_alike(tables: Mapping[str, PrivateTable]) -> None:
     """
     if len(tables) < 2:
         raise _unlike("there are fewer than two", "tables of two owners, or more")
+    if sum(isinstance(table.source, JointSource) for table in tables.values()) > 1:
+        raise _unlike("the rows of two of them are at sites", "a roster with all of their sites")
     name, first = next(iter(tables.items()))
     for other, table in tables.items():
         for column in sorted({*first.columns, *table.columns}):
@@ -190,8 +210,8 @@ def check_alike(tables: Mapping[str, PrivateTable]) -> None:
                 raise _unlike(f"{name!r} and {other!r} declare the column {column!r} differently", "one declaration")
         if (table.unit, table.max_rows, table.through, table.during) != (first.unit, first.max_rows, None, None):
             raise _unlike(f"{name!r} and {other!r} say differently whose a row is", "one unit and row cap, and no windows")
-        if not table.source.abilities.rows:
-            raise _unlike(f"the rows of {other!r} are at sites, or sealed", "a roster with all of their sites")
+        if not table.source.abilities.rows and not isinstance(table.source, JointSource):
+            raise _unlike(f"the rows of {other!r} are sealed, or of several owners", "tables with rows of their own")
 
 
 def _unlike(why: str, instead: str) -> InvalidDeclaration:

@@ -45,12 +45,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
+from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, zcdp_within
 from cloister.together.messages import RoundRefused, pack, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
-from cloister.together.paillier import EncryptedVector, Paillier, PublicKey, Slots
 
 MOST_FEATURES, MOST_OWNERS = 2000, 10_000
 _SEALED = 32

@@ -11,8 +11,9 @@ of which one may collude all have to stay to the end, and of two sites each woul
 
 How much noise nobody knows: a sum is opened over `quorum` sites at least. A hub that lies chooses which: it cuts off honest sites
 and keeps all t colluders, whose noise it knows. So `honest` = quorum − t is the least number of shares that are unknown to it,
-and every share is sized for that number, not for N − t. From T > (N + t)/2 and t ≤ N − 2 it follows that honest ≥ 2: no sum is
-that of one honest site.
+and every share is sized for that number. From T > (N + t)/2 and t ≤ N − 2 it follows that honest ≥ 2: no sum is that of one
+honest site. Where owners say how many may drop out (d, `dropouts`), the quorum is N − d, and honest = N − t − d: the noise of
+all N has N/(N − t − d) of the variance of one. If they do not, d is as large as t where T leaves room for it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Roster:
     >>> roster = Roster(sites={name: bytes([place]) * 32 for place, name in enumerate("abcde", 1)}, hub=bytes(32), missing=1)
     >>> roster.threshold, roster.quorum, roster.honest, len(roster.digest)
     (4, 4, 3, 64)
+    >>> Roster(sites=roster.sites, hub=roster.hub, missing=1, dropouts=0).honest
+    4
     """
 
     sites: Mapping[str, bytes]
@@ -50,9 +53,11 @@ class Roster:
     hub: bytes
     """That of the hub."""
     missing: int
-    """t: how many sites may collude with the hub. As many may drop out, where 2T > N + t leaves room for it (`quorum`)."""
+    """t: how many sites may collude with the hub."""
     threshold: int = 0
     """T; 0 takes the least with 2T > N + t."""
+    dropouts: int | None = None
+    """How many sites may drop out, at most N − T; None: as many as may collude, where that leaves T."""
     epoch: int = 1
     """Counts the rosters of these sites: a changed one has the next number."""
 
@@ -87,13 +92,20 @@ class Roster:
                 f"with {len(sites)} sites, {missing} of them missing, two different sets of survivors could both be signed",
                 f"threshold={least}",
             )
+        room, dropouts = len(sites) - self.threshold, self.dropouts
+        if dropouts is not None and (isinstance(dropouts, bool) or not isinstance(dropouts, int) or not 0 <= dropouts <= room):
+            raise _invalid(
+                f"dropouts={dropouts!r} is invalid",
+                f"of {len(sites)} sites {self.threshold} have to agree on who is left",
+                f"dropouts={room}, or less",
+            )
         if isinstance(self.epoch, bool) or not isinstance(self.epoch, int) or self.epoch < 1:
             raise _invalid(f"epoch={self.epoch!r} is invalid", "it counts from 1", "epoch=1")
 
     @property
     def quorum(self) -> int:
         """How many sites must be left at every step until numbers are sent, and so in the sum."""
-        return max(self.threshold, len(self.sites) - self.missing)
+        return max(self.threshold, len(self.sites) - (self.missing if self.dropouts is None else self.dropouts))
 
     @property
     def honest(self) -> int:
@@ -127,12 +139,14 @@ class Roster:
 
     def plain(self) -> dict[str, Any]:
         """As plain data."""
+        said = {} if self.dropouts is None else {"dropouts": self.dropouts}
         return {
             "sites": [[name, key.hex()] for name, key in self.sites.items()],
             "hub": self.hub.hex(),
             "missing": self.missing,
             "threshold": self.threshold,
             "epoch": self.epoch,
+            **said,
         }
 
     @classmethod
@@ -149,6 +163,7 @@ class Roster:
             missing=told["missing"],
             threshold=told["threshold"],
             epoch=told["epoch"],
+            dropouts=told.get("dropouts"),
         )
 
     def fingerprints(self) -> dict[str, str]:

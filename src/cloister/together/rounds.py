@@ -45,6 +45,7 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.masking import add, add_mask, decoded, encoded
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
+from cloister.together.following import heard
 from cloister.together.journal import READING, Journal, MemoryJournal
 from cloister.together.messages import Message, RoundRefused, bundle, pack, unbundled, unpack
 from cloister.together.roster import PROTOCOL, Roster, SignedRoster
@@ -479,7 +480,7 @@ def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]
     while going:
         for found in ask(hub.messages):
             with suppress(RoundRefused):
-                hub.take(found)
+                heard(hub.take(found))
         going = hub.advance()
     return hub.total()
 

@@ -2,7 +2,7 @@
 
     the provider  makes a Paillier key and proves it; later it decrypts one vector of blinded sums, and garbles one circuit
     an owner      encrypts its moments (`Moments`), sealed to the user, and is done
-    the user      multiplies the ciphertexts, blinds the product, evaluates the circuit, and gives the columns to the owners
+    the user      multiplies the ciphertexts, blinds the product, evaluates the circuit, and signs the columns for the owners
 
 Everybody has the same `ExactPlan`; its hash is in every message, and every message is signed. Messages are bytes; the circuit
 runs over a `Transport`, such as TLS. After Al-Rubaie, Wu, Chang and Kung, "Privacy-preserving PCA on horizontally-partitioned
@@ -32,18 +32,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
+from cloister.crypto.masking import add_mask
+from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.together.circuits.moments import Moments
-from cloister.together.circuits.program import Program
+from cloister.together.circuits.program import MOST_BYTES, Program
 from cloister.together.circuits.programs import BlindedSum
 from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.messages import RoundRefused, pack, unpack
-from cloister.together.paillier import EncryptedVector, Paillier, PublicKey
 
 _SEALED, _BITS, _GARBLED = 32, 256, "garbled"
 MOST_OWNERS = 10_000
@@ -115,21 +117,26 @@ class ExactPlan:
     @cached_property
     def text(self) -> str:
         """All of it, as one text."""
+        return canonical_json({**self._agreed, "key": self.key.to_json(), "proof": [f"{each:x}" for each in self.proof]})
+
+    @property
+    def _agreed(self) -> dict[str, Any]:
         how = self.moments
-        return canonical_json(
-            {
-                "format": 1,
-                "owners": {name: key.hex() for name, key in self.owners.items()},
-                "user": self.user.hex(),
-                "provider": self.provider.hex(),
-                "seal": self.seal.hex(),
-                "key": self.key.to_json(),
-                "proof": [f"{each:x}" for each in self.proof],
-                "moments": {"features": how.features, "rows": how.rows, "classes": how.classes, "fraction": how.fraction},
-                "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
-                "components": self.components,
-            }
-        )
+        return {
+            "format": 1,
+            "owners": {name: key.hex() for name, key in self.owners.items()},
+            "user": self.user.hex(),
+            "provider": self.provider.hex(),
+            "seal": self.seal.hex(),
+            "moments": {"features": how.features, "rows": how.rows, "classes": how.classes, "fraction": how.fraction},
+            "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
+            "components": self.components,
+        }
+
+    @property
+    def agreed(self) -> bytes:
+        """A digest of all but the key and its proof: what a key can be made for."""
+        return hashlib.sha256(canonical_json(self._agreed).encode()).digest()
 
     @property
     def id(self) -> str:
@@ -173,24 +180,71 @@ class ExactPlan:
                 instead="Paillier.generate(2048).prove()",
             )
 
+    def columns_in(self, data: bytes) -> npt.NDArray[np.float64]:
+        """What the user has found, at an owner: `RoundRefused` unless the user of this plan signed it for this plan."""
+        message = unpack(data, "columns", self.id, {"user": self.user})
+        count = self.components or self.moments.classes - 1
+        try:
+            found = np.frombuffer(message.body, dtype="<f8").reshape(self.moments.features, count)
+            if not np.isfinite(found).all():
+                raise ValueError
+        except ValueError:
+            raise _refused("it has no columns of this plan", "the message as the user wrote it") from None
+        return found
+
+    def project(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """An owner's own rows along them, scaled to [−1, 1] by the bounds of the plan. Projected rows are rows."""
+        low, high = np.array(self.low), np.array(self.high)
+        unit = np.clip((np.asarray(rows, dtype=np.float64) - low) / (high - low) * 2 - 1, -1, 1)
+        return np.asarray(unit @ np.asarray(columns, dtype=np.float64))
+
 
 class SendingOwner:
-    """One owner, who sends once and is offline then. `told` is called with what leaves before a row is read."""
+    """One owner, who sends once and is offline then. `told` is called with what leaves before a row is read.
+
+    `shared` has a secret with each other owner, for this plan alone. Their streams are added to the numbers, modulo N, by one of
+    the two, and taken off by the other: ciphertexts of fewer than all owners are of uniform numbers then, whoever adds or opens
+    them, and those of all are of the sum. Proof: each sum of some owners but not all holds the stream of a secret that one in it
+    has with one who is not, once; a number plus a uniform one modulo N is uniform (128 bits more than N has are reduced). ∎
+    """
 
     def __init__(
-        self, plan: ExactPlan, name: str, key: SigningKey, *, told: Callable[[str], object], random: Random | None = None
+        self,
+        plan: ExactPlan,
+        name: str,
+        key: SigningKey,
+        *,
+        told: Callable[[str], object],
+        shared: Mapping[str, bytes] | None = None,
+        random: Random | None = None,
     ) -> None:
         if plan.owners.get(name) != key.public:
             raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
         plan.check_key()
         self.plan, self.name, self._key, self._told, self._random = plan, name, key, told, random
+        self._shared = dict(shared or {})
+        self._sent: bytes | None = None
 
     def message(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> bytes:
-        """For the user. A class that the owner has no row of is noughts like any other number."""
+        """For the user. A class that the owner has no row of is noughts like any other number. Asked again it gives the same
+        bytes, whatever the rows: what was sent is what counts."""
+        if self._sent is None:
+            self._told(self.plan.tells)
+            self._sent = self._made(rows, labels)
+        return self._sent
+
+    def _made(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None) -> bytes:
         plan = self.plan
-        self._told(plan.tells)
         numbers = plan.moments.of_rows(rows, plan.low, plan.high, labels)
-        encrypted = plan.key.encrypt(numbers, slots=plan.sums.slots, random=self._random).to_json().encode()
+        found = plan.key.encrypt(numbers, slots=plan.sums.slots, random=self._random)
+        masks = [0] * len(found.cells)
+        words = plan.key.bits // 64 + 3
+        for other, secret in self._shared.items():
+            stream = np.zeros((len(masks), words), dtype=np.uint64)
+            add_mask(stream, secret)
+            sign = 1 if self.name < other else -1
+            masks = [mask + sign * int.from_bytes(row.tobytes(), "little") for mask, row in zip(masks, stream, strict=True)]
+        encrypted = found.shifted(masks).to_json().encode()
         once = AgreementKey.generate(self._random)
         sealed = once.public + plan.cipher(once, plan.seal).encrypt(encrypted, [self.name.encode()])
         return pack("moments", plan.id, self.name, self._key, sealed)
@@ -237,12 +291,18 @@ class DataUser:
             self._asked = pack("blinded", self.plan.id, "user", self._key, hidden.to_json().encode()), blinds
         return self._asked[0]
 
-    def evaluate(self, transport: Transport) -> npt.NDArray[Any]:
-        """The columns, by the circuit that the provider garbles at the other end."""
+    def evaluate(self, transport: Transport, *, most: int = MOST_BYTES) -> npt.NDArray[Any]:
+        """The columns, by the circuit that the provider garbles at the other end. One of more than `most` bytes is refused first,
+        with its size and time."""
+        self.plan.program.check_size(most)
         self.blinded()
         assert self._asked is not None
         values = {"blinds": self.plan.sums.residues(self._asked[1])}
-        return run_evaluator(self.plan.program, values, transport, random=self._random)  # type: ignore[no-any-return]
+        return run_evaluator(self.plan.program, values, transport, most=most, random=self._random)  # type: ignore[no-any-return]
+
+    def signed(self, columns: npt.NDArray[Any]) -> bytes:
+        """What was found, for the owners: `ExactPlan.columns_in` reads it."""
+        return pack("columns", self.plan.id, "user", self._key, np.ascontiguousarray(columns, dtype="<f8").tobytes())
 
 
 class ServiceProvider:
@@ -256,9 +316,11 @@ class ServiceProvider:
         self.plan, self._keys, self._random = plan, keys, random
         self.journal = journal or MemoryJournal()
 
-    def garble(self, data: bytes, transport: Transport) -> None:
-        """Decrypt the user's message and garble, once. It learns nothing."""
+    def garble(self, data: bytes, transport: Transport, *, most: int = MOST_BYTES) -> None:
+        """Decrypt the user's message and garble, once. It learns nothing. `most` as for the user: the key is not used up by a
+        circuit that is refused for its size."""
         plan = self.plan
+        plan.program.check_size(most)
         message = unpack(data, "blinded", plan.id, {"user": plan.user})
         try:
             found = EncryptedVector.from_json(message.body.decode(), plan.key)
@@ -277,7 +339,7 @@ class ServiceProvider:
             if of_key.get(_GARBLED) is not None:
                 raise _refused("a circuit was garbled under this key, a second would be of other sums", "a plan with a new key")
             of_key.put(_GARBLED, plan.id.encode())
-        run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, random=self._random)
+        run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, most=most, random=self._random)
 
 
 def _refused(why: str, instead: str) -> RoundRefused:

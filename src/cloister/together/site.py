@@ -4,13 +4,19 @@ The site declares its table for itself, and takes part in questions about a tabl
 it works out what it can cost a person (`accounting.py`), asks its owner's policy, reserves that in its own ledger, and only
 then shows a key of the round. The charge stands whatever becomes of the round. What leaves are numbers with the site's share
 of the noise, under masks (`rounds.py`).
+
+Until the policy has said yes, a request is a text that is read by the site's declaration, and nothing more: no row is read, no
+query is compiled, no file is opened. Where the text looks rows up in a public table, whose rows decide what it costs, the policy
+is asked about that first. One plan may keep the engine busy for so long as the owner says, and no longer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +25,26 @@ from cloister.crypto import SigningKey, canonical_json
 from cloister.errors import AccessDenied, BudgetExceeded, EngineError, InvalidDeclaration, UnknownTable
 from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
-from cloister.privacy import Guarantee
+from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.session.questions.limits import Clock, checked_limit, stopped_after
 from cloister.session.state.view import rebuilt
 from cloister.tables import Answering, Base, Domain, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled
-from cloister.tables.engines.noised import NoisedRequest, exact_integers
+from cloister.tables.engines.noised import Cells, NoisedRequest, exact_integers
+from cloister.tables.engines.row_sums import FeatureRows, Fit
+from cloister.tables.relations.public import checked
 from cloister.together.accounting import cost_of
+from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan, shares_of
-from cloister.together.reading import request_from, with_own_widths
+from cloister.together.reading import request_from
+from cloister.together.reading_relations import Over
 from cloister.together.roster import Roster, SignedRoster
 from cloister.together.rounds import Round, SiteRound
 
 HUB_NAME = "the hub"
+TIME_LIMIT = 300.0
+"""Seconds that one plan may take at a site, if its owner says nothing else."""
 _ROSTERS = "rosters"
 """The journal of the newest roster of each hub; those of rounds have names of hexadecimal digits."""
 
@@ -49,6 +62,17 @@ class Asked:
     """For whom, likewise."""
     round: str = ""
     """The round that is about to be charged; empty while the hub asks in advance."""
+    whole: Guarantee | None = None
+    """What all steps of a descent over rows cost each person here together, of which this request is one: a yes is for all."""
+    looks_up: str = ""
+    """A public table of this site that a request looks rows up in. Where it is named, no more is asked than whether the site may
+    open it, which costs nobody anything; what the request is and costs is asked afterwards."""
+
+
+class OutOfTime(EngineError):
+    """A plan took longer at a site than its owner allows."""
+
+    stored = "OutOfTime"
 
 
 Policy = Callable[[Asked], str | None]
@@ -58,9 +82,11 @@ Policy = Callable[[Asked], str | None]
 class Site:
     """One owner's part in a joint table.
 
-    `table` is declared by the owner, `budget` written when the site's ledger is first opened. `policy` says why a request is
-    denied, or None. A site with a ledger or a key of its own keeps a journal in a folder beside them, so that it does not answer
-    one message twice; without any of the three it ends with its process.
+    `table` is declared by the owner, `budget` written when the site's ledger is first opened. `public_tables` are tables that
+    everybody may see, by the names that the hub calls its own: a question that looks rows up in one is answered where both have
+    the same rows in it. `policy` says why a request is denied, or None. `time_limit` is how many seconds one plan may take here.
+    A site with a ledger or a key of its own keeps a journal in a folder beside them, so that it does not answer one message
+    twice; without any of the three it ends with its process.
 
     >>> from cloister.privacy import PureDP
     >>> from cloister.tables import Integer
@@ -74,20 +100,24 @@ class Site:
         name: str,
         table: PrivateTable,
         *,
+        public_tables: Mapping[str, PublicTable] | None = None,
         budget: Guarantee | None = None,
         ledger: Ledger | None = None,
         policy: Policy | None = None,
         key: SigningKey | None = None,
         journal: Journal | None = None,
         random: Random | None = None,
+        time_limit: float = TIME_LIMIT,
     ) -> None:
+        checked_limit(time_limit)
         if journal is None and (ledger is not None or key is not None):
             raise InvalidDeclaration(
                 f"The site {name!r} has no journal",
                 why="its ledger or its key outlasts the process, and after a restart it would answer a round again",
                 instead="journal=Journal(folder)",
             )
-        self.name, self.table, self.policy = name, table, policy
+        self.name, self.table, self.policy, self.time_limit = name, table, policy, time_limit
+        self.public_tables = {each: checked(each, table) for each, table in (public_tables or {}).items()}
         self.ledger, self.journal = ledger or Ledger(), journal or MemoryJournal()
         self.population = table.population or name
         self.random = random or default_random()
@@ -172,7 +202,7 @@ class Site:
         self.check_declared(table.columns, table.unit, table.max_rows)
         kept = PrivateTable.declared(own.source, table.columns, like=own)
         secret = self.ledger.derive("order of the rows", self.name).hex()
-        return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()))
+        return SitePart(self, prepare(kept, secret=secret, workspace=Workspace.of()), Over(table=kept, public=self.public_tables))
 
 
 @dataclass
@@ -181,8 +211,12 @@ class SitePart:
 
     site: Site
     rows: Answering
+    over: Over
+    """What a relation that is read from its text stands on."""
     declared: PrivateTable | Relation = field(init=False)
     _last: tuple[str, Guarantee] | None = field(init=False, default=None)
+    _features: tuple[Fit, FeatureRows] | None = field(init=False, default=None)
+    _about: SitePart | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.declared = self.rows.declaration  # type: ignore[attr-defined]
@@ -191,13 +225,36 @@ class SitePart:
         """The relation over this site's rows, joined with public tables here."""
         if not isinstance(self.rows, Prepared):
             raise UnknownTable(f"The table {name!r} is not known", why="it is made of another", instead="a joint table")
-        base = Base(name=name, table=self.rows.declaration)
-        return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}, public))
+        base, over = Base(name=name, table=self.over.table), Over(table=self.over.table, public=public or {})
+        return SitePart(self.site, relate(rebuilt(relation, lambda _: base), {name: self.rows}, public), over)
+
+    def read(self, plan: Plan, round_id: str = "") -> NoisedRequest:
+        """The request of a plan, about these rows or a relation over them. What the owner's rules deny whatever it is stays
+        unread, and no public table is opened before the owner's policy was asked about that."""
+        denies = getattr(self.site.policy, "denies", None)
+        if denies is not None:
+            self._denied(denies(plan.purpose, plan.who))
+        over = replace(self.over, may_open=partial(self._may_open, plan, round_id))
+        return request_from(plan.request, self.over.table.columns, over)
+
+    def about(self, request: NoisedRequest) -> SitePart:
+        """The rows that a request is about, which was read from its text: these, or its relation over them."""
+        if self._declared(request) is self.declared:
+            return self
+        assert isinstance(request.table, Relation)
+        if self._about is None or self._about.declared.digest != request.table.digest:  # type: ignore[union-attr]
+            [name] = request.table.bases()
+            self._about = self.related(request.table, name, self.over.public)
+        return self._about
+
+    def check(self, request: NoisedRequest) -> None:
+        """Refuses a request that is no linear one of what it is about: its sizes, before anything is as large as they say."""
+        check_request(request, self._declared(request))
 
     def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
         """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""
         self._agreed(request, plan)
-        return self.rows.compiled(request)
+        return self._made(request)
 
     def take_part(self, round_: Round, request: NoisedRequest) -> SiteRound:
         """The site's part in a round about a request, whose text is in the plan that the hub signs."""
@@ -210,14 +267,20 @@ class SitePart:
                 why="the plan is about another request",
                 instead="the request of the plan",
             )
-        # what is signed is what is done; relations are not read yet
-        columns = self.declared.columns
-        named = isinstance(request.table, str)
-        read = request_from(request.canonical(), columns) if named else with_own_widths(request, columns)
-        compiled = self.rows.compiled(read)
+        read = self.read(plan, round_.id)  # what is signed is what is done
+        about = read.table if isinstance(read.table, Relation) else None
+        if isinstance(self.declared, Relation) and (about is None or about.describe() != self.declared.describe()):
+            raise InvalidDeclaration(
+                f"The site {site.name!r} takes no part",
+                why="the plan is about other rows than were made ready",
+                instead="the relation of the plan",
+            )
+
+        plans: list[Compiled] = []
 
         def agree() -> None:
             cost = self._agreed(read, plan, round_.id)
+            plans.append(self._made(read))  # what can't be is refused before it is charged
             site.ledger.reserve({site.population: cost}, who=HUB_NAME, what=round_.id, purpose=plan.purpose, rerun=False)
 
         def settle() -> None:
@@ -238,7 +301,7 @@ class SitePart:
             site.name,
             site._key,
             round_,
-            lambda: self._numbers(round_, read, compiled),
+            lambda: self._numbers(round_, read, plans[-1] if plans else self._made(read, charged=True)),  # after a restart
             agree=agree,
             settle=settle,
             journal=site.journal,
@@ -248,44 +311,95 @@ class SitePart:
     def _agreed(self, request: NoisedRequest, plan: Plan | None, round_id: str = "") -> Guarantee:
         """What it costs here, if the owner's policy and the budget allow it."""
         site, last, text = self.site, self._last, request.under("").canonical()
-        cost = last[1] if last is not None and last[0] == text else cost_of(request, self.declared)
+        cost = last[1] if last is not None and last[0] == text else cost_of(request, self._declared(request))
         self._last = (text, cost)  # it is asked for before the charge, and again under it
         purpose, who = ("", "") if plan is None else (plan.purpose, plan.who)
-        asked = Asked(table=site.name, cost=cost, request=request, purpose=purpose, who=who, round=round_id)
-        why = None if site.policy is None else site.policy(asked)
-        if why is not None:
-            raise AccessDenied(f"The site {site.name!r} denied a request", why=why, instead="a request that its owner allows")
+        whole = None if request.fit is None else ZCDP(request.fit.most)
+        if whole is not None and not cost <= whole:
+            raise InvalidDeclaration(
+                f"The site {site.name!r} takes no part",
+                why=f"a step costs {cost} there, and all of them are said to cost {whole}",
+                instead="steps that cost what they say",
+            )
+        how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole}
+        self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
-        if not cost <= remaining:
+        needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun
+        if not needed <= remaining:
             raise BudgetExceeded(
                 f"The site {site.name!r} takes no part",
-                why=f"the request costs {cost} there, and {remaining} of the site's own budget is left",
+                why=f"the request costs {needed} there, and {remaining} of the site's own budget is left",
                 instead="a smaller spend=, or a budget that the site's owner raises; one in ρ takes Laplace and Gaussian noise",
             )
         return cost
+
+    def _denied(self, why: str | None) -> None:
+        """Raises what the owner's policy denies."""
+        if why is not None:
+            raise AccessDenied(
+                f"The site {self.site.name!r} denied a request", why=why, instead="a request that its owner allows"
+            )
+
+    def _may_open(self, plan: Plan, round_id: str, name: str) -> None:
+        """Asks the owner's policy whether a plan may look rows up in a public table."""
+        if self.site.policy is not None:
+            none = NoisedRequest(table=name, aggregations=(), integers=(), cells=Cells())
+            how: dict[str, Any] = {"purpose": plan.purpose, "who": plan.who, "round": round_id, "looks_up": name}
+            self._denied(self.site.policy(Asked(table=self.site.name, cost=PureDP(0), request=none, **how)))
+
+    def _declared(self, request: NoisedRequest) -> PrivateTable | Relation:
+        """What a request is about, as this site declares it: its text was read by this site's own table."""
+        return self.declared if isinstance(self.declared, Relation) or isinstance(request.table, str) else request.table
+
+    def _made(self, request: NoisedRequest, *, charged: bool = False) -> Compiled:
+        """The relation over the rows, and the engine's plans, once the owner's policy said yes."""
+        with self._in_time(charged=charged):
+            part = self.about(request)
+            return part.rows.compiled(request)
+
+    @contextmanager
+    def _in_time(self, *, charged: bool) -> Iterator[Clock]:
+        """Stops the engine when the owner's time limit is over, and says so, whatever the engine made of it."""
+        with stopped_after(self.site.time_limit, [self.rows]) as clock:
+            try:
+                yield clock
+            finally:
+                if clock.over:
+                    raise _out_of_time(self.site.name, self.site.time_limit, charged) from None
 
     def _numbers(self, round_: Round, request: NoisedRequest, compiled: Compiled) -> Any:
         """All integers of the request over this site's rows, each with the site's share of its noise, one after another.
 
         Whatever fails when rows are read looks alike from outside, and has no cause and no frames: what an engine says may be
-        of a row. The charge stands.
+        of a row. That the time was over is said, since whoever waits sees it. The charge stands.
         """
         try:
             return self._added_up(round_, request, compiled)
-        except KeyboardInterrupt:
-            interrupted = True
-        except BaseException:  # SystemExit and the like hold words too
-            interrupted = False
-        raise KeyboardInterrupt if interrupted else _failed(self.site.name)
+        except BaseException as error:  # SystemExit and the like hold words too
+            kind = type(error)
+        if kind is OutOfTime:
+            raise _out_of_time(self.site.name, self.site.time_limit, True)
+        raise KeyboardInterrupt if kind is KeyboardInterrupt else _failed(self.site.name)
+
+    def features(self, fit: Fit) -> FeatureRows:
+        """The rows as a descent sees them, kept for its next step: only the last descent's."""
+        kept = self._features
+        if kept is None or kept[0] != fit:
+            kept = self._features = fit, self.rows.features(fit)
+        return kept[1]
 
     def _added_up(self, round_: Round, request: NoisedRequest, compiled: Compiled) -> Any:
-        found = [self.rows.aggregate(asked, plan) for asked, plan in zip(request.asked, compiled, strict=True)]
-        exact = exact_integers(request, found)
-        parts = []
-        for integers, shares in shares_of(round_, request):
-            numbers = np.asarray(exact[integers.name]).reshape(-1)
-            noise = shares.share.sample(numbers.size, random=self.site.random)
-            parts.append(numbers.astype(object) + noise.astype(object) if round_.words > 1 else numbers + noise)
+        about = self.about(request)
+        rows, parts = about.rows, []
+        with self._in_time(charged=True) as clock:
+            found = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, compiled, strict=True) if not clock.over]
+            if clock.over:
+                return None  # it is said why
+            exact = exact_integers(request, found, about.features)
+            for integers, shares in shares_of(round_, request):
+                numbers = np.asarray(exact[integers.name]).reshape(-1)
+                noise = shares.share.sample(0 if clock.over else numbers.size, random=self.site.random)
+                parts.append(numbers.astype(object) + noise.astype(object) if round_.words > 1 else numbers + noise)
         return np.concatenate(parts)
 
 
@@ -301,6 +415,15 @@ def _failed(site: str) -> EngineError:
         f"The site {site!r} dropped out",
         why="it could not read its rows; what was charged stays charged",
         instead="a new question, which is charged again",
+    )
+
+
+def _out_of_time(site: str, seconds: float, charged: bool) -> OutOfTime:
+    return OutOfTime(
+        f"The site {site!r} stopped a request",
+        why=f"it took longer than the {seconds:g} seconds that its owner allows; "
+        + ("what was charged stays charged" if charged else "nothing was charged"),
+        instead="fewer groups or computed columns; or its owner sets a longer time_limit",
     )
 
 

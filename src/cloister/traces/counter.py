@@ -1,4 +1,5 @@
-"""A counter of a stream: its running sum after every step, for one charge that is fixed before the first.
+"""A counter of a stream: its running sum after every step, or that of its last steps, for one charge that is fixed before the
+first.
 
 At each step the counter publishes one integer, y = C̃·x + z: what the matrix of the horizon makes of the exact step totals
 so far, and fresh exact noise. Everything that is read from it, the running sum and what is taken from differences of it, is
@@ -18,10 +19,12 @@ import numpy as np
 from cloister.errors import BudgetExceeded, InvalidParameter, MissingBound
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.noise._checks import level as confidence_level
+from cloister.noise._checks import whole
 from cloister.noise.matrix import sum_of_laplace
 from cloister.noise.mechanism import source
 from cloister.privacy.guarantee import ZCDP, PureDP
 from cloister.privacy.rational import Exact, exact, exact_positive, text_of
+from cloister.traces.banded import WIDEST, BandedSums, banded_matrix
 from cloister.traces.levels import Level, Protection, WindowLevel
 from cloister.traces.square_root import Bins, square_root_matrix
 from cloister.traces.tree import BinaryTree, TreeReader
@@ -37,7 +40,7 @@ _COARSE = 25
 
 
 class Counter:
-    """Counts, or sums, what a stream holds so far, at every step up to a declared number of steps.
+    """Counts, or sums, what a stream holds so far, or what came in its last steps, at every step up to a declared number.
 
     Guarantee: `guarantee`, ρ of zCDP or ε of pure DP, between streams that are neighbours at `level`: one reading added or
     removed ("event"), all of one person's, at most `most` ("user"), or at most one reading in each of w steps in a row
@@ -46,10 +49,11 @@ class Counter:
     Gaussian noise (Canonne, Kamath & Steinke 2020, Theorem 14); with ε, the binary tree and discrete Laplace noise. Proof:
     a reading is clamped to `bounds`, so one more changes one step total by at most B = max |bounds|, and the vector C̃·x by
     at most B times a column of C̃; k readings, by the triangle inequality, by at most k·B times the longest column, in L2
-    (`square_root.py`) or L1 (`tree.py`). The noise is scaled to that. The totals, their sums and products with weights are
-    exact integers. Streams whose values are chosen in view of what was published are covered too: at each step the release
-    moves by a number that is fixed by what came before, its divergence is that of exact noise for this number, and on every
-    path their squares (or sizes) add up to no more than the bound, so all steps pass one filter of ρ (or ε) (Feldman &
+    (`square_root.py`) or L1 (`tree.py`); with the banded square root, k readings of a person that are `apart` as declared
+    move it by at most √k·B times a column (`banded.py`). The noise is scaled to that. The totals, their sums and products with
+    weights are exact integers. Streams whose values are chosen in view of what was published are covered too: at each step the
+    release moves by a number that is fixed by what came before, its divergence is that of exact noise for this number, and on
+    every path their squares (or sizes) add up to no more than the bound, so all steps pass one filter of ρ (or ε) (Feldman &
     Zrnic 2021; Rogers, Roth, Ullman & Vadhan 2016).
 
     Error: unbiased; `margin()` for the sum after the steps so far.
@@ -68,6 +72,12 @@ class Counter:
         "event", "user" or `WindowLevel(w)`.
     grid
         The unit of readings that are no whole numbers: they are rounded to multiples of it.
+    last
+        With ρ: of how many steps the sum is, this one and those before it, up to 4,096; None: of all. Its error does not grow
+        with `steps`.
+    apart
+        With ρ, at user level: by how many steps two readings of one person differ at least; the owner answers for it. The noise
+        then grows with the root of `most`, where that is less.
 
     >>> visits = Counter(rho="0.5", steps=1000, random=Random.deterministic(1))
     >>> sums = [visits.step([1] * 20) for hour in range(100)]
@@ -87,6 +97,8 @@ class Counter:
         most: int | None = None,
         level: Level = "event",
         grid: Exact = 1,
+        last: int | None = None,
+        apart: int | None = None,
         random: Random | None = None,
     ) -> None:
         self.protection = Protection.of(level, most=most, steps=steps)
@@ -97,14 +109,44 @@ class Counter:
         self.guarantee = _promised(epsilon, rho)
         self.grid = exact_positive(grid, "grid")
         self._low, self._high = _bounds_in(bounds, self.grid)
-        reach = max(abs(self._low), abs(self._high)) * self.protection.readings
-        self.random = source(random)
-        self._mechanism: _Gaussian | _Laplace = (
-            _Laplace(self.guarantee, steps, reach)
-            if isinstance(self.guarantee, PureDP)
-            else _Gaussian(self.guarantee, steps, reach)
+        self.last, self.apart = (
+            None if each is None else whole(each, name, least=1) for each, name in ((last, "last"), (apart, "apart"))
         )
+        if (last or apart) and isinstance(self.guarantee, PureDP):
+            raise InvalidParameter(
+                "The counter is invalid", why="last and apart need a matrix that is known for ρ alone", instead="rho='0.5'"
+            )
+        if apart and level != "user":
+            raise InvalidParameter(
+                f"apart={apart} is invalid",
+                why="it says how the readings of one person lie, and this level protects no person",
+                instead='level="user", most=10',
+            )
+        if last and last > WIDEST:
+            raise InvalidParameter(
+                f"last={last} is invalid",
+                why=f"a sum of up to {WIDEST:,} steps is kept",
+                instead=f"last={WIDEST}, or longer steps",
+            )
+        self.random = source(random)
+        self._mechanism = self._chosen(max(abs(self._low), abs(self._high)))
         self.taken, self.published, self.total = 0, 0, 0.0
+
+    def _chosen(self, widest: int) -> _Gaussian | _Laplace | _BandedGaussian:
+        """The mechanism with the least noise in the last sum, for readings of at most `widest`."""
+        steps, readings = self.protection.steps, self.protection.readings
+        if isinstance(self.guarantee, PureDP):
+            return _Laplace(self.guarantee, steps, widest * readings)
+        found: list[_Gaussian | _BandedGaussian] = []
+        if self.last is None:
+            found.append(_Gaussian(self.guarantee, steps, widest * readings))
+        else:
+            found.append(_BandedGaussian(self.guarantee, min(self.last, steps), self.last, (widest * readings) ** 2))
+        if self.apart is not None:
+            bands = min(each for each in (self.apart, self.last, steps, WIDEST) if each)
+            sent = min(readings, -(-steps // self.apart))
+            found.append(_BandedGaussian(self.guarantee, bands, self.last, widest**2 * sent))
+        return min(found, key=lambda mechanism: mechanism.deviation(steps))
 
     @property
     def person(self) -> PureDP | ZCDP | None:
@@ -123,7 +165,8 @@ class Counter:
         return self._mechanism.noise
 
     def step(self, value: Readings = None) -> float:
-        """The running sum at the end of the next step, in which `value` came: a number, many numbers, or nothing.
+        """The running sum, or that of the last steps, at the end of the next step, in which `value` came: a number, many numbers,
+        or nothing.
 
         A reading is rounded to the grid and clamped to the bounds; what is not a number (NaN, None) counts as missing, so the
         sum without it is released. The sum of a step counts up to some 2⁶²/steps units of the grid.
@@ -147,7 +190,8 @@ class Counter:
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of the running sum after the steps so far; of the noise alone, not of clamping.
 
-        For ρ the variance is that of `SquareRoot.energy_bound`, which is fitted beyond 2²⁰ steps; for ε it is exact, and the
+        For ρ the variance is that of `SquareRoot.energy_bound`, which is fitted beyond 2²⁰ steps, or the banded matrix's own;
+        for ε it is exact, and the
         quantile that of a sum of equal discrete Laplace numbers, or of continuous ones and half a unit where these are wide.
 
         >>> counter = Counter(epsilon=1, steps=1023)
@@ -177,6 +221,8 @@ class Counter:
             "most": self.protection.most,
             "level": level if isinstance(level, str) else level.steps,
             "grid": text_of(self.grid),
+            "last": self.last,
+            "apart": self.apart,
             "taken": self.taken,
             "published": self.published,
             "total": self.total,
@@ -195,6 +241,8 @@ class Counter:
             most=state["most"],
             level=WindowLevel(level) if isinstance(level, int) else level,
             grid=state["grid"],
+            last=state.get("last"),
+            apart=state.get("apart"),
             random=random,
         )
         counter.taken, counter.published, counter.total = state["taken"], state["published"], state["total"]
@@ -202,7 +250,11 @@ class Counter:
         return counter
 
     def __str__(self) -> str:
-        return f"Counter: {self.taken} of {self.protection.steps} steps; {self.protection.sentence(self.guarantee)}"
+        apart = "" if self.apart is None else f", at least {self.apart} steps apart"
+        summed = "" if self.last is None else f", sums of the last {self.last}"
+        return (
+            f"Counter: {self.taken} of {self.protection.steps} steps{summed}; {self.protection.sentence(self.guarantee)}{apart}"
+        )
 
     def _units(self, value: Readings) -> int:
         """The step's exact total in units of the grid. What is refused follows from types alone."""
@@ -260,9 +312,40 @@ class _Gaussian:
     def restore(self, state: list[Any]) -> None:
         self.exact.sums[:], self.found.sums[:], self.sum = state
 
+    def deviation(self, taken: int) -> float:
+        return math.sqrt(self.matrix.energy_bound(taken) * self.noise.variance) / float(self.matrix.weights[0])
+
     def margin(self, taken: int, confidence: float) -> float:
-        spread = math.sqrt(self.matrix.energy_bound(taken) * self.noise.variance) / float(self.matrix.weights[0])
-        return spread * sum_of_laplace(math.inf, confidence)
+        return self.deviation(taken) * sum_of_laplace(math.inf, confidence)
+
+
+class _BandedGaussian:
+    """The banded square root with discrete Gaussian z."""
+
+    most = 2**62
+
+    def __init__(self, guarantee: ZCDP, bands: int, last: int | None, reach_squared: int) -> None:
+        self.matrix, self.last = banded_matrix(bands), last
+        self.noise = DiscreteGaussian.for_rho(guarantee.rho, sensitivity_squared=reach_squared * self.matrix.l2_squared)
+        self.sums = BandedSums(self.matrix, last=last)
+
+    def publish(self, step: int, units: int, random: Random) -> int:
+        return int(self.noise.release(self.sums.exact(units), random=random))
+
+    def read(self, taken: int, published: int) -> float:
+        return self.sums.read(published)
+
+    def state(self) -> list[Any]:
+        return self.sums.state()
+
+    def restore(self, state: list[Any]) -> None:
+        self.sums.restore(state)
+
+    def deviation(self, taken: int) -> float:
+        return math.sqrt(self.matrix.energy(taken, last=self.last) * self.noise.variance) / self.matrix.unit
+
+    def margin(self, taken: int, confidence: float) -> float:
+        return self.deviation(taken) * sum_of_laplace(math.inf, confidence)
 
 
 class _Laplace:

@@ -79,7 +79,7 @@ class Feed:
         key: str | None = None,
         secret: bytes = b"",
     ) -> None:
-        self._steps, self._at, self._columns, self._late = steps, at, list(columns), late
+        self._steps, self._at, self._columns, self._late = steps, at, list(dict.fromkeys(columns)), late
         self._unit, self._most, self._key, self._secret = unit, most, key, secret
         self._waiting: dict[int, list[Batch]] = {}
         self._keys: dict[int, set[str]] = {}

@@ -9,7 +9,8 @@ over its error before: near 1, or the noise was for show. A ratio near 1 shows t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from cloister.errors import InvalidParameter
 from cloister.privacy.rational import exact_nonnegative, exact_positive
 from cloister.traces.planar import Points
 
+if TYPE_CHECKING:
+    from cloister.traces.roads import RoadGraph
+
 WINDOWS = (5, 11, 21, 51, 101)
 """The lengths of moving windows that are tried."""
 _ROUNDS = 25
@@ -25,8 +29,27 @@ _STILL = 1e-12
 """The least variance of a movement, in square metres."""
 _STIFFEST = 1e10
 """How much more a movement may count than a place: floats hold no more than the square of it."""
+_ACROSS = 49
+"""Cells along a side of the window in which the smoother that knows the law looks for the truth: it is some eight errors wide."""
+_NOWHERE = 1e-12
+"""What each place has at least: nobody is lost for good."""
 _PACES = {False: (0.01, 0.03, 0.1, 0.3), True: (0.001, 0.003, 0.01, 0.03, 0.1)}
 """What is tried of movement, as shares of the noise: steps, and changes of a step."""
+_STRIDES = (0.01, 0.03, 0.1, 0.3)
+"""What is tried of steps where the law is known, as shares of its scale."""
+
+
+class Law(Protocol):
+    """How a trace was released, as somebody knows it who knows the mechanism."""
+
+    @property
+    def scale(self) -> float:
+        """About how far released points lie from the truth, in metres."""
+        ...
+
+    def log_likelihood(self, released: Points, at: int, places: Points) -> npt.NDArray[np.float64]:
+        """For each place, the logarithm of the probability of released point `at` were that place the truth, to a constant."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +78,23 @@ class FilterAttack:
         return f"{self.before:.0f} m, {self.after[self.best]:.0f} m after {self.best}: {self.ratio:.2f} of it is left"
 
 
-def filter_attack(truth: Any, released: Any, *, epsilon: float | None = None, speed: float | None = None) -> FilterAttack:
+def filter_attack(
+    truth: Any,
+    released: Any,
+    *,
+    epsilon: float | None = None,
+    speed: float | None = None,
+    law: Law | None = None,
+    roads: RoadGraph | None = None,
+) -> FilterAttack:
     """Every filter on a released trace, against the truth that its owner has. Exact: for the owner alone.
 
     `epsilon` is the rate of planar Laplace noise, ε a metre, where the attacker knows it: then the smoother that knows the
     law is tried. `speed` is how far people move from one point to the next, in metres (a standard deviation an axis), as an
     attacker knows from public traces; left out, several are tried and the best is taken. How much people change their step,
-    for the smoothers that foresee the direction, is always tried so.
+    for the smoothers that foresee the direction, is always tried so. `law` is a mechanism with a law of its own, such as
+    `NextPoint`: then the smoother that knows that law, anchors included, is tried. `roads` is a public road graph: then the most
+    probable walk on it is tried (Viterbi).
 
     >>> from cloister.noise import Random
     >>> from cloister.traces import PlanarLaplace
@@ -96,6 +129,22 @@ def filter_attack(truth: Any, released: Any, *, epsilon: float | None = None, sp
             guesses[f"a Kalman smoother at {at}"] = smoothed(seen, pace**2, np.full(len(seen), noise), direction=direction)
             if rate:
                 guesses[f"the smoother that knows the noise, at {at}"] = _knowing(seen, pace**2, rate, direction)
+    if law is not None:
+        paces = (known,) if known is not None else strides(law)
+        for pace, (guess, _) in zip(paces, expected_walks(seen, law, paces), strict=True):
+            guesses[f"the smoother that knows the law, at {pace:.2g} m a step"] = guess
+    if roads is not None:
+
+        def probable(at: int, places: Points) -> npt.NDArray[np.float64]:
+            if law is not None:
+                return law.log_likelihood(seen, at, places)
+            away = np.hypot(*(places - seen[at]).T)
+            return np.asarray(-rate * away if rate else -(away**2) / (2 * noise))
+
+        shares = strides(law) if law is not None else tuple(np.sqrt(noise) * share for share in _PACES[False])
+        error = float(np.sqrt(noise)) if law is None else law.scale
+        for pace in (known,) if known is not None else shares:
+            guesses[f"Viterbi on the roads, at {pace:.2g} m a step"] = roads.most_probable(seen, probable, pace, error)
     return FilterAttack(_error(seen, exact), {name: _error(guess, exact) for name, guess in guesses.items()})
 
 
@@ -133,6 +182,62 @@ def _knowing(seen: Points, moved: float, epsilon: float, direction: bool) -> Poi
         away = np.hypot(*(seen - guess).T)
         guess = smoothed(seen, moved, np.maximum(away, 0.01 / epsilon) / epsilon, direction=direction)
     return guess
+
+
+def strides(law: Law) -> tuple[float, ...]:
+    """What to try of steps in metres, where nothing is known of them."""
+    return tuple(law.scale * share for share in _STRIDES)
+
+
+def expected_walks(seen: Points, law: Law, paces: tuple[float, ...]) -> list[tuple[Points, float]]:
+    """For each pace: where the person was on average, given all that was released, if their steps are random with that
+    deviation an axis; and how probable such steps make what was released (a logarithm, to a constant). Forwards and backwards
+    over the cells of a window around the moving mean of the release; it sees the release and the law alone.
+    """
+    cell, offsets = 8 * law.scale / (_ACROSS - 1), np.arange(_ACROSS) - _ACROSS // 2
+    middles = np.rint(_moving(seen, min(21, len(seen) - 1 + len(seen) % 2), np.mean) / cell).astype(np.int64)
+    window = cell * np.stack(np.meshgrid(offsets, offsets, indexing="ij"), axis=-1).reshape(-1, 2)
+    likelihoods = np.empty((len(seen), _ACROSS, _ACROSS), dtype=np.float32)
+    for at, middle in enumerate(middles):
+        logarithm = law.log_likelihood(seen, at, window + cell * middle)
+        likelihoods[at] = np.exp(logarithm - logarithm.max()).reshape(_ACROSS, _ACROSS)
+    return [_both_ways(middles, likelihoods, offsets, cell, pace) for pace in paces]
+
+
+def _both_ways(
+    middles: npt.NDArray[np.int64], likelihoods: npt.NDArray[Any], offsets: npt.NDArray[np.int64], cell: float, pace: float
+) -> tuple[Points, float]:
+    """One pace: the mean of the probabilities of cells given all points, and the logarithm of that of the points."""
+    apart, variance = offsets[:, None] - offsets, (pace / cell) ** 2
+
+    @cache
+    def moved(by: int) -> npt.NDArray[np.float64]:
+        """From each old offset (a column) to each new one (a row), where the window moved by so many cells."""
+        away = np.abs(apart + by)
+        if variance >= 1:
+            return np.asarray(np.exp(-(away**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance))
+        return np.where(away == 0, 1 - variance, np.where(away == 1, variance / 2, 0.0))
+
+    ways = [[moved(by) for by in way] for way in np.diff(middles, axis=0).tolist()]
+    forwards, now, evidence = np.empty_like(likelihoods), np.ones(likelihoods.shape[1:]), 0.0
+    for at, likelihood in enumerate(likelihoods):
+        if at:
+            east, north = ways[at - 1]
+            now = east @ now @ north.T
+        now = (now / max(now.sum(), _NOWHERE) + _NOWHERE) * likelihood
+        evidence += float(np.log(now.sum()))
+        now /= now.sum()
+        forwards[at] = now
+    guess, back = np.empty(middles.shape), np.ones(likelihoods.shape[1:])
+    for at in reversed(range(len(middles))):
+        both = forwards[at] * back
+        both /= both.sum()
+        guess[at] = cell * (middles[at] + np.array([both.sum(axis=1) @ offsets, both.sum(axis=0) @ offsets]))
+        if at:
+            east, north = ways[at - 1]
+            back = east.T @ (back * likelihoods[at]) @ north
+            back = back / max(back.sum(), _NOWHERE) + _NOWHERE
+    return guess, evidence
 
 
 def _moving(seen: Points, window: int, centre: Any) -> Points:

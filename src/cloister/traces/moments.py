@@ -25,6 +25,8 @@ _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_80
 _EVERY = re.compile(rf"\s*(\d{{1,6}})?\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
 _LEAP = re.compile(r"(:\d\d):60(?=$|[.,Z+-])")
 _LARGEST = 2.0**40
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999, which texts can tell."""
 MOST_STEPS = 2**20
 
 
@@ -109,10 +111,10 @@ class Steps:
         length, edges = every_of(every), []
         for name, value in (("since", since), ("until", until)):
             found = seconds(value)
-            if found != found or found != int(found):
+            if found != found or found != int(found) or not _FIRST <= found <= _LAST:
                 raise InvalidParameter(
                     f"{name}={value!r} is invalid",
-                    why="it is not a moment of whole seconds",
+                    why="it is not a moment of whole seconds in the years 1 to 9999",
                     instead=f'{name}="2026-01-01T00:00:00Z"',
                 )
             edges.append(int(found))

@@ -129,7 +129,7 @@ class PlanarLaplace:
                 why="ε·step must lie between 2⁻³⁰ and 1, and the step between a millimetre and 10⁶ metres",
                 instead="a step of about a hundredth of 1/ε",
             )
-        set_fields(self, epsilon=rate, step=grid, box=None if box is None else _box(box))
+        set_fields(self, epsilon=rate, step=grid, box=None if box is None else checked_box(box))
 
     @property
     def guarantee(self) -> GeoIndistinguishability:
@@ -180,7 +180,7 @@ class PlanarLaplace:
 
     def release(self, points: Any, *, random: Random | None = None) -> Points:
         """One report for each point, in metres. A place that is reported again needs the report that it had, not a new one."""
-        return self._noised(nearest(_points(points), self.step), random)
+        return self._noised(nearest(checked_points(points), self.step), random)
 
     def _noised(self, exact: npt.NDArray[np.int64], random: Random | None) -> Points:
         """A report for each lattice point."""
@@ -198,7 +198,7 @@ class PlanarLaplace:
         >>> mechanism.remap([[90.0, 40.0]], places=[[0.0, 0.0], [0.0, 50.0]]).round().tolist()
         [[0.0, 26.0]]
         """
-        seen, known = _points(reports), _points(places)
+        seen, known = checked_points(reports), checked_points(places)
         prior = np.ones(len(known)) if weights is None else np.asarray(weights, dtype=np.float64)
         if prior.shape != (len(known),) or not (np.isfinite(prior) & (prior >= 0)).all() or not prior.any():
             raise InvalidParameter(
@@ -247,7 +247,7 @@ class PermanentReports:
 
     def report(self, x: float, y: float, *, random: Random | None = None) -> tuple[float, float]:
         """The report of a place: a new one where it was never reported."""
-        ((east, north),) = _points([[x, y]])
+        ((east, north),) = checked_points([[x, y]])
         cell = (math.floor(Fraction(float(east)) / self._size), math.floor(Fraction(float(north)) / self._size))
         if cell not in self.kept:
             half, step = Fraction(1, 2), self.mechanism.step
@@ -307,7 +307,12 @@ def nearest(places: Points, step: Fraction) -> npt.NDArray[np.int64]:
     return found
 
 
-def _points(points: Any) -> Points:
+def checked_points(points: Any) -> Points:
+    """Rows of two finite numbers, in metres.
+
+    >>> checked_points([[350, 120]]).tolist()
+    [[350.0, 120.0]]
+    """
     try:
         found = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
@@ -319,7 +324,12 @@ def _points(points: Any) -> Points:
     return found
 
 
-def _box(box: Any) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+def checked_box(box: Any) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+    """The lower left and the upper right corner of a region, as exact numbers.
+
+    >>> checked_box(((0, 0), ("0.5", 1)))[1][0]
+    Fraction(1, 2)
+    """
     try:
         (left, bottom), (right, top) = box
         found = (

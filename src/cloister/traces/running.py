@@ -2,7 +2,9 @@
 
 Guarantee. Neighbours: the rows of one person added or removed, at most m, in whichever steps and cells. A plan says how far
 they move the integers of one table, l1 or l2 in widths (`session/planning/blocks.py`); these are sums over rows in cells, so
-one row moves them by at most l1/m or l2/m, since a person with m equal rows exists. Claim: the published vectors of all steps
+one row moves them by at most l1/m or l2/m, since the plan covers m equal rows. Where the question computes columns, has
+conditions or looks up public rows, its rows are those that follow from each row of the table by itself (`stepping.py`), and m is
+the most of these that a person has; they may lie in different steps. Claim: the published vectors of all steps
 move by at most l2·‖C̃‖ in L2, where ‖C̃‖ is the longest column of the square-root matrix, or l1·L in L1, where L is the number
 of levels of the tree. Proof: a row of step t moves them by the outer product of its own move and column t, whose norm is the
 product of both norms; m rows, by the triangle inequality, by at most m times that. The noise of each integer is that of the

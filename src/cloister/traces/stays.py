@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
+from cloister.traces.moments import moments_of
 
 EARTH = 6_371_000.0
 """The mean radius of the earth in metres."""
@@ -56,8 +57,8 @@ def stay_points(
 ) -> StayPoints:
     """The stays of one person, exactly: nothing protects them, so they stay with the owner or inside `session.run`.
 
-    `times` are seconds or numpy's datetime64 or timedelta64 in order, `places` rows of latitude and longitude, or of metres with
-    `degrees=False`. `distance` is in metres, `duration` in seconds.
+    `times` are seconds, ISO texts, or numpy's datetime64 or timedelta64, in order (a leap second is the second after it),
+    `places` rows of latitude and longitude, or of metres with `degrees=False`. `distance` is in metres, `duration` in seconds.
 
     >>> times = range(0, 3600, 60)
     >>> places = [[0.0, 0.0]] * 30 + [[500.0 * step, 0.0] for step in range(1, 31)]
@@ -66,7 +67,8 @@ def stay_points(
     (1, 30, [[0.0, 0.0]])
     """
     clock, where = _checked(times, places, distance, duration, degrees)
-    space, limit = _in_space(where, distance) if degrees else (where, distance)
+    space = in_space(where) if degrees else where
+    limit = 2 * EARTH * float(np.sin(min(distance / (2 * EARTH), np.pi / 2))) if degrees else distance
     limit = limit**2
     later = np.searchsorted(clock, clock + duration)
     anchors = np.flatnonzero(later < len(clock))
@@ -107,14 +109,16 @@ def _squares(one: Floats, other: Floats) -> Floats:
     return np.asarray(np.einsum("...i,...i->...", apart, apart))
 
 
-def _in_space(degrees: Floats, distance: float) -> tuple[Floats, float]:
-    """Points on the earth as points in space, in metres, and how far apart two of them are along a straight line where they are
-    `distance` apart along the ground: so each point needs its sines and cosines once.
+def in_space(degrees: Floats) -> Floats:
+    """Points on the earth as points in space, in metres: so each needs its sines and cosines once. Those that lie a distance d
+    apart along the ground are 2R·sin(d/2R) apart along a straight line.
+
+    >>> in_space(np.array([[0.0, 0.0], [90.0, 0.0]])).round().tolist()
+    [[6371000.0, 0.0, 0.0], [0.0, 0.0, 6371000.0]]
     """
     latitude, longitude = np.radians(degrees).T
     level = np.cos(latitude)
-    space = EARTH * np.stack([level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude)], axis=1)
-    return space, 2 * EARTH * float(np.sin(min(distance / (2 * EARTH), np.pi / 2)))
+    return EARTH * np.stack([level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude)], axis=1)
 
 
 def _on_earth(space: Floats) -> Floats:
@@ -129,6 +133,8 @@ def _checked(times: Any, places: Any, distance: float, duration: float, degrees:
     if clock.dtype.kind in "mM":
         missing = np.isnat(clock)
         clock = np.where(missing, np.nan, clock.astype(f"{clock.dtype.kind}8[us]").astype(np.int64) / 1e6)
+    if clock.dtype.kind in "OU":
+        clock = moments_of(clock.ravel().tolist()) if clock.ndim == 1 else np.empty(0)
     try:
         seconds, where = clock.astype(np.float64), np.asarray(places, dtype=np.float64)
     except (TypeError, ValueError):

@@ -62,10 +62,23 @@ class StoredCounter:
         most: int | None = None,
         level: Level = "event",
         grid: Exact = 1,
+        last: int | None = None,
+        apart: int | None = None,
         random: Random | None = None,
     ) -> StoredCounter:
         """A new counter, with a charge of its own; the parameters are those of `Counter`."""
-        counter = Counter(epsilon=epsilon, rho=rho, steps=steps, bounds=bounds, most=most, level=level, grid=grid, random=random)
+        counter = Counter(
+            epsilon=epsilon,
+            rho=rho,
+            steps=steps,
+            bounds=bounds,
+            most=most,
+            level=level,
+            grid=grid,
+            last=last,
+            apart=apart,
+            random=random,
+        )
         cost = counter.person
         if cost is None:
             raise MissingBound(

@@ -31,13 +31,15 @@ from cloister.errors import InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.privacy import Guarantee
 from cloister.session import Door, History, Purchase, Question, Release
 from cloister.session.execution.answer import released_from
-from cloister.session.execution.stepping import steppable
+from cloister.session.execution.stepping import meaning, name_of, obstacle
 from cloister.session.planning.plan import Part
 from cloister.session.questions.spend import Spending, spend_of
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.frames import Frame
 from cloister.session.releases.store import Stored
-from cloister.tables import And, Column, Compare, Expression, Literal, PrivateTable
+from cloister.tables import And, Column, Compare, Expression, Literal, PrivateTable, Relation
+from cloister.tables.declaring.moments import DAY, moment_of
+from cloister.tables.declaring.places import sources_of
 from cloister.traces.feed import Feed, Late
 from cloister.traces.moments import Moment, Steps
 from cloister.traces.running import RunningTable, memory_of
@@ -83,9 +85,9 @@ class Watched:
     key: str | None = None
     name: str = ""
 
-    def of_step(self, number: int, table: PrivateTable) -> Question:
+    def of_step(self, number: int, rows: PrivateTable | Relation) -> Question:
         """The question about the rows of one step."""
-        return self.question if self.fed else replace(self.question, where=_during(self.question.where, self, number, table))
+        return self.question if self.fed else replace(self.question, where=_during(self.question.where, self, number, rows))
 
 
 class _Clocked:
@@ -139,7 +141,8 @@ class Watch(_Clocked):
     def __init__(self, door: Door, watched: Watched, spend: Spending, lay: Lay) -> None:
         super().__init__(door, watched, lay)
         self._part: Part = door.stepping(watched.question, spend)
-        self._table = _private(door, watched.question)
+        self._rows = _private(door, watched.question)
+        self._table = door.seen.snapshot.entry(name_of(watched.question.table)).declaration
         kept = self._part.shape.grid.cells * len(self._part.noises) * memory_of(self._part, self.steps.count)
         if kept > _MOST_NUMBERS:
             raise UnsupportedQuery(
@@ -155,10 +158,11 @@ class Watch(_Clocked):
         self._last: WatchStep | None = None
         self._feed: Feed | None = None
         if watched.fed:
+            during = [] if self._table.during is None else [self._table.during.column]
             self._feed = Feed(
                 self.steps,
                 at=watched.at,
-                columns=list(self._table.columns),
+                columns=[*sources_of(self._table.columns), *during],
                 late=watched.late,
                 unit=self._table.unit,
                 most=self._table.max_rows,
@@ -241,7 +245,7 @@ class Watch(_Clocked):
             return canonical_json({"format": _FORMAT, "number": number, **told}).encode(), self._sealed()
 
         self._broken = True
-        question = self.watched.of_step(number, self._table)
+        question = self.watched.of_step(number, self._rows)
         self._door.step(question, self._part, self._opening, number, advance, rows)
         self._broken = False
         self._last = self._told(number, told)
@@ -283,7 +287,7 @@ class Watch(_Clocked):
         return canonical_json(
             {
                 "format": _FORMAT,
-                "table": shape.fingerprint,
+                "table": meaning(self._door.seen, shape),
                 "blocks": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in shape.blocks],
                 "keys": str(shape.grid.describe()),
                 "where": str(None if shape.question.where is None else shape.question.where.describe()),
@@ -305,20 +309,21 @@ class FreshWatch(_Clocked):
 
     def __init__(self, door: Door, watched: Watched, spend: Spending, lay: Lay) -> None:
         super().__init__(door, watched, lay)
+        self._rows = _private(door, watched.question)
+        shape = door.shape_of(watched.of_step(1, self._rows))
         if watched.fed:
             raise UnsupportedQuery(
                 "Feeding this question is not supported",
-                why="only sums in declared groups are released of rows that are fed",
+                why=f"{obstacle(shape)}, and only sums in declared groups are released of rows that are fed",
                 instead="COUNT, SUM, AVG or VARIANCE by declared columns",
             )
-        self._table = _private(door, watched.question)
-        population, budget = door.population_of(str(watched.question.table))
-        whole = spend_of(spend, budget)
+        population = shape.population
+        whole = spend_of(spend, door.ledger.budget(population))
         self._each = replace(whole, amount=whole.amount / self.steps.count, delta=whole.delta / self.steps.count).whole()
         self.cost, self._population, self._taken = whole.whole(), population, 0
         self.each = self._each
         """What a step costs."""
-        door.explain(watched.of_step(1, self._table), self._each)  # what cannot be answered is refused now
+        door.explain(watched.of_step(1, self._rows), self._each)  # what cannot be answered is refused now
 
     @property
     def taken(self) -> int:
@@ -332,7 +337,7 @@ class FreshWatch(_Clocked):
         """Release the next step; one that was bought before, in whichever process, is answered from the ledger."""
         self._refuse_beyond()
         number = self._taken + 1
-        release = self._door.measure(self.watched.of_step(number, self._table), self._each)
+        release = self._door.measure(self.watched.of_step(number, self._rows), self._each)
         self._taken = number
         return self._made(number, release, None)
 
@@ -358,32 +363,39 @@ def watch(door: Door, watched: Watched, spend: Spending, lay: Lay = lambda relea
     ([2, 2, 2], 'ε = 1')
     """
     shape = door.shape_of(watched.of_step(1, _private(door, watched.question)))
-    return (Watch if steppable(shape) else FreshWatch)(door, watched, spend, lay)
+    return (FreshWatch if obstacle(shape) else Watch)(door, watched, spend, lay)
 
 
-def _private(door: Door, question: Question) -> PrivateTable:
-    found = door.declared(question.table) if isinstance(question.table, str) else None
+def _private(door: Door, question: Question) -> PrivateTable | Relation:
+    """The rows of which the question is asked, as they are declared."""
+    if isinstance(question.table, Relation):
+        return question.table
+    found = door.declared(question.table)
     if not isinstance(found, PrivateTable):
-        raise UnsupportedQuery("The watch is not supported", why="it is not of one private table", instead=_INSTEAD)
+        raise UnsupportedQuery("The watch is not supported", why="its rows are public: nothing needs hiding", instead=_INSTEAD)
     return found
 
 
-def _during(where: Expression | None, watched: Watched, number: int, table: PrivateTable) -> Expression:
+def _during(where: Expression | None, watched: Watched, number: int, rows: PrivateTable | Relation) -> Expression:
     """The rows of a step: those whose declared moment lies in it."""
-    domain, (begin, end) = table.column(watched.at), watched.steps.edges(number)
-    if domain.kind not in ("date", "integer", "real"):
+    domain, (begin, end) = rows.column(watched.at), watched.steps.edges(number)
+    if domain.kind not in ("date", "moment", "integer", "real"):
         raise InvalidParameter(
-            f"at={watched.at!r} is invalid", why=f"the column is {domain.kind}, and says no moment", instead="a date, or seconds"
+            f"at={watched.at!r} is invalid",
+            why=f"the column is {domain.kind}, and says no moment",
+            instead="a column of cl.Moment, cl.Date, or seconds: cl.Integer(0, 2**40)",
         )
     edges: list[Any] = [begin, end]
     if domain.kind == "date":
-        if begin % 86_400 or end % 86_400:
+        if begin % DAY or end % DAY:
             raise InvalidParameter(
                 f"at={watched.at!r} is invalid",
                 why="it holds days, and a step begins or ends within one",
-                instead='every="1 day", or a column of seconds: cl.Integer(0, 2**40)',
+                instead='every="1 day", or a column of moments: cl.Moment("2026-01-01", "2026-12-31")',
             )
-        edges = [date(1970, 1, 1) + timedelta(days=edge // 86_400) for edge in edges]
+        edges = [date(1970, 1, 1) + timedelta(days=edge // DAY) for edge in edges]
+    elif domain.kind == "moment":
+        edges = [str(moment_of(edge)) for edge in edges]
     inside = [Compare(sign, Column(watched.at), Literal(edge)) for sign, edge in zip((">=", "<"), edges, strict=True)]
     return And(*inside) if where is None else And(where, *inside)
 

@@ -7,7 +7,7 @@ window's ε before anything private is read; an estimator makes the table of the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -15,16 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.noise import DiscreteLaplace, Random
+from cloister.noise import AboveThreshold, DiscreteLaplace, Random
 from cloister.noise.mechanism import integer_array, source
 from cloister.privacy.filters import SlidingFilter
 from cloister.privacy.guarantee import PureDP
-from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive
+from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_positive, text_of
 from cloister.traces.levels import Protection, WindowLevel
-from cloister.traces.policies import Adaptive, Policy, Values
+from cloister.traces.policies import Adaptive, Memory, Policy, Values
 
 _SMALLEST = 1e-200
 """The least variance that estimators see: that of noise which is nearly always 0 is below all floats."""
+_MOST = 2**62
 
 
 class Estimator(Protocol):
@@ -34,7 +35,7 @@ class Estimator(Protocol):
         """The table of the next step, in which these values were published with noise of this variance (above 0), or nothing."""
 
 
-class LastRelease:
+class LastRelease(Memory):
     """The last published table, as BD and BA use it.
 
     >>> last = LastRelease(2); last.estimate(np.array([3.0, 1.0]), 1.0).tolist(), last.estimate(None, 0.0).tolist()
@@ -50,8 +51,16 @@ class LastRelease:
             self._values = published
         return self._values
 
+    def state(self) -> list[Any]:
+        """See `Memory`."""
+        return self._values.tolist()  # type: ignore[no-any-return]
 
-class LocalLevel:
+    def restore(self, state: list[Any]) -> None:
+        """See `Memory`."""
+        self._values = np.array(state)
+
+
+class LocalLevel(Memory):
     """A Kalman filter for levels that move at random (Fan & Xiong 2014 use one with a fixed speed). How fast each cell moves is
     estimated from what was published: the larger of a mean over some five and over some thirty releases. A release more than
     three standard deviations from what was foreseen is taken as it is.
@@ -63,7 +72,7 @@ class LocalLevel:
     """
 
     def __init__(self, cells: int, *, memories: tuple[float, ...] = (0.8, 0.97)) -> None:
-        self._memories = np.array(memories)[:, None]
+        self.memories, self._memories = memories, np.array(memories)[:, None]
         self._level: Values = np.zeros(cells)
         self._spread: Values = np.full(cells, math.inf)
         self._moved, self._waited = np.zeros((len(memories), cells)), np.zeros((len(memories), 1))
@@ -88,8 +97,22 @@ class LocalLevel:
         self._last, self._noise, self._steps = published, variance, 0
         return self._level
 
+    def state(self) -> list[Any]:
+        """See `Memory`."""
+        if self._last is None:
+            return [self._steps]
+        arrays = (self._level, self._spread, self._moved, self._waited, self._last)
+        return [self._steps, self._noise, *(each.tolist() for each in arrays)]
 
-class GroupMean:
+    def restore(self, state: list[Any]) -> None:
+        """See `Memory`."""
+        self._steps = state[0]
+        if len(state) > 1:
+            self._noise = state[1]
+            self._level, self._spread, self._moved, self._waited, self._last = (np.array(each) for each in state[2:])
+
+
+class GroupMean(Memory):
     """The mean of the releases since the last change, in the manner of PeGaSus (Chen, Machanavajjhala, Hay & Miklau 2017), with
     the groups found in what was published instead of bought: a release further than `width` standard deviations from the
     mean of its group begins a new one.
@@ -100,7 +123,7 @@ class GroupMean:
     """
 
     def __init__(self, cells: int, *, width: float = 3.0) -> None:
-        self._width = width
+        self.width = width
         self._mean: Values = np.zeros(cells)
         self._weight = np.zeros(cells)
 
@@ -110,11 +133,19 @@ class GroupMean:
             return self._mean
         own = 1 / variance
         spread = np.sqrt(variance + 1 / np.maximum(self._weight, _SMALLEST))
-        fresh = (np.abs(published - self._mean) > self._width * spread) | (self._weight == 0)
+        fresh = (np.abs(published - self._mean) > self.width * spread) | (self._weight == 0)
         weight = np.where(fresh, 0.0, self._weight) + own
         self._mean = np.where(fresh, published, self._mean + (published - self._mean) * own / weight)
         self._weight = weight
         return self._mean
+
+    def state(self) -> list[Any]:
+        """See `Memory`."""
+        return [self._mean.tolist(), self._weight.tolist()]
+
+    def restore(self, state: list[Any]) -> None:
+        """See `Memory`."""
+        self._mean, self._weight = (np.array(each) for each in state)
 
 
 class WindowStream:
@@ -126,9 +157,11 @@ class WindowStream:
     shares follow from what was published and are held against the filter before the step's table is read. The comparison is
     Σ|x − last|, which moves by at most `reach`, with discrete Laplace noise of scale reach/look; what is published is x with
     discrete Laplace noise of scale reach/publish. Whether a step publishes follows from the noisy comparison, so a skip is as
-    public as a release; a skipped step is charged `look` alone, which is what it spent. `person` is what follows for a person
-    over `steps` steps, at most one reading a step: ⌈steps/w⌉ε, or less with `most`. A stream lives in one process, and charges
-    no ledger: whoever opens it answers for `person`, and a process that has ended begins a new one, at a cost of its own.
+    public as a release; a skipped step is charged `look` alone, which is what it spent. Comparisons of a `run` are those of one
+    sparse vector (Lyu, Su & Li 2017, `noise.AboveThreshold`): all of them cost `run`, on however many of its steps two streams
+    differ, and a window is charged for every run that touches it (`SlidingFilter`). `person` is what follows for a person
+    over `steps` steps, at most one reading a step: ⌈steps/w⌉ε, or less with `most`. Such a stream lives in one process, and
+    charges no ledger: whoever opens it answers for `person` (`StoredWindowStream` charges it, and goes on).
 
     Error: `margin()` is that of the noise of the last published table; what has changed since is not in it.
 
@@ -156,19 +189,22 @@ class WindowStream:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 why = "it must be a whole number of at least 1"
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=f"{name}=1")
-        self.reach, self.cells = reach, cells
+        self.reach, self.cells, self.window = reach, cells, window
         self.policy, self.estimator = policy or Adaptive(), estimator or LocalLevel(cells)
         DiscreteLaplace(scale=reach * window / self.guarantee.epsilon)  # an even share: refused here, where its noise has no law
         self.policy.begin(self.guarantee.epsilon, window, reach)
-        self._random = source(random)
+        self.random = source(random)
         self._filter = SlidingFilter(self.guarantee, window)
         self._last = np.zeros(cells, dtype=object)
         self._publish_share: Fraction | None = None
-        self._broken = False
+        self._run: tuple[Fraction, int, int] | None = None
+        """Of the sparse vector that is open: its ε, its threshold, and that with its noise, which is secret."""
+        self.broken = False
+        """Whether a step was broken off after its table had been read."""
         self.taken = 0
 
     @property
-    def person(self) -> PureDP | None:
+    def person(self) -> PureDP:
         """What a person is promised: the line that a population is charged."""
         found = self.protection.person(self.guarantee)
         assert isinstance(found, PureDP)
@@ -180,7 +216,7 @@ class WindowStream:
         A step that was broken off after its table had been read ends the stream: done again, it would be a second release of
         one step.
         """
-        if self._broken:
+        if self.broken:
             raise BudgetExceeded(
                 "The step was refused",
                 why="the step before it was broken off after its table had been read",
@@ -192,27 +228,33 @@ class WindowStream:
                 why=f"the stream was declared for {self.taken} steps, and all of them are released",
                 instead="a new WindowStream(…) under a charge of its own",
             )
-        table = integer_array([totals] if isinstance(totals, int | np.integer) else totals).astype(object)
-        if table.shape != (self.cells,):
-            raise InvalidParameter(
-                "The totals of a step are invalid", why=f"there must be one for each of the {self.cells} cells", instead="[3, 5]"
-            )
+        table = self._counts(totals)
         asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
-        look, publish = exact_nonnegative(asked.look, "look"), exact_nonnegative(asked.publish, "publish")
-        self._filter.after(PureDP(look + publish))  # refused here, before anything private is read
-        self._broken = True
-        chosen = publish > 0 and (not look or self._changed(table, look, publish))
-        self._filter = self._filter.after(PureDP(look + publish if chosen else look))
+        look, publish, run = (
+            exact_nonnegative(each, name) for each, name in ((asked.look, "look"), (asked.publish, "publish"), (asked.run, "run"))
+        )
+        limit = self.cells * self.reach / publish if publish else Fraction(0)
+        if asked.threshold is not None:
+            limit = exact_nonnegative(asked.threshold, "threshold")
+        run = run if publish else Fraction(0)
+        going = self._run is not None and self._run[:2] == (run, math.ceil(limit))
+        carried = PureDP(run if going else 0)
+        self._filter.after(PureDP(look + run + publish), carried=carried)  # refused here, before anything private is read
+        self.broken = True
+        if not going:
+            self._run = self._opened(run, math.ceil(limit)) if run else None
+        chosen = publish > 0 and (not look or self._changed(table, look, limit)) and (not run or self._passed(table))
+        self._filter = self._filter.after(PureDP(look + run + publish if chosen else look + run), carried=carried)
         values, variance = None, 0.0
         if chosen:
             noise = DiscreteLaplace(scale=self.reach / publish, sensitivity=self.reach)
-            self._last = np.asarray(noise.release(table, random=self._random)).astype(object)
+            self._last = np.asarray(noise.release(table, random=self.random)).astype(object)
             values, variance = self._last.astype(np.float64), max(noise.variance, _SMALLEST)
-            self._publish_share = publish
+            self._publish_share, self._run = publish, None
             self.policy.published(self.taken, publish, values)
         self.taken += 1
         found = self.estimator.estimate(values, variance)
-        self._broken = False
+        self.broken = False
         return found
 
     def margin(self, confidence: Exact = "0.95") -> float:
@@ -221,17 +263,83 @@ class WindowStream:
         >>> stream = WindowStream(epsilon=10, window=10, steps=100)
         >>> _ = stream.step(5)
         >>> stream.margin()
-        3
+        2
         """
         if self._publish_share is None:
             return math.inf
         return DiscreteLaplace(scale=self.reach / self._publish_share).margin(confidence)
 
+    def state(self) -> dict[str, Any]:
+        """What the next step needs besides the declarations, as plain JSON. All of it follows from what was published, but for
+        the noisy threshold of a `run`: keep it as you keep the data. Policy and estimator must be of this library.
+
+        >>> stream = WindowStream(epsilon=1, window=2, steps=9, random=Random.deterministic(1))
+        >>> _ = stream.step(50)
+        >>> again = WindowStream(epsilon=1, window=2, steps=9)
+        >>> again.restore(stream.state())
+        >>> again.taken, again.margin() == stream.margin()
+        (1, True)
+        """
+        policy, estimator = (each.state() for each in (self.policy, self.estimator))  # type: ignore[union-attr]
+        return {
+            "taken": self.taken,
+            "charged": [text_of(share) for share in self._filter.recent],
+            "last": [int(each) for each in self._last],
+            "share": None if self._publish_share is None else text_of(self._publish_share),
+            "run": None if self._run is None else [text_of(self._run[0]), *self._run[1:]],
+            "policy": policy,
+            "estimator": estimator,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, under the same declarations."""
+        self.taken = state["taken"]
+        self._filter = SlidingFilter(self.guarantee, self.window, tuple(exact(share) for share in state["charged"]))
+        self._last = np.array(state["last"], dtype=object)
+        self._publish_share = None if state["share"] is None else exact(state["share"])
+        run = state.get("run")
+        self._run = None if run is None else (exact(run[0]), *run[1:])
+        self.policy.restore(state["policy"])  # type: ignore[attr-defined]
+        self.estimator.restore(state["estimator"])  # type: ignore[attr-defined]
+
     def __str__(self) -> str:
         return f"WindowStream: {self.taken} of {self.protection.steps} steps; {self.protection.sentence(self.guarantee)}"
 
-    def _changed(self, exact: npt.NDArray[Any], look: Fraction, publish: Fraction) -> bool:
-        """Whether the step differs from the last release by more than the noise of a new one, on average over the cells."""
-        distance = sum(abs(int(mine) - int(last)) for mine, last in zip(exact, self._last, strict=True))
-        noisy = DiscreteLaplace(scale=self.reach / look, sensitivity=self.reach).release(distance, random=self._random)
-        return bool(noisy > self.cells * self.reach / publish)
+    def _counts(self, totals: Any) -> npt.NDArray[Any]:
+        """The exact totals as they are counted; messages show no number of them."""
+        try:
+            table = integer_array([totals] if isinstance(totals, int | np.integer) else totals).astype(object)
+        except InvalidParameter:
+            table = np.array([-1], dtype=object)
+        if any(not 0 <= total <= _MOST for total in table.ravel().tolist()):
+            raise InvalidParameter(
+                "The totals of a step are invalid",
+                why="they are counts: whole numbers from 0 to 2⁶²; a missing one is 0",
+                instead=f"stream.step({[3] * min(self.cells, 3)})",
+            )
+        if table.shape != (self.cells,):
+            raise InvalidParameter(
+                "The totals of a step are invalid", why=f"there must be one for each of the {self.cells} cells", instead="[3, 5]"
+            )
+        return table
+
+    def _changed(self, exact: npt.NDArray[Any], look: Fraction, limit: Fraction) -> bool:
+        """Whether the step differs from the last release by more than so much, summed over the cells."""
+        noise = DiscreteLaplace(scale=self.reach / look, sensitivity=self.reach)
+        return bool(noise.release(self._distance(exact), random=self.random) > limit)
+
+    def _opened(self, run: Fraction, limit: int) -> tuple[Fraction, int, int]:
+        """A sparse vector, and its noisy threshold."""
+        noise = AboveThreshold(epsilon=run, threshold=limit, sensitivity=self.reach).threshold_noise
+        return run, limit, int(noise.release(limit, random=self.random))
+
+    def _passed(self, exact: npt.NDArray[Any]) -> bool:
+        """Whether the step differs from the last release by more than the noisy threshold of the run, but for noise."""
+        assert self._run is not None
+        run, limit, noisy = self._run
+        noise = AboveThreshold(epsilon=run, threshold=limit, sensitivity=self.reach).query_noise
+        return int(noise.release(self._distance(exact), random=self.random)) >= noisy
+
+    def _distance(self, exact: npt.NDArray[Any]) -> int:
+        """From the last release, summed over the cells."""
+        return sum(abs(int(mine) - int(last)) for mine, last in zip(exact, self._last, strict=True))

@@ -1,4 +1,4 @@
-"""Pipelines of aggregation: `$match`, then `$group`, `$sort`, `$skip` and `$limit`, computed by the client on what it decrypted.
+"""Pipelines of aggregation: `$match`, then `$group`, `$match`, `$sort`, `$skip` and `$limit`, computed by the client.
 
 The server adds nothing up: it returns the records of the match, and the client checks and decrypts each. So a sum leaks what a
 `find` with the same filter leaks, and a server can't falsify it. Sums are exact: integers of any size as such, floats by exact
@@ -14,16 +14,19 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.vault.fields import Field
-from cloister.vault.filters import Filter, declaration, read
+from cloister.vault.filters import Filter, Order, declaration, read
+from cloister.vault.ranges import Domain
 from cloister.vault.values import DEEPEST, comparable, is_number
 
 Documents = list[dict[str, Any]]
 Stage = Callable[[Documents], Documents]
 ACCUMULATORS = ("$sum", "$avg", "$min", "$max", "$count")
+_COLUMN = Field(equal=True, domain=Domain(0, 1, 1))
+"""Of a column of groups: the client compares it in every way."""
 
 
-def read_pipeline(pipeline: Any, fields: Mapping[str, Field]) -> tuple[Filter, list[Stage]]:
-    """The filter that chooses records, and what is computed from them."""
+def read_pipeline(pipeline: Any, fields: Mapping[str, Field]) -> tuple[Filter, list[Stage], Order | None]:
+    """The filter that chooses records, what is computed from them, and how many of the first in an order are enough for it."""
     if not isinstance(pipeline, list) or not all(isinstance(stage, dict) and len(stage) == 1 for stage in pipeline):
         raise InvalidParameter(
             "The pipeline is invalid", why="it is not a list of stages", instead='[{"$group": {"_id": None, "n": {"$sum": 1}}}]'
@@ -35,11 +38,13 @@ def read_pipeline(pipeline: Any, fields: Mapping[str, Field]) -> tuple[Filter, l
         ((kind, argument),) = stage.items()
         if kind == "$match" and number == 0:
             given = read(argument, fields)
+        elif kind == "$match" and grouped is not None:
+            stages.append(_matching(argument, grouped))
         elif kind == "$group" and grouped is None:
             made, grouped = _group(argument, fields)
             stages.append(made)
         elif kind == "$sort" and isinstance(argument, dict):
-            stages.append(sorting(list(argument.items()), fields, grouped))
+            stages.append(sorting(argument, fields, grouped))
         elif kind in ("$limit", "$skip"):
             count = whole(kind, argument)
             stages.append(itemgetter(slice(count) if kind == "$limit" else slice(count, None)))
@@ -47,17 +52,63 @@ def read_pipeline(pipeline: Any, fields: Mapping[str, Field]) -> tuple[Filter, l
             raise UnsupportedQuery(
                 "The pipeline is not supported",
                 why="it has a stage that is not known here, or not at this place",
-                instead="$match first, then $group once, and $sort, $skip and $limit",
+                instead="$match first, then $group once and $match of its columns, and $sort, $skip and $limit",
             )
-    return given, stages
+    told = [next(iter(stage.items())) for stage in pipeline]
+    return given, stages, _needed(told[1:] if told and told[0][0] == "$match" else told)
 
 
-def sorting(keys: Any, fields: Mapping[str, Field], grouped: Iterable[str] | None = None) -> Stage:
-    """Sort by several keys, the first one first; missing values come first, as in MongoDB."""
-    if not isinstance(keys, list) or not all(
-        isinstance(each, tuple | list) and len(each) == 2 and each[1] in (1, -1) for each in keys
+def _needed(stages: list[tuple[str, Any]]) -> Order | None:
+    if not stages or stages[0][0] != "$sort":
+        return None
+    skipped = 0
+    for kind, argument in stages[1:]:
+        if kind == "$limit":
+            return Order(sort_keys(stages[0][1]), skipped + argument)
+        if kind != "$skip":
+            break
+        skipped += argument
+    return None
+
+
+def sums_of(pipeline: list[dict[str, Any]], fields: Mapping[str, Field]) -> dict[str, tuple[str, Any]]:
+    """Of a pipeline that was read: the columns of its one group, where nothing but sums, means and counts of what the store adds
+    up is asked of the records; otherwise nothing. A count has the number that each record counts."""
+    stages = [next(iter(stage.items())) for stage in pipeline if "$match" not in stage or stage is not pipeline[0]]
+    if not stages or stages[0][0] != "$group" or stages[0][1]["_id"] is not None:
+        return {}
+    found = {}
+    for column, given in stages[0][1].items():
+        if column == "_id":
+            continue
+        ((kind, argument),) = given.items()
+        if kind == "$count" or (kind == "$sum" and is_number(argument)):
+            found[column] = ("$count", argument if kind == "$sum" else 1)
+        elif kind in ("$sum", "$avg") and fields[argument[1:]].added:
+            found[column] = (kind, argument[1:])
+        else:
+            return {}
+    return found
+
+
+def sort_keys(given: Any) -> tuple[tuple[str, int], ...]:
+    """The keys of an order: a name, a list of names with 1 or -1, or a dict of them."""
+    listed = [(given, 1)] if isinstance(given, str) else list(given.items()) if isinstance(given, dict) else given
+    if (
+        not isinstance(listed, list)
+        or not listed
+        or not all(
+            isinstance(each, tuple | list) and len(each) == 2 and isinstance(each[0], str) and each[1] in (1, -1)
+            for each in listed
+        )
     ):
         raise InvalidParameter("The order is invalid", why="it is not a list of names with 1 or -1", instead='[("age", 1)]')
+    return tuple((name, way) for name, way in listed)
+
+
+def sorting(given: Any, fields: Mapping[str, Field], grouped: Iterable[str] | None = None) -> Stage:
+    """Sort by several keys, the first one first; missing values come first, as in MongoDB."""
+    keys = sort_keys(given)
     for name, _ in keys:
         if grouped is not None and name not in grouped:
             raise UnsupportedQuery(
@@ -84,6 +135,12 @@ def whole(what: str, count: Any) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidParameter(f"{what} is invalid", why="it is not a whole number from 0", instead=f"{what} with 10")
     return count
+
+
+def _matching(argument: Any, grouped: Iterable[str]) -> Stage:
+    """A filter on the columns of groups, which the client has before it."""
+    given = read(argument, dict.fromkeys(grouped, _COLUMN) | {"_id": _COLUMN})
+    return lambda rows: [row for row in rows if given.holds(row)]
 
 
 def _group(argument: Any, fields: Mapping[str, Field]) -> tuple[Stage, set[str]]:
@@ -115,7 +172,7 @@ def _key(given: Any, fields: Mapping[str, Field], depth: int = 0) -> Callable[[d
         return lambda row: {name: part(row) for name, part in parts.items()}
     name = _name(given)
     field = declaration(name, fields)
-    if not (field.equal or field.domain):
+    if not (field.equal or field.domain or field.exposed):
         raise UnsupportedQuery(
             f"Groups of {name!r} are not supported",
             why="the field was not declared to be compared",

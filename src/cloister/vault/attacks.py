@@ -4,15 +4,20 @@ The score is the share of cells that an attacker at the server gets right, who s
 value was looked up (`Equal`), every range was asked (`Range`). Beside it stands the best guess without looking. It is a
 measurement of these attacks on these cells, and no bound: better attacks may come.
 
-- *length* (every field): values of one padded length are guessed to be the commonest of that length.
+- *length* (every field): values of one padded length are guessed to be the commonest of that length. With `pad=` there is one
+  length, and this is the guess without looking.
 - *frequency* (`Equal`): which records one lookup returns is seen, so how often each value occurs. Values are matched to public
   ones by rank, within each length, which minimises every ℓp distance of the two histograms and maximises the multinomial
   likelihood (Naveed, Kamara & Wright 2015; Bindschaedler et al. 2018).
+- *words* (`Words`): the same for words and elements; the share is of words, in all records.
 - *cumulative* (`Range`): ranges show the order of the values, but for its direction. The values are matched to public ones in
   order, so that frequencies and cumulative frequencies lie close (Naveed et al. 2015, with the order held by a dynamic
   programme). Where every value of the domain occurs, it is the sorting attack.
 - *access pattern* (`Range`): how many of all ranges return a record follows from its value, but for the direction (Kellaris,
   Kollios, Nissim & O'Neill 2016). Of fewer ranges it is estimated; with each other range it becomes more exact.
+- *volume* (`Range`): how many records each range returns, and not which, are the distances between the cumulative counts. Which
+  counts have such distances is the turnpike problem (Kellaris et al. 2016; solved by Skiena's backtracking). The share is of
+  cells whose value's count it finds, but for the direction; with the order, these are the cells themselves.
 """
 
 from __future__ import annotations
@@ -28,13 +33,15 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.vault.fields import MISSING, Field
+from cloister.vault.fields import MISSING, Field, parts_of
 from cloister.vault.ranges import Domain
-from cloister.vault.values import comparable, encode, padded
+from cloister.vault.values import LEAST, comparable, encode, padded
 
 _LARGEST = 10**7
 """Distinct values times those of the domain, of the cumulative attack."""
 _MOST_RANGES = 100_000
+_MOST_POINTS, _EFFORT = 1024, 3_000_000
+"""Of the volume attack: places of the domain, and how many distances it compares before it gives up."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,6 +70,10 @@ class Leakage:
     cells: int
     guess: float
     attacks: tuple[Attack, ...]
+    lengths: int = 1
+    """How many padded lengths the values have."""
+    pad: int = 0
+    """The least `pad=` under which they would have one."""
 
     @property
     def worst(self) -> float:
@@ -71,7 +82,10 @@ class Leakage:
 
     def __str__(self) -> str:
         head = f"{self.cells:,} cells; guessed without looking: {100 * self.guess:.3g} %"
-        return "\n".join([head, *(f"{name}: {100 * share:.3g} %, after {saw}" for name, saw, share in self.attacks)])
+        lines = [f"{name}: {100 * share:.3g} %, after {saw}" for name, saw, share in self.attacks]
+        if self.lengths > 1:
+            lines.append(f"{self.lengths} padded lengths show at any time; pad={self.pad} would leave one")
+        return "\n".join([head, *lines])
 
 
 def leakage(
@@ -103,18 +117,32 @@ def leakage(
     column = [None if value is MISSING else value for value in values]
     if not column:
         raise InvalidParameter("values is invalid", why="an empty column gives nothing away", instead="the values of the column")
-    known, places = _known(column if auxiliary is None else auxiliary), _distinct(column)
+    known, places = _known(column if auxiliary is None else auxiliary, field.pad), _distinct(column)
     for value, _ in places.values():
         field.check("values", value)
-    read = {key: (_name(value), len(padded(encode(value)))) for key, (value, _) in places.items()}
+    if field.pad and any(len(encode(value)) >= field.pad for value, _ in places.values()):
+        raise InvalidParameter("values is invalid", why="one is longer than pad= has room for", instead="a larger pad=")
+    read = {key: (_name(value), _length(value, field.pad)) for key, (value, _) in places.items()}
     names, lengths = zip(*(read[_key(value)] for value in column), strict=True)
     commonest = max(known, key=lambda name: (known[name][0], name))
     attacks = [Attack("length", "the padded lengths were seen", _by_length(names, lengths, known))]
-    if field.equal:
-        attacks.append(Attack("frequency", "every value was looked up", _by_frequency(names, lengths, known)))
+    if field.equal or field.exposed:
+        saw = "the store's file was seen" if field.exposed else "every value was looked up"
+        attacks.append(Attack("frequency", saw, _by_frequency(names, lengths, known)))
+    if field.parts:
+        attacks.append(Attack("words", "every word was looked up", _by_words(column, known)))
     if field.domain is not None:
-        attacks += _of_ranges(column, field.domain, known, ranges, random or Random.deterministic(1))
-    return Leakage(cells=len(column), guess=names.count(commonest) / len(names), attacks=tuple(attacks))
+        found = _of_ranges(column, field.domain, known, ranges, random or Random.deterministic(1))
+        attacks += [
+            each._replace(saw="the store's file was seen") if field.exposed and at == 0 else each for at, each in enumerate(found)
+        ]
+    return Leakage(
+        cells=len(column),
+        guess=names.count(commonest) / len(names),
+        attacks=tuple(attacks),
+        lengths=len({*lengths}),
+        pad=max(LEAST, 1 + max(len(encode(value)) for value, _ in places.values())),
+    )
 
 
 class _Value(NamedTuple):
@@ -123,6 +151,10 @@ class _Value(NamedTuple):
     weight: float
     length: int
     value: Any
+
+
+def _length(value: Any, pad: int | None) -> int:
+    return pad or len(padded(encode(value)))
 
 
 def _name(value: Any) -> bytes:
@@ -143,7 +175,7 @@ def _distinct(values: Sequence[Any]) -> dict[Any, tuple[Any, int]]:
     return found
 
 
-def _known(auxiliary: Sequence[Any] | Mapping[Any, float]) -> dict[bytes, _Value]:
+def _known(auxiliary: Sequence[Any] | Mapping[Any, float], pad: int | None) -> dict[bytes, _Value]:
     pairs: Iterable[tuple[Any, float]] = auxiliary.items() if isinstance(auxiliary, Mapping) else _distinct(auxiliary).values()
     found: dict[bytes, _Value] = {}
     for value, weight in pairs:
@@ -154,7 +186,7 @@ def _known(auxiliary: Sequence[Any] | Mapping[Any, float]) -> dict[bytes, _Value
                 instead='auxiliary={"Basel": 0.6, "Bern": 0.4}',
             )
         before = found.get(_name(value), _Value(0.0, 0, None)).weight
-        found[_name(value)] = _Value(before + weight, len(padded(encode(value))), value)
+        found[_name(value)] = _Value(before + weight, _length(value, pad), value)
     if not found:
         raise InvalidParameter("auxiliary= is invalid", why="it is empty", instead="auxiliary=None")
     return found
@@ -179,6 +211,19 @@ def _by_frequency(names: Sequence[bytes], lengths: Sequence[int], known: Mapping
         )
         right += sum(seen[name] for name, told in zip(ranked, public, strict=False) if name == told)
     return right / len(names)
+
+
+def _by_words(column: Sequence[Any], known: Mapping[bytes, _Value]) -> float:
+    """Of all words in all records, those whose rank is that of the same word in public."""
+    seen = Counter(part for value in column for part in parts_of(value))
+    public: dict[bytes, float] = {}
+    for each in known.values():
+        for part in parts_of(each.value):
+            public[part] = public.get(part, 0) + each.weight
+    ranked = sorted(seen, key=lambda part: (-seen[part], hashlib.sha256(part).digest()))
+    told = sorted(public, key=lambda part: (-public[part], part))
+    right = sum(seen[part] for part, other in zip(ranked, told, strict=False) if part == other)
+    return right / seen.total() if seen else 0.0
 
 
 def _of_ranges(
@@ -206,7 +251,50 @@ def _of_ranges(
     drawn = [np.bincount(each, counts, size) / counts.sum() for each in either]
     better = int(np.argmin([np.abs(np.cumsum(each) - np.cumsum(public)).sum() for each in drawn]))
     found.append(Attack("access pattern", saw, _share(counts[either[better] == held], column, missing)))
+    if ranges is None and size <= _MOST_POINTS:
+        whole = np.bincount(held, counts, size).astype(np.int64)
+        volumes = _by_volume(whole, public)
+        if volumes is not None:
+            right = whole[volumes == whole]
+            found.append(Attack("volume", "how many records every range returned was seen", _share(right, column, missing)))
     return found
+
+
+def _by_volume(counts: npt.NDArray[np.int64], public: Floats) -> npt.NDArray[np.int64] | None:
+    """Counts whose ranges have the volumes of these, in the direction that lies nearer to public ones; None where the search
+    would take too long."""
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    left = Counter(np.abs(upto[:, None] - upto[None, :])[np.triu_indices(len(upto), 1)].tolist())
+    total, tried = int(upto[-1]), 0
+    points, taken, largest = [0, total], list[tuple[int, int]](), total
+    left[total] -= 1
+    while len(points) < len(upto):
+        while largest and not left[largest]:
+            largest -= 1
+        turn = 0
+        while True:
+            place = (largest, total - largest)[turn]
+            needed = Counter(abs(place - each) for each in points)
+            tried += len(points)
+            if tried > _EFFORT:
+                return None
+            if all(left[gap] >= times for gap, times in needed.items()):
+                break
+            turn += 1
+            while turn > 1:  # neither end has room for the largest distance: an earlier place was wrong
+                if not taken:
+                    return None
+                largest, turn = taken.pop()
+                place = points.pop()
+                left.update(Counter(abs(place - each) for each in points))
+                turn += 1
+        left.subtract(needed)
+        points.append(place)
+        taken.append((largest, turn))
+    ends = np.sort(np.array(points, dtype=np.int64))
+    found: npt.NDArray[np.int64] = ends[1:] - ends[:-1]
+    near = [np.abs(np.cumsum(each) - total * np.cumsum(public)).sum() for each in (found, found[::-1])]
+    return found if near[0] <= near[1] else found[::-1]
 
 
 def _share(right: npt.NDArray[np.int64], column: Sequence[Any], missing: int) -> float:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from cloister.vault.errors import Conflict, Tampered
 from cloister.vault.index import Word, WordKey
@@ -27,17 +28,43 @@ from cloister.vault.store import Changes, Mark, Row, Store
 
 BACKUP = "the store's last good backup, or Vault.restore(store, keys) if it is known to be right"
 _TRIES = 200
+Note = Callable[[str, Mapping[str, str]], None]
 
 
 class Reader:
     """The records and the index of one collection, checked against the client's state."""
 
-    def __init__(self, keys: DataSetKeys, store: Store, table: str, sealer: Sealer) -> None:
+    def __init__(self, keys: DataSetKeys, store: Store, table: str, sealer: Sealer, note: Note | None = None) -> None:
         self.keys, self.state, self.store, self.table, self.sealer = keys, keys.state, store, table, sealer
+        self._note = note
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Whatever the server altered is told."""
+        try:
+            yield
+        except Tampered as error:
+            if self._note is not None:
+                self._note("alert", {"what": error.what, "why": error.why})
+            raise
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """For someone who tells it otherwise."""
+        kept, self._note = self._note, None
+        try:
+            yield
+        finally:
+            self._note = kept
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """State and store as of the same moment."""
+        with self.noting(), self._together():
+            yield
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
         for attempt in range(_TRIES):
             with self.store.reading(), self.state.database.transaction():  # the order in which a writer takes them
                 head, mark = self.head(), self.mark()
@@ -82,8 +109,8 @@ class Reader:
 
     def known(self, handles: Iterable[bytes]) -> list[tuple[Row, Leaf]]:
         """The records with these handles that are alive; an error where the store does not have them as they were written."""
-        leaves = {handle: leaf for handle in handles if (leaf := self.state.leaf(self.table, handle)) is not None}
-        return self._checked(self.store.records(self.table, list(leaves)), leaves)
+        leaves = self.state.leaves(self.table, list(handles))
+        return self._checked(self.store.records(self.table, list(leaves)) if leaves else [], leaves)
 
     def everything(self) -> list[tuple[Row, Leaf]]:
         """All records."""
@@ -91,13 +118,26 @@ class Reader:
 
     def handles(self, words: Sequence[tuple[str, bytes]], epoch: int | None = None) -> dict[bytes, None]:
         """The handles that are filed under one of these words (in one epoch, or in all), whatever became of the records since."""
-        wanted = {}
-        for number in self.state.index_keys(self.keys.id) if epoch is None else [epoch]:
-            for field, text in words:
-                key = self.word_key(number, field, text)
-                known = self.state.word(self.table, key.name)
-                wanted.update({key.address(at): (key, at) for at in (known.positions() if known else ())})
+        epochs = self.state.index_keys(self.keys.id) if epoch is None else [epoch]
+        keys = {key.name: key for key in (self.word_key(number, *each) for number in epochs for each in words)}
+        known = self.state.words(self.table, list(keys))
+        wanted = {keys[name].address(at): (keys[name], at) for name, word in known.items() for at in word.positions()}
         return dict.fromkeys(self._opened(wanted))
+
+    def between(self, tokens: Iterable[tuple[str, Any, Any]]) -> dict[bytes, None]:
+        """The handles that, by the store's word, have tokens from that of one value to that of another."""
+        found: dict[bytes, None] = {}
+        for epoch in self.state.index_keys(self.keys.id):
+            for name, first, last in tokens:
+                bounds = self.sealer.token(epoch, name, first), self.sealer.token(epoch, name, last)
+                found |= dict.fromkeys(self.store.between(self.table, self.sealer.tokens[name][0], epoch, bounds))
+        return found
+
+    def entries(self, words: Sequence[tuple[str, bytes]]) -> list[int]:
+        """How many entries each of these words has, of what is alive and of what is not, by the client's own count."""
+        keys = [[self.word_key(epoch, *each).name for epoch in self.state.index_keys(self.keys.id)] for each in words]
+        known = self.state.words(self.table, [name for names in keys for name in names])
+        return [sum(known[name].entries for name in names if name in known) for names in keys]
 
     def word_handles(self, key: WordKey, word: Word) -> list[bytes]:
         """The handles that are filed under one word."""
@@ -138,8 +178,11 @@ class Change:
         self._rows: dict[bytes, Row] = {}
         self._leaves: dict[bytes, Leaf | None] = {}
         self._words: dict[bytes, Word] = {}
+        self._filed: list[tuple[bytes, Sequence[WordKey], int]] = []
         self._entries: list[tuple[bytes, int, bytes]] = []
         self._dropped: list[bytes] = []
+        self._tokens: list[tuple[str, int, bytes, bytes]] = []
+        self._sums: dict[bytes, list[tuple[str, int, bytes, int]]] = {}
         self.version = head.counter + 1
         """Of what this change writes: no record of the collection had it before, not even one that was deleted since."""
         self.ended: int | None = None
@@ -149,38 +192,55 @@ class Change:
         """Whether there is a record, this change included."""
         if handle in self._leaves:
             return self._leaves[handle] is not None
-        return self._reader.state.leaf(self._reader.table, handle) is not None
+        return bool(self._reader.state.leaves(self._reader.table, [handle]))
 
-    def put(self, row: Row) -> None:
-        """Write a record."""
+    def put(self, row: Row, document: Mapping[str, Any]) -> None:
+        """Write a record, with its tokens and Paillier cells in place of those that it had."""
+        sealer = self._reader.sealer
         self._rows[row.handle] = row
-        self._leaves[row.handle] = Leaf(row.epoch, self._reader.sealer.mac(row))
+        self._tokens += sealer.tokens_of(document, row.handle, row.epoch)
+        self._leaves[row.handle] = leaf = Leaf(row.epoch, sealer.mac(row))
+        if sealer.adder:
+            self._sums[row.handle] = sealer.adder.cells(document, row.handle, leaf)
 
     def remove(self, handle: bytes) -> None:
         """Delete a record. Its entries in the index stay, and lead nowhere, until keys are rotated or the person is forgotten."""
         self._rows.pop(handle, None)
+        if self._reader.sealer.tokens:
+            self._tokens.append(("", 0, b"", handle))
+        if self._reader.sealer.adder:
+            self._sums[handle] = [("", 0, handle, 0)]
         self._leaves[handle] = None
 
-    def file(self, handle: bytes, key: WordKey, epoch: int) -> None:
-        """File a record under a word, at a position that was never used."""
-        word = self._word(key) or Word(epoch)
-        address, content = key.entry(word.used, handle)
-        self._entries.append((address, epoch, content))
-        self._words[key.name] = word.used_to(word.used + 1)
+    def file(self, handle: bytes, keys: Sequence[WordKey], epoch: int) -> None:
+        """File a record under words, once the change is committed."""
+        self._filed.append((handle, keys, epoch))
+
+    def _file(self, filed: Iterable[tuple[bytes, Sequence[WordKey], int]]) -> None:
+        """At positions that were never used."""
+        filed = list(filed)
+        known = self._known([key for _, keys, _ in filed for key in keys])
+        for handle, keys, epoch in filed:
+            for key in keys:
+                word = known.get(key.name) or Word(epoch)
+                address, content = key.entry(word.used, handle)
+                self._entries.append((address, epoch, content))
+                known[key.name] = Word(word.epoch, word.used + 1, word.skipped)
+        self._words.update(known)
 
     def compact(self, key: WordKey) -> None:
         """File the living records of a word again and delete all entries from before."""
-        word = self._word(key)
+        word = self._known([key]).get(key.name)
         if word is None:
             return
         kept = [handle for handle in dict.fromkeys(self._reader.word_handles(key, word)) if self.exists(handle)]
         self._dropped += [key.address(at) for at in word.positions()]
-        for handle in kept:
-            self.file(handle, key, word.epoch)
+        self._file((handle, [key], word.epoch) for handle in kept)
         self._words[key.name] = self._words.get(key.name, word).skipping(0, word.used)
 
     def commit(self) -> Pending | None:
         """Steps 1 and 2 of a change (`state.py`)."""
+        self._file(self._filed)
         if not (self._leaves or self._words or self.ended is not None):
             return None
         reader, counter = self._reader, self.version
@@ -189,18 +249,24 @@ class Change:
         reader.state.propose(reader.table, self._head.counter, pending)
         removed = sorted(handle for handle, leaf in self._leaves.items() if leaf is None)
         # sorted, so that neither the statements nor the layout of the file's pages say in which order things came
-        changes = Changes(sorted(self._rows.values()), removed, sorted(self._entries), sorted(self._dropped), self.ended)
+        tokens = sorted(each for each in self._tokens if not each[0] or self._leaves.get(each[3]) is not None)
+        sums = sorted(each for cells in self._sums.values() for each in cells)
+        rows, entries, dropped = sorted(self._rows.values()), sorted(self._entries), sorted(self._dropped)
+        changes = Changes(rows, removed, entries, dropped, self.ended, tokens, sums)
         reader.store.write(reader.table, Mark(counter, root, reader.signature(counter, root)), changes)
         return pending
 
-    def _word(self, key: WordKey) -> Word | None:
-        return self._words.get(key.name) or self._reader.state.word(self._reader.table, key.name)
+    def _known(self, keys: Sequence[WordKey]) -> dict[bytes, Word]:
+        names = dict.fromkeys(key.name for key in keys)
+        here = {name: self._words[name] for name in names if name in self._words}
+        rest = [name for name in names if name not in here]
+        return self._reader.state.words(self._reader.table, rest) | here if rest else here
 
 
 @contextmanager
 def writing(reader: Reader) -> Iterator[Change]:
     """One change. The store's lock keeps other writers out; what a crash left behind is settled first."""
-    with reader.store.writing():
+    with reader.noting(), reader.store.writing():
         head = _settled(reader)
         change = Change(reader, head)
         yield change

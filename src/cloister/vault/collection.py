@@ -6,22 +6,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.noise import default_random
-from cloister.vault.aggregates import read_pipeline, sorting, whole
+from cloister.vault.aggregates import read_pipeline, sort_keys, sorting, sums_of, whole
 from cloister.vault.attacks import Leakage, leakage
-from cloister.vault.changes import Change, Reader, writing
-from cloister.vault.errors import Conflict, DuplicateKey
+from cloister.vault.changes import BACKUP, Change, Note, Reader, writing
+from cloister.vault.errors import Conflict, DuplicateKey, Tampered
 from cloister.vault.explanation import Explanation, explanation
 from cloister.vault.fields import MISSING, Field
-from cloister.vault.filters import Access, Filter, access, read
+from cloister.vault.filters import Access, Filter, Order, access, declaration, read
 from cloister.vault.keys import DataSetKeys
 from cloister.vault.masking import CellSealer, Masked, Masker
+from cloister.vault.ordering import first_records
 from cloister.vault.records import Sealer
+from cloister.vault.results import Deleted, Documents, Inserted, Updated
 from cloister.vault.store import Row, Store
 from cloister.vault.values import check_document, comparable, encode, is_number
 
@@ -31,33 +33,6 @@ BATCH = 500
 """Documents of one change, where many are written."""
 
 Document = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Inserted:
-    """What an insertion did."""
-
-    inserted_ids: list[Any]
-
-    @property
-    def inserted_id(self) -> Any:
-        """The `_id` of the one document."""
-        return self.inserted_ids[0]
-
-
-@dataclass(frozen=True)
-class Updated:
-    """What an update did."""
-
-    matched_count: int
-    modified_count: int
-
-
-@dataclass(frozen=True)
-class Deleted:
-    """What a deletion did."""
-
-    deleted_count: int
 
 
 class Collection:
@@ -74,12 +49,20 @@ class Collection:
     """
 
     def __init__(
-        self, keys: DataSetKeys, store: Store, table: str, *, name: str, fields: Mapping[str, Field], person: str | None
+        self,
+        keys: DataSetKeys,
+        store: Store,
+        table: str,
+        *,
+        name: str,
+        fields: Mapping[str, Field],
+        person: str | None,
+        note: Note | None = None,
     ) -> None:
         self.name, self.fields, self.person = name, dict(fields), person
         self._keys, self._store, self._table = keys, store, table
         self._sealer = Sealer(keys, table, self.fields, person)
-        self.reader = Reader(keys, store, table, self._sealer)
+        self.reader = Reader(keys, store, table, self._sealer, note)
 
     def __repr__(self) -> str:
         return f"<Collection {self.name!r}>"
@@ -94,27 +77,26 @@ class Collection:
         """Add documents, in changes of 500. All are checked before the first is written; an `_id` that is taken stops at its
         change, and those before are there."""
         ready = [self._checked({"_id": default_random().bytes(12).hex()} | check_document(document)) for document in documents]
-        for document in ready:
-            self._sealer.texts(document)
+        texts = [self._sealer.texts(document) for document in ready]
         for start in range(0, len(ready), BATCH):
             with writing(self.reader) as change:
-                epoch = self._keys.epoch
-                for document in ready[start : start + BATCH]:
-                    self._insert(change, document, epoch)
+                self._insert(change, ready[start : start + BATCH], texts[start : start + BATCH])
         return Inserted([document["_id"] for document in ready])
 
-    def update_one(self, filter: Any, update: Document, *, version: int | None = None) -> Updated:
-        """Change the first document that matches, by `$set`, `$unset` and `$inc`."""
-        return self._update(filter, self._updating(update), most=1, version=version)
+    def update_one(self, filter: Any, update: Document, upsert: bool = False, *, version: int | None = None) -> Updated:
+        """Change the first document that matches, by `$set`, `$unset` and `$inc`. With `upsert`, where none does, add one that
+        has what the filter equals, changed so."""
+        return self._update(filter, self._updating(update), most=1, version=version, upsert=upsert)
 
-    def update_many(self, filter: Any, update: Document) -> Updated:
-        """Change every document that matches, by `$set`, `$unset` and `$inc`."""
-        return self._update(filter, self._updating(update), most=None)
+    def update_many(self, filter: Any, update: Document, upsert: bool = False) -> Updated:
+        """Change every document that matches, by `$set`, `$unset` and `$inc`; with `upsert`, add one where none does."""
+        return self._update(filter, self._updating(update), most=None, upsert=upsert)
 
-    def replace_one(self, filter: Any, document: Document, *, version: int | None = None) -> Updated:
-        """Put a document in the place of the first one that matches. With `version=`, only if nobody changed it since."""
+    def replace_one(self, filter: Any, document: Document, upsert: bool = False, *, version: int | None = None) -> Updated:
+        """Put a document in the place of the first one that matches; with `upsert`, add it where none does. With `version=`, only
+        if nobody changed it since."""
         check_document(document)
-        return self._update(filter, lambda old: {"_id": old["_id"]} | document, most=1, version=version)
+        return self._update(filter, lambda old: {"_id": old["_id"]} | document, most=1, version=version, upsert=upsert)
 
     def delete_one(self, filter: Any) -> Deleted:
         """Delete the first document that matches."""
@@ -123,6 +105,28 @@ class Collection:
     def delete_many(self, filter: Any) -> Deleted:
         """Delete every document that matches."""
         return self._delete(filter, most=None)
+
+    def create_index(self, keys: str | list[tuple[str, int]], **options: Any) -> str:
+        """The name of the index of a field, as pymongo gives it. The declaration made it; a field without one is refused, by the
+        declaration that would make it. One field an index: a filter looks one condition up, and two would show both."""
+        if any(options.values()):
+            raise UnsupportedQuery(
+                "The index is not supported",
+                why="no option changes what a declaration made, and only `_id` is unique",
+                instead="the value that is to be unique as `_id`",
+            )
+        names = [(keys, 1)] if isinstance(keys, str) else keys
+        if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], tuple | list) or len(names[0]) != 2:
+            raise UnsupportedQuery("The index is not supported", why="it is not of one field", instead='create_index("town")')
+        ((name, way),) = names
+        field = declaration(name, self.fields)
+        if not (field.equal or field.domain or field.exposed):
+            raise UnsupportedQuery(
+                f"The index of {name!r} was not made",
+                why="the field was not declared to be found",
+                instead="Equal() or Range(low, high) in its declaration",
+            )
+        return f"{name}_{way}"
 
     # Reading
 
@@ -134,19 +138,29 @@ class Collection:
         sort: Any = None,
         skip: int = 0,
         limit: int = 0,
-    ) -> list[Document]:
-        """The documents that match, as a list. `limit=0` is all of them."""
-        given = read(filter, self.fields)
-        order = sorting(sort, self.fields) if sort is not None else list
-        shown = self._projected(projection)
-        whole("skip", skip), whole("limit", limit)
+    ) -> Documents:
+        """The documents that match, as a list. `limit=0` is all of them. With `sort` and `limit` together, no more is read than
+        that needs: the same as a chain, `find(…).sort(…).limit(…)`, sorts and cuts what `find` has read."""
+        given, shown = read(filter, self.fields), self._projected(projection)
+        order = self._order(sort, skip, limit)
         with self.reader.reading():
-            found = order([document for _, document in self._found(given)])
-        return [shown(document) for document in found[skip : skip + limit if limit else None]]
+            found = [document for _, document in self._found(given, order)]
 
-    def find_one(self, filter: Any = None, projection: Any = None) -> Document | None:
-        """One document that matches, or None."""
-        return next(iter(self.find(filter, projection, limit=1)), None)
+        def again(sort: Any, skip: int, limit: int) -> Documents:
+            if order is not None:  # no more was read than that order needs
+                return self.find(filter, projection, sort=sort, skip=skip, limit=limit)
+            return cut(sort, skip, limit)
+
+        def cut(sort: Any, skip: int, limit: int) -> Documents:
+            self._order(sort, skip, limit)
+            rows = found if sort is None else sorting(sort, self.fields)(found)
+            return Documents(map(shown, rows[skip : skip + limit if limit else None]), again, sort, skip, limit)
+
+        return cut(sort, skip, limit)
+
+    def find_one(self, filter: Any = None, projection: Any = None, *, sort: Any = None, skip: int = 0) -> Document | None:
+        """The first document that matches, or None; without `sort`, any one."""
+        return next(iter(self.find(filter, projection, sort=sort, skip=skip, limit=1)), None)
 
     def count_documents(self, filter: Any) -> int:
         """How many documents match. All of them are counted without asking the server."""
@@ -158,10 +172,15 @@ class Collection:
         return len(self.find(filter))
 
     def aggregate(self, pipeline: list[Document]) -> list[Document]:
-        """`$match`, `$group` with `$sum`, `$avg`, `$min`, `$max` and `$count`, `$sort`, `$skip` and `$limit`."""
-        given, stages = read_pipeline(pipeline, self.fields)
+        """`$match`, `$group` with `$sum`, `$avg`, `$min`, `$max` and `$count`, `$match` of its columns, `$sort`, `$skip` and
+        `$limit`."""
+        given, stages, order = read_pipeline(pipeline, self.fields)
+        way, sums = self._way(given, order, pipeline)
         with self.reader.reading():
-            rows = [document for _, document in self._found(given)]
+            if way.added:
+                rows, stages = self._added(way, sums, given), stages[1:]
+            else:
+                rows = [document for _, document in self._found(given, order)]
         for stage in stages:
             rows = stage(rows)
         return rows
@@ -173,10 +192,13 @@ class Collection:
                 return row.version
         raise InvalidParameter("The document was not found", why="none has this _id", instead="the _id of a document")
 
-    def explain(self, filter: Any = None) -> Explanation:
-        """What a query leaks, before it runs: for a filter, or for a pipeline."""
-        given = read_pipeline(filter, self.fields)[0] if isinstance(filter, list) else read(filter, self.fields)
-        return explanation(given, access(given, self.fields))
+    def explain(self, filter: Any = None, *, sort: Any = None, skip: int = 0, limit: int = 0) -> Explanation:
+        """What a query leaks, before it runs: for a filter with an order and a limit, or for a pipeline."""
+        if isinstance(filter, list):
+            given, stages, order = read_pipeline(filter, self.fields)
+            return explanation(given, self._way(given, order, filter)[0], self.fields, computed=bool(stages))
+        given, order = read(filter, self.fields), self._order(sort, skip, limit)
+        return explanation(given, access(given, self.fields, order), self.fields)
 
     def leakage(self, name: str, field: Field | None = None, **how: Any) -> Leakage:
         """What attackers would get of a column of this collection (`attacks.leakage`): as it is declared, or as it might be. The
@@ -184,7 +206,14 @@ class Collection:
         if name not in self.fields:
             known = " or ".join(map(repr, self.fields))
             raise InvalidParameter(f"The field {name!r} is invalid", why="there is no field of that name", instead=known)
-        return leakage([document.get(name) for document in self.find({})], field or self.fields[name], **how)
+        column = [document.get(name) for document in self.find({})]
+        if not column:
+            raise InvalidParameter(
+                f"The field {name!r} was not attacked",
+                why="the collection has no document yet",
+                instead="cloister.vault.leakage(values, field), with values like those that will come",
+            )
+        return leakage(column, field or self.fields[name], **how)
 
     def mask(self, sealer: CellSealer, folder: str | Path, *, restart: bool = False) -> Masked:
         """Writes a batch of masked cells with what is new or has changed since the last one, for a hub and a key holder that
@@ -220,7 +249,7 @@ class Collection:
             handles = self.reader.state.outdated(self._table, epoch, limit)
             for row, _ in self.reader.known(handles):
                 if self._sealer.is_readable(row):
-                    self._put(change, self._sealer.opened(row), old=None, epoch=epoch)
+                    self._put(change, row.handle, self._sealer.opened(row), old=None, epoch=epoch)
                 else:
                     change.remove(row.handle)
         return len(handles)
@@ -252,7 +281,53 @@ class Collection:
                 found.setdefault((row.epoch, name, text), set()).add(row.handle)
         return found
 
+    def expected_tokens(self) -> set[tuple[str, int, bytes, bytes]]:
+        """The tokens that the store must have."""
+        return {each for row, document in self._everything() for each in self._sealer.tokens_of(document, row.handle, row.epoch)}
+
+    def check_sums(self) -> None:
+        """Whether the store's products of Paillier cells are those of the records."""
+        adder = self._sealer.adder
+        if not adder:
+            return
+        leaves = self.reader.state.leaves(self._table)
+        documents = [document for _, document in self._everything()]
+        for name in adder.names:
+            values = [document[name] for document in documents if document.get(name) is not None]
+            if tuple(adder.total(self._store, name, leaves, whole=True)) != (sum(values), len(values)):
+                raise Tampered("The sum was changed", why="it is not that of the records", instead=BACKUP)
+
     # Inside
+
+    def _way(self, given: Filter, order: Order | None, pipeline: list[Document]) -> tuple[Access, dict[str, Any]]:
+        """How a pipeline finds what it needs: by a product at the store, where nothing but that is asked of all records, of some
+        by their `_id`, or of those with a value in an index."""
+        way, sums = access(given, self.fields, order), sums_of(pipeline, self.fields)
+        equal = [each for each in given.conditions if each.operator in ("$eq", "$in") and not each.within]
+        known = given == Filter() or (
+            len(given.conditions) == len(equal) == 1 and not (way.everything or way.tokens or given.either)
+        )
+        names = tuple(dict.fromkeys(name for kind, name in sums.values() if kind != "$count"))
+        if not (known and names) or any(word.startswith(b"<") for _, word in way.words):
+            return way, {}
+        said = (f"products of Paillier cells of {', '.join(map(repr, names))}", *way.said)
+        return replace(way, added=names, said=said), sums
+
+    def _added(self, way: Access, sums: dict[str, Any], given: Filter) -> list[Document]:
+        """The one group of all records, or of some. The index leads to records as they were filed, so the client reads those that
+        have changed since, and compares."""
+        state = self.reader.state
+        leaves = state.leaves(self._table, None if way.everything else self._handles(way))
+        if way.words:
+            for row, _ in self.reader.known(state.moved(self._table, [*leaves])):
+                if not given.holds(self._sealer.opened(row)):
+                    del leaves[row.handle]
+        found = {name: self._sealer.adder.total(self._store, name, leaves, whole=way.everything) for name in way.added}
+        made = {
+            column: len(leaves) * name if kind == "$count" else found[name].value if kind == "$sum" else found[name].mean()
+            for column, (kind, name) in sums.items()
+        }
+        return [{"_id": None} | made] if leaves else []
 
     def _checked(self, document: Document) -> Document:
         """A document that may be written, its fields in the order of the declaration."""
@@ -275,27 +350,43 @@ class Collection:
             )
         return {name: document[name] for name in ("_id", *self.fields) if name in document}
 
-    def _insert(self, change: Change, document: Document, epoch: int) -> None:
-        if change.exists(self._keys.handle(self._table, document["_id"])):
+    def _insert(self, change: Change, documents: list[Document], texts: list[dict[str, bytes]]) -> None:
+        epoch, handles = self._keys.epoch, [self._keys.handle(self._table, document["_id"]) for document in documents]
+        if len({*handles}) < len(handles) or self.reader.state.leaves(self._table, handles):
             raise DuplicateKey(
                 "The document was not written", why="another one has this _id", instead="another _id, or replace_one"
             )
-        self._put(change, document, old=None, epoch=epoch)
+        for handle, document, each in zip(handles, documents, texts, strict=True):
+            self._put(change, handle, document, old=None, epoch=epoch, texts=each)
 
-    def _put(self, change: Change, document: Document, *, old: tuple[Row, Document] | None, epoch: int) -> None:
-        handle = self._keys.handle(self._table, document["_id"])
-        change.put(self._sealer.sealed(document, handle=handle, epoch=epoch, version=change.version))
-        filed = self._words(old[1]) if old is not None and old[0].epoch == epoch else []
-        moved = {name for name, _ in {*self._words(document)} - {*filed}}
-        for name, text in self._words(document):
-            if name in moved:  # also under the nodes that stay: their number would show how near old and new value are
-                change.file(handle, self.reader.word_key(epoch, name, text), epoch)
+    def _put(
+        self,
+        change: Change,
+        handle: bytes,
+        document: Document,
+        *,
+        old: tuple[Row, Document] | None,
+        epoch: int,
+        texts: dict[str, bytes] | None = None,
+    ) -> None:
+        row = self._sealer.sealed(document, handle=handle, epoch=epoch, version=change.version, texts=texts)
+        change.put(row, document)
+        filed, words = self._words(old[1]) if old is not None and old[0].epoch == epoch else [], self._words(document)
+        moved = {name for name, _ in {*words} - {*filed}}
+        # also under the nodes that stay: their number would show how near old and new value are
+        change.file(handle, [self.reader.word_key(epoch, *each) for each in words if each[0] in moved], epoch)
 
     def _words(self, document: Document) -> list[tuple[str, bytes]]:
         return [(name, text) for name, field in self.fields.items() for text in field.words(document.get(name, MISSING))]
 
     def _update(
-        self, filter: Any, changed: Callable[[Document], Document], *, most: int | None, version: int | None = None
+        self,
+        filter: Any,
+        changed: Callable[[Document], Document],
+        *,
+        most: int | None,
+        version: int | None = None,
+        upsert: bool = False,
     ) -> Updated:
         given = read(filter, self.fields)
         with writing(self.reader) as change:
@@ -312,8 +403,13 @@ class Collection:
                 if comparable(following["_id"]) != comparable(document["_id"]):
                     raise InvalidParameter("The update is invalid", why="an _id stays", instead="delete_one and insert_one")
                 if encode(following) != encode(document):
-                    self._put(change, following, old=(row, document), epoch=epoch)
+                    self._put(change, row.handle, following, old=(row, document), epoch=epoch)
                     modified += 1
+            if not found and upsert:
+                equals = {each.name: each.value for each in given.conditions if each.operator == "$eq"}
+                document = self._checked(changed({"_id": default_random().bytes(12).hex()} | equals))
+                self._insert(change, [document], [self._sealer.texts(document)])
+                return Updated(0, 0, document["_id"])
         return Updated(len(found), modified)
 
     def _delete(self, filter: Any, *, most: int | None) -> Deleted:
@@ -353,16 +449,26 @@ class Collection:
 
         return changed
 
-    def _found(self, given: Filter) -> list[tuple[Row, Document]]:
-        way: Access = access(given, self.fields)
+    def _order(self, sort: Any, skip: int, limit: int) -> Order | None:
+        """An order that leaves some out; None where all are wanted, or any."""
+        first = whole("skip", skip) + limit if whole("limit", limit) else 0
+        if sort is not None:
+            sorting(sort, self.fields)
+        return Order(sort_keys(sort), first) if sort is not None and first else None
+
+    def _found(self, given: Filter, order: Order | None = None) -> list[tuple[Row, Document]]:
+        way: Access = access(given, self.fields, order)
+        if way.first is not None:
+            return first_records(self.reader, way.first, self.fields[way.first.name], given)
         if way.everything:
             found = self._everything()
         else:
-            handles = {self._keys.handle(self._table, identity): None for identity in way.identities} | self.reader.handles(
-                way.words
-            )
-            found = [(row, self._sealer.opened(row)) for row, _ in self.reader.known(handles)]
+            found = [(row, self._sealer.opened(row)) for row, _ in self.reader.known(self._handles(way))]
         return [(row, document) for row, document in found if given.holds(document)]
+
+    def _handles(self, way: Access) -> list[bytes]:
+        handles = {self._keys.handle(self._table, identity): None for identity in way.identities}
+        return [*(handles | self.reader.handles(way.words) | self.reader.between(way.tokens))]
 
     def _everything(self) -> list[tuple[Row, Document]]:
         return [(row, self._sealer.opened(row)) for row, _ in self.reader.everything()]

@@ -42,6 +42,8 @@ class Database:
 
     def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
         """A statement for each of many rows."""
+        if not (many := list(many)):
+            return
         with self.lock:
             _quietly(lambda: self._connection.executemany(statement, many))
 
@@ -73,6 +75,11 @@ class Database:
                 if self._connection.in_transaction:
                     self._connection.rollback()
                 raise
+
+    def learn(self, name: str, takes: int, aggregate: type) -> None:
+        """An aggregate function that statements may use."""
+        with self.lock:
+            _quietly(lambda: self._connection.create_aggregate(name, takes, aggregate))
 
     def copy(self, path: Path) -> None:
         """A copy of the whole, as of now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cloister.errors import CloisterError
 
-__all__ = ["Conflict", "DuplicateKey", "Tampered"]
+__all__ = ["BackupExpired", "Conflict", "DuplicateKey", "Tampered"]
 
 
 class Tampered(CloisterError):
@@ -17,6 +17,12 @@ class Conflict(CloisterError):
     """Someone else wrote in between, or the client's state and the store do not belong together."""
 
     stored = "VaultConflict"
+
+
+class BackupExpired(CloisterError):
+    """A backup of keys whose last day is over."""
+
+    stored = "VaultBackupExpired"
 
 
 class DuplicateKey(CloisterError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cloister.vault.filters import Access, Filter
+from cloister.vault.fields import Field
+from cloister.vault.filters import Access, Filter, First
+from cloister.vault.weak import shown
 
 ALWAYS = "the number of records and fields, padded lengths, and when a record is written with how many entries"
 
@@ -28,18 +31,38 @@ class Explanation:
     leaks: tuple[str, ...]
     checked: tuple[str, ...]
     """Fields that the client compares on what it decrypted, unseen by the server."""
+    always: str = ALWAYS
+    computed: str = ""
+    """Who adds up and groups, of a pipeline."""
 
     def __str__(self) -> str:
         lines = [f"Found by: {', '.join(self.found_by)}", "The server learns:", *(f"- {each}" for each in self.leaks)]
-        return "\n".join([*lines, f"The client decides: {', '.join(self.checked) or 'nothing'}", f"At any time it sees {ALWAYS}"])
+        lines += [f"Computed by {self.computed}"] if self.computed else []
+        return "\n".join(
+            [*lines, f"The client decides: {', '.join(self.checked) or 'nothing'}", f"At any time it sees {self.always}"]
+        )
 
 
-def explanation(given: Filter, way: Access) -> Explanation:
+def _shown_by_order(first: First, field: Field) -> list[str]:
+    end = "least" if first.way == 1 else "largest"
+    if field.exposed:
+        return [f"which records have the {end} tokens, and how many of them were wanted"]
+    return [
+        "which nodes it was asked for, and which of them before; how many entries they have",
+        f"which records have the {end} values, but not that these are the {end}",
+        "how these nodes lie to those of earlier ranges: many reveal the order of the records, then nearly their values",
+    ]
+
+
+def explanation(given: Filter, way: Access, fields: Mapping[str, Field], *, computed: bool = False) -> Explanation:
     """What reading the records of a filter leaks."""
     leaks = []
-    if way.everything:
+    if way.added:
+        leaks.append(f"that a sum was asked of {', '.join(map(repr, way.added))}, and nothing of it")
+        leaks.append("that every record is in it" if way.everything else "which records are in it, and that they were before")
+    elif way.everything:
         leaks.append("that every record was read, and nothing of the filter")
-    if way.identities:
+    if way.identities and not way.added:
         leaks.append("which record was read, and that it was read before")
     nodes = [word for _, word in way.words if word.startswith(b"<")]
     if way.words:
@@ -49,10 +72,22 @@ def explanation(given: Filter, way: Access) -> Explanation:
         leaks.append(
             "how this range overlaps with earlier ones: many ranges reveal the order of the records, then nearly their values"
         )
+    if way.words and way.added:
+        leaks.append("that those which changed since the last rotation were read")
     if way.words:
         leaks.append("which records have an entry there, also of a value that they had before")
-    looked_up = {name for name, _ in way.words} | ({"_id"} if way.identities else set())
-    return Explanation(way.said, tuple(leaks or ["nothing: no record can meet the filter"]), tuple(_fields(given, looked_up)))
+    if way.tokens:
+        leaks.append("which records have such tokens; one that it leaves out is missed by verify() alone")
+    if way.first is not None:
+        leaks += _shown_by_order(way.first, fields[way.first.name])
+    looked_up = {name for name, _ in way.words} | {name for name, _, _ in way.tokens} | ({"_id"} if way.identities else set())
+    looked_up |= {way.first.name} if way.first else set()
+    leaks = leaks or ["nothing: no record can meet the filter"]
+    always = "; ".join([ALWAYS, *shown([*fields.items()])])
+    who = "the client, on what it reads"
+    if way.added:
+        who = f"the store, as a product of ciphertexts of {', '.join(map(repr, way.added))}; the client decrypts one number each"
+    return Explanation(way.said, tuple(leaks), tuple(_fields(given, looked_up)), always, who if computed else "")
 
 
 def _fields(given: Filter, looked_up: set[str]) -> list[str]:

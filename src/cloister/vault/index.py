@@ -45,6 +45,11 @@ class Word(NamedTuple):
             at = end
         yield from range(at, self.used)
 
+    @property
+    def entries(self) -> int:
+        """How many positions hold an entry."""
+        return self.used - sum(end - first for first, end in self.skipped)
+
     def used_to(self, count: int) -> Word:
         """The word with so many positions used."""
         return self._replace(used=count)
@@ -64,15 +69,12 @@ class WordKey:
     b'sixteen bytes...'
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ("_key", "name")
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-
-    @property
-    def name(self) -> bytes:
+        self.name = hmac.digest(key, b"name", "sha256")[:HANDLE]
         """What the client's state calls the word."""
-        return hmac.digest(self._key, b"name", "sha256")[:HANDLE]
 
     def address(self, position: int) -> bytes:
         """Where an entry is stored."""

@@ -19,12 +19,14 @@ until the next rotation deletes that key.
 from __future__ import annotations
 
 import hmac
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from cloister.crypto import Keyring, RandomizedCipher, WrongKey, canonical_json, make_key_file, new_key
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
+from cloister.vault.errors import BackupExpired
 from cloister.vault.index import HANDLE, WordKey
 from cloister.vault.state import State
 from cloister.vault.values import comparable
@@ -81,23 +83,38 @@ class Keys:
                 instead="the path given to Keys.generate",
             ) from None
         make_key_file(_state_of(Path(path)), "")  # an empty database that its owner alone can read; one that is there stays
-        return cls(master, state=State(_state_of(Path(path))))
+        state = State(_state_of(Path(path)))
+        last = state.expires()
+        if last is not None and datetime.now(UTC).date() > last:
+            state.database.close()
+            raise BackupExpired(
+                "The backup of the keys was not opened",
+                why=f"its last day was {last}, and it may have the keys of people who were forgotten since",
+                instead="a newer backup; delete this one",
+            )
+        return cls(master, state=state)
 
-    def backup(self, path: str | Path) -> None:
+    def backup(self, path: str | Path, *, expires: date | None = None) -> None:
         """A copy of key and state in another place. It holds the keys of people: someone who is forgotten is forgotten once every
-        backup from before is deleted, so let backups expire.
+        backup from before is deleted, so let backups expire. After its last day, `Keys.load` refuses it (`BackupExpired`), which
+        keeps nobody from its bytes: delete it, too. A vault that goes on from it before then does not expire.
 
         >>> import tempfile
+        >>> from datetime import date
         >>> folder = tempfile.TemporaryDirectory()
-        >>> Keys.generate().backup(f"{folder.name}/monday.keys")
+        >>> Keys.generate().backup(f"{folder.name}/monday.keys", expires=date(2999, 12, 31))
         """
+        if expires is not None and (type(expires) is not date or expires < datetime.now(UTC).date()):
+            raise InvalidParameter(
+                "The backup was not made", why="expires= is not a day from today on", instead="expires=date(2030, 12, 31)"
+            )
         if Path(path).exists():
             raise InvalidParameter("The backup was not made", why="the file is there already", instead="another path")
         make_key_file(Path(path), self._master.hex() + "\n")
         make_key_file(_state_of(Path(path)), "")
         self._state.database.copy(_state_of(Path(path)))
         copy = State(_state_of(Path(path)))
-        copy.call_copied()  # what is written after the backup used positions that the copy does not know
+        copy.call_copied(expires)  # what is written after the backup used positions that the copy does not know
         copy.database.close()
 
     @property
@@ -131,6 +148,7 @@ class DataSetKeys:
         self._epochs: dict[int, Keyring] = {}
         self.cipher = lru_cache(_CIPHERS)(self._cipher)
         self.fixed_key = lru_cache(_CIPHERS)(self._fixed_key)
+        self.word = lru_cache(_CIPHERS)(self._word)
         self._index_key = lru_cache(_CIPHERS)(self._derived_index_key)
 
     def name(self, *parts: str) -> str:
@@ -188,8 +206,7 @@ class DataSetKeys:
         """Nothing under these keys is left."""
         for number in [number for number in self._epochs if number < before]:
             del self._epochs[number]
-        self.cipher.cache_clear()
-        self._index_key.cache_clear()
+        self._forget_derived()
 
     def _about(self, number: int) -> str:
         return canonical_json(["epoch", self.id, number])
@@ -213,9 +230,25 @@ class DataSetKeys:
             key = hmac.digest(key, self._owner.unwrap(wrapped, self._about_person(pseudonym)), "sha256")
         return RandomizedCipher(key)
 
-    def word(self, epoch: int, collection: str, field: str, word: bytes) -> WordKey:
+    def _word(self, epoch: int, collection: str, field: str, word: bytes) -> WordKey:
         """The key of a word in the index of a field."""
         return WordKey(hmac.digest(self._index_key(epoch, collection, field), word, "sha256"))
+
+    def token_key(self, epoch: int, collection: str, field: str) -> bytes:
+        """The key of the tokens of a field; no word is called so."""
+        return hmac.digest(self._index_key(epoch, collection, field), b"token", "sha256")
+
+    def sum_key(self, epoch: int, collection: str, field: str) -> bytes:
+        """The key of the tags of a field's Paillier cells."""
+        return hmac.digest(self._index_key(epoch, collection, field), b"sum", "sha256")
+
+    def paillier(self, epoch: int, collection: str, made: bytes | None = None) -> bytes | None:
+        """The Paillier keys of an epoch, in the state alone: `made` where there are none yet."""
+        about = canonical_json(["paillier", self.id, collection, epoch])
+        if made is not None:
+            self.state.add_paillier(collection, epoch, self._owner.wrap(made, about))
+        wrapped = self.state.paillier(collection, epoch)
+        return None if wrapped is None else self._owner.unwrap(wrapped, about)
 
     def _derived_index_key(self, epoch: int, collection: str, field: str) -> bytes:
         wrapped = self.state.index_keys(self.id).get(epoch)
@@ -242,7 +275,11 @@ class DataSetKeys:
     def forget(self, person: object) -> None:
         """Delete the key of a person."""
         self.state.forget_person(self.id, self._person(person))
-        self.cipher.cache_clear()
+        self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        for cache in (self.cipher, self.word, self._index_key):
+            cache.cache_clear()
 
     def _person(self, person: object) -> bytes:
         return hmac.digest(self._fixed.derive(canonical_json(["person"])), comparable(person), "sha256")[:HANDLE]

@@ -12,9 +12,10 @@ node above it, or of HMAC-SHA-256 in a leaf. Buckets and nodes begin with differ
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 DEPTH = 3
+_DIGITS = "0123456789abcdef"
 EMPTY = bytes(32)
 """The hash of what has no record under it."""
 
@@ -33,21 +34,21 @@ def bucket_hash(leaves: Leaves) -> bytes:
     return hashlib.sha256(b"\0" + b"".join(handle + leaves[handle] for handle in sorted(leaves))).digest()
 
 
-def updated(buckets: Mapping[str, Leaves], known: Callable[[str], Mapping[str, bytes]]) -> dict[str, bytes]:
-    """The hashes that change when these buckets have these leaves; `known` says what the children of a node are. The root is
+def updated(buckets: Mapping[str, Leaves], known: Callable[[Sequence[str]], Mapping[str, bytes]]) -> dict[str, bytes]:
+    """The hashes that change when these buckets have these leaves; `known` says what the children of nodes are. The root is
     that of "".
 
-    >>> updated({"0a1": {b"handle": b"mac"}}, lambda parent: {})[""] == updated({"0a1": {}}, lambda parent: {})[""]
+    >>> updated({"0a1": {b"handle": b"mac"}}, lambda parents: {})[""] == updated({"0a1": {}}, lambda parents: {})[""]
     False
     """
     changed = {prefix: bucket_hash(leaves) for prefix, leaves in buckets.items()}
+    before = known(sorted({prefix[:length] for prefix in buckets for length in range(DEPTH)}))
     level: Iterable[str] = buckets
     for _ in range(DEPTH):
         level = {prefix[:-1] for prefix in level}
         for prefix in level:
-            before = known(prefix)
-            children = [f"{prefix}{digit:x}" for digit in range(16)]
-            hashes = b"".join(changed[child] if child in changed else before.get(child, EMPTY) for child in children)
+            children = [prefix + digit for digit in _DIGITS]
+            hashes = b"".join([changed[child] if child in changed else before.get(child, EMPTY) for child in children])
             changed[prefix] = EMPTY if hashes == EMPTY * 16 else hashlib.sha256(b"\1" + hashes).digest()
     return changed
 
@@ -61,4 +62,4 @@ def root_of(leaves: Leaves) -> bytes:
     buckets: dict[str, dict[bytes, bytes]] = {}
     for handle, mac in leaves.items():
         buckets.setdefault(bucket_of(handle), {})[handle] = mac
-    return updated(buckets, lambda parent: {})[""] if buckets else EMPTY
+    return updated(buckets, lambda parents: {})[""] if buckets else EMPTY

@@ -35,6 +35,9 @@ class PostgresStore(Store):
     records_are: ClassVar[str] = "handle BYTEA PRIMARY KEY, epoch BIGINT, version BIGINT, body JSONB)"
     entries_are: ClassVar[str] = "address BYTEA PRIMARY KEY, epoch BIGINT, content BYTEA)"
     body: ClassVar[str] = "body::text"
+    tokens_are: ClassVar[str] = "field TEXT, epoch BIGINT, token BYTEA, handle BYTEA, PRIMARY KEY (field, epoch, token, handle))"
+
+    sums_are: ClassVar[str] = "field TEXT, epoch BIGINT, handle BYTEA, cell BYTEA, PRIMARY KEY (field, handle))"
 
     def __init__(self, url: str) -> None:
         super().__init__(PostgresDatabase(url, SCHEMA.replace("BLOB", "BYTEA").replace("INTEGER", "BIGINT")))
@@ -79,7 +82,8 @@ class PostgresDatabase:
 
     def run_many(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
         """A statement for each of many rows."""
-        self._quietly(lambda open_: open_.cursor().executemany(_spelled(statement), list(many)))
+        if rows := list(many):
+            self._quietly(lambda open_: open_.cursor().executemany(_spelled(statement), rows))
 
     def rows_in(self, statement: str, keys: Sequence[Any]) -> Iterator[Any]:
         """The rows of a statement that ends in `IN`, for any number of keys."""

@@ -2,6 +2,7 @@
 
     POST /collections/NAME/METHOD     Authorization: Bearer TOKEN
         its body: the arguments by name, as JSON; dates, bytes and long integers as `values.py` marks them
+    POST /views/NAME                  Authorization: Bearer TOKEN of a person; {"purpose": …, "filter": …}
         200 the result · 400, 401, 404, 409, 413, 502 {"what", "why", "instead"}
 
 The proxy has the keys, so it belongs to the owner, before a store that does not. Its web server speaks TLS, or serves its own
@@ -19,24 +20,27 @@ import hmac
 import html
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, MissingDependency
-from cloister.vault.collection import Deleted, Inserted, Updated
+from cloister.vault.changes import Note
 from cloister.vault.errors import Conflict, DuplicateKey, Tampered
 from cloister.vault.explanation import Explanation
 from cloister.vault.remote import METHODS
+from cloister.vault.results import Deleted, Inserted, Updated
 from cloister.vault.values import LARGEST, decode, encode
 from cloister.vault.vault import Vault
+from cloister.vault.views import Views
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
-Note = Callable[[str, Mapping[str, str]], None]
 _LONGEST = 4 * LARGEST
+_NOTED = 100
+"""Characters of what a person sent that go into the log."""
 _SHOWN = 20
 """Documents on the page."""
 _STATUS: tuple[tuple[type[CloisterError], int], ...] = (
@@ -48,8 +52,8 @@ _STATUS: tuple[tuple[type[CloisterError], int], ...] = (
 )
 
 
-def documents(store: Vault, token: str, note: Note) -> Starlette:
-    """The application that programs call."""
+def documents(store: Vault, token: str, note: Note, views: Views | None = None) -> Starlette:
+    """The application that programs call, and people for their views."""
     from starlette.concurrency import run_in_threadpool
     from starlette.routing import Route
 
@@ -80,7 +84,32 @@ def documents(store: Vault, token: str, note: Note) -> Starlette:
         found = await run_in_threadpool(act, name, method, await _body(request))
         return starlette.responses.Response(found, media_type="application/json")
 
-    return _application([Route("/collections/{name}/{method}", _answering(called, note), methods=["POST"])])
+    def view(name: str, said: str, text: bytes) -> bytes:
+        given, known = _arguments(text), views or Views(store, {})
+        person, purpose = known.person(said.removeprefix("Bearer ")), str(given.get("purpose", ""))
+        if not person:
+            note("refused", {"what": "a view", "why": "its token is nobody's"})  # once in a row, whatever was sent
+            raise AccessDenied("The view was denied", why="its token is nobody's", instead="the token of a person")
+        if given.keys() - {"purpose", "filter"}:
+            raise InvalidParameter("The arguments are invalid", why="a view takes others", instead="purpose, filter")
+        about = {"view": name[:_NOTED], "person": person, "purpose": purpose[:_NOTED]}
+        try:
+            found = known.read(name, person=person, purpose=purpose, filter=given.get("filter"))
+        except AccessDenied:
+            note("denied", about)
+            raise
+        note("viewed", about | {"documents": str(len(found))})
+        return encode(found)
+
+    async def viewed(request: Request) -> Response:
+        import starlette.responses
+
+        said, text = request.headers.get("authorization", ""), await _body(request)
+        found = await run_in_threadpool(view, request.path_params["name"], said, text)
+        return starlette.responses.Response(found, media_type="application/json")
+
+    routes = [("/collections/{name}/{method}", called), ("/views/{name}", viewed)]
+    return _application([Route(path, _answering(act, note), methods=["POST"]) for path, act in routes])
 
 
 def page(store: Vault, key: str, note: Note) -> Starlette:
@@ -182,10 +211,4 @@ def _arguments(text: bytes) -> dict[str, Any]:
 
 def _plain(result: Any) -> Any:
     """A result as JSON."""
-    if isinstance(result, Inserted):
-        return {"inserted_ids": result.inserted_ids}
-    if isinstance(result, Updated):
-        return {"matched_count": result.matched_count, "modified_count": result.modified_count}
-    if isinstance(result, Deleted):
-        return {"deleted_count": result.deleted_count}
-    return str(result) if isinstance(result, Explanation) else result
+    return vars(result) if isinstance(result, Inserted | Updated | Deleted | Explanation) else result

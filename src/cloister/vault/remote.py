@@ -10,22 +10,25 @@ from urllib.parse import quote, urlsplit
 from cloister import errors
 from cloister.errors import CloisterError, EngineError, InvalidParameter
 from cloister.vault.errors import Conflict, DuplicateKey, Tampered
+from cloister.vault.explanation import Explanation
+from cloister.vault.results import Deleted, Documents, Inserted, Updated
 from cloister.vault.values import decode, encode
 
 METHODS: dict[str, tuple[str, ...]] = {
     "insert_one": ("document",),
     "insert_many": ("documents",),
     "find": ("filter", "projection", "sort", "skip", "limit"),
-    "find_one": ("filter", "projection"),
-    "update_one": ("filter", "update", "version"),
-    "update_many": ("filter", "update"),
-    "replace_one": ("filter", "document", "version"),
+    "find_one": ("filter", "projection", "sort", "skip"),
+    "update_one": ("filter", "update", "upsert", "version"),
+    "update_many": ("filter", "update", "upsert"),
+    "replace_one": ("filter", "document", "upsert", "version"),
     "delete_one": ("filter",),
     "delete_many": ("filter",),
     "count_documents": ("filter",),
+    "create_index": ("keys", "unique"),
     "aggregate": ("pipeline",),
     "version": ("identity",),
-    "explain": ("filter",),
+    "explain": ("filter", "sort", "skip", "limit"),
     "layers": (),
 }
 """What a proxy does for others, and the arguments in their order."""
@@ -41,11 +44,21 @@ _KINDS: dict[str, type[CloisterError]] = {
         Tampered,
     )
 }
+_RESULTS: dict[str, Callable[..., Any]] = {
+    "insert_one": Inserted,
+    "insert_many": Inserted,
+    "update_one": Updated,
+    "update_many": Updated,
+    "replace_one": Updated,
+    "delete_one": Deleted,
+    "delete_many": Deleted,
+    "explain": Explanation,
+}
 _SECONDS = 60.0
 
 
 class RemoteCollection:
-    """A collection behind a proxy: the methods of `Collection` that read and write documents, with results as JSON has them.
+    """A collection behind a proxy: the methods of `Collection` that read and write documents, with the same results.
 
     >>> connect("http://127.0.0.1:8766", token="…").collection("people")
     <RemoteCollection 'people'>
@@ -62,10 +75,28 @@ class RemoteCollection:
             raise AttributeError(method)
 
         def called(*given: Any, **named: Any) -> Any:
+            if len(given) > len(METHODS[method]):
+                raise InvalidParameter(
+                    "The arguments are invalid", why=f"{method} takes fewer", instead=", ".join(METHODS[method]) or "none"
+                )
             arguments = dict(zip(METHODS[method], given, strict=False)) | named
-            return self._call(f"{quote(self.name, safe='')}/{method}", encode_arguments(arguments))
+            found = self._call(f"collections/{quote(self.name, safe='')}/{method}", encode_arguments(arguments))
+            if method == "find":
+                return self._documents(found, arguments)
+            if method == "explain":
+                found = {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
+            return _RESULTS[method](**found) if method in _RESULTS else found
 
         return called
+
+    def _documents(self, found: list[dict[str, Any]], arguments: dict[str, Any]) -> Documents:
+        """What was found; a chain asks the proxy again, which reads no more than an order with a limit needs."""
+
+        def again(sort: Any, skip: int, limit: int) -> Documents:
+            asked: Documents = self.find(**arguments | {"sort": sort, "skip": skip, "limit": limit})
+            return asked
+
+        return Documents(found, again, arguments.get("sort"), arguments.get("skip", 0), arguments.get("limit", 0))
 
 
 class RemoteVault:
@@ -92,6 +123,15 @@ class RemoteVault:
         """A collection that the proxy's owner declared."""
         return RemoteCollection(self._call, name)
 
+    def __getitem__(self, name: str) -> RemoteCollection:
+        return self.collection(name)
+
+    def view(self, name: str, *, purpose: str, filter: Any = None) -> list[dict[str, Any]]:  # noqa: A002 - as pymongo calls it
+        """The documents of a view, with a person's token."""
+        given = encode_arguments({"purpose": purpose, "filter": filter})
+        found: list[dict[str, Any]] = self._call(f"views/{quote(name, safe='')}", given)
+        return found
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
@@ -104,7 +144,7 @@ class RemoteVault:
 
     def _call(self, path: str, text: bytes) -> Any:
         try:
-            answer = self._client.post(f"/collections/{path}", content=text)
+            answer = self._client.post(f"/{path}", content=text)
             found = decode(answer.content)
         except (self._broken, ValueError, TypeError):
             found = answer = None

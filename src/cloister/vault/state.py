@@ -11,7 +11,8 @@ positions of its index entries are skipped for ever, since the store may have se
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ CREATE TABLE IF NOT EXISTS epochs (
     data_set TEXT, epoch INTEGER, wrapped BLOB, index_key BLOB, PRIMARY KEY (data_set, epoch));
 CREATE TABLE IF NOT EXISTS restoring (data_set TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS copied (data_set TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS expires (day TEXT);
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, pending TEXT);
 CREATE TABLE IF NOT EXISTS leaves (
     collection TEXT, handle BLOB, epoch INTEGER, mac BLOB, PRIMARY KEY (collection, handle)) WITHOUT ROWID;
@@ -32,6 +34,7 @@ CREATE TABLE IF NOT EXISTS nodes (
     collection TEXT, parent TEXT, prefix TEXT, hash BLOB, PRIMARY KEY (collection, parent, prefix)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS words (
     collection TEXT, word BLOB, epoch INTEGER, count INTEGER, skipped TEXT, PRIMARY KEY (collection, word)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS paillier (collection TEXT, epoch INTEGER, wrapped BLOB, PRIMARY KEY (collection, epoch));
 CREATE TABLE IF NOT EXISTS people (data_set TEXT, person BLOB, pseudonym BLOB, wrapped BLOB, PRIMARY KEY (data_set, person));
 CREATE TABLE IF NOT EXISTS cell_batches (
     collection TEXT, format TEXT, number INTEGER, id TEXT, rows INTEGER, sealed INTEGER,
@@ -39,6 +42,8 @@ CREATE TABLE IF NOT EXISTS cell_batches (
 CREATE TABLE IF NOT EXISTS cells (
     collection TEXT, format TEXT, handle BLOB, batch INTEGER, place INTEGER, person BLOB, digest BLOB, mac BLOB,
     PRIMARY KEY (collection, format, handle)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS moved (
+    collection TEXT, handle BLOB, epoch INTEGER, PRIMARY KEY (collection, handle)) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS people_by_pseudonym ON people (pseudonym);
 """
 
@@ -114,6 +119,9 @@ class State:
 
     def __init__(self, path: Path | None = None) -> None:
         self.database = Database(path, _SCHEMA)
+        if not self.database.row("PRAGMA user_version")[0]:  # written before `moved` was: nothing is known of what is there
+            self.database.run("INSERT OR IGNORE INTO moved SELECT name, x'', (SELECT max(epoch) FROM epochs) FROM collections")
+            self.database.run("PRAGMA user_version = 1")
 
     def head(self, collection: str) -> Head | None:
         """How far a collection is; None if it is not known here."""
@@ -130,15 +138,17 @@ class State:
         """A collection without a record."""
         self.database.run("INSERT OR IGNORE INTO collections VALUES (?, ?, 0, ?, NULL)", [collection, data_set, EMPTY])
 
-    def leaf(self, collection: str, handle: bytes) -> Leaf | None:
-        """What is known of a record; None where there is none."""
-        row = self.database.row("SELECT epoch, mac FROM leaves WHERE collection = ? AND handle = ?", [collection, handle])
-        return row and Leaf(*row)
-
-    def leaves(self, collection: str) -> dict[bytes, Leaf]:
-        """All records."""
-        rows = self.database.rows("SELECT handle, epoch, mac FROM leaves WHERE collection = ?", [collection])
+    def leaves(self, collection: str, handles: Sequence[bytes] | None = None) -> dict[bytes, Leaf]:
+        """What is known of these records, or of all; nothing of one that there is not."""
+        select = f"SELECT handle, epoch, mac FROM leaves WHERE collection = '{collection}'"  # noqa: S608 - hexadecimal digits
+        rows = self.database.rows(select) if handles is None else self.database.rows_in(f"{select} AND handle IN", handles)
         return {handle: Leaf(epoch, mac) for handle, epoch, mac in rows}
+
+    def moved(self, collection: str, handles: Sequence[bytes]) -> list[bytes]:
+        """Of these records, those that the index may still have under values which they no longer have."""
+        select = f"SELECT handle FROM moved WHERE collection = '{collection}' AND handle IN"  # noqa: S608 - hexadecimal digits
+        found = {handle for (handle,) in self.database.rows_in(select, [b"", *handles])}
+        return [handle for handle in handles if handle in found or b"" in found]
 
     def outdated(self, collection: str, epoch: int, limit: int) -> list[bytes]:
         """Records of an earlier epoch."""
@@ -151,15 +161,16 @@ class State:
         """How many records there are."""
         return int(self.database.row("SELECT count(*) FROM leaves WHERE collection = ?", [collection])[0])
 
-    def word(self, collection: str, name: bytes) -> Word | None:
-        """What is known of a word."""
-        row = self.database.row("SELECT epoch, count, skipped FROM words WHERE collection = ? AND word = ?", [collection, name])
-        return row and _word(row[0], row[1], json.loads(row[2]))
+    def words(self, collection: str, names: Sequence[bytes]) -> dict[bytes, Word]:
+        """What is known of words."""
+        select = "SELECT word, epoch, count, skipped FROM words WHERE"
+        rows = self.database.rows_in(f"{select} collection = '{collection}' AND word IN", names)
+        return {name: _word(epoch, count, [] if skipped == "[]" else json.loads(skipped)) for name, epoch, count, skipped in rows}
 
     def entries(self, collection: str) -> int:
         """How many entries the index has."""
         rows = self.database.rows("SELECT epoch, count, skipped FROM words WHERE collection = ?", [collection])
-        return sum(count - sum(end - first for first, end in json.loads(skipped)) for _, count, skipped in rows)
+        return sum(_word(epoch, count, json.loads(skipped)).entries for epoch, count, skipped in rows)
 
     def root_with(self, collection: str, leaves: Mapping[bytes, Leaf | None]) -> tuple[bytes, dict[str, bytes]]:
         """The root with these leaves in place of what is known, and all hashes that change."""
@@ -170,7 +181,7 @@ class State:
                 bucket.pop(handle, None)
             else:
                 bucket[handle] = leaf.mac
-        changed = updated(buckets, lambda parent: self._children(collection, parent))
+        changed = updated(buckets, lambda parents: self._children(collection, parents))
         return changed[""], changed
 
     def propose(self, collection: str, expected: int, pending: Pending) -> None:
@@ -192,11 +203,14 @@ class State:
                 nodes = self.root_with(collection, pending.leaves)[1] if pending.leaves else {}
             gone = [(collection, handle) for handle, leaf in pending.leaves.items() if leaf is None]
             kept = [(collection, handle, *leaf) for handle, leaf in pending.leaves.items() if leaf is not None]
+            before = "SELECT collection, handle, epoch FROM leaves WHERE collection = ? AND handle = ?"
+            self.database.run_many(f"INSERT OR REPLACE INTO moved {before}", [(collection, handle) for handle in pending.leaves])
             self.database.run_many("DELETE FROM leaves WHERE collection = ? AND handle = ?", gone)
             self.database.run_many("INSERT OR REPLACE INTO leaves VALUES (?, ?, ?, ?)", kept)
             self._put_nodes(collection, nodes)
             if pending.ended is not None:
-                self.database.run("DELETE FROM words WHERE collection = ? AND epoch <= ?", [collection, pending.ended])
+                for table in ("words", "moved"):
+                    self.database.run(f"DELETE FROM {table} WHERE collection = ? AND epoch <= ?", [collection, pending.ended])  # noqa: S608
             self._put_words(collection, pending.words)
             self.database.run(
                 "UPDATE collections SET counter = ?, root = ?, pending = NULL WHERE name = ?",
@@ -208,7 +222,7 @@ class State:
         with self.database.transaction("IMMEDIATE"):
             skipped = {}
             for name, word in pending.words.items():
-                before = self.word(collection, name) or Word(word.epoch)
+                before = self.words(collection, [name]).get(name) or Word(word.epoch)
                 if word.used > before.used:
                     skipped[name] = before.skipping(before.used, word.used).used_to(word.used)
             self._put_words(collection, skipped)
@@ -230,6 +244,8 @@ class State:
                     ("words", "collection"),
                     ("cell_batches", "collection"),
                     ("cells", "collection"),
+                    ("moved", "collection"),
+                    ("paillier", "collection"),
                 ):
                     self.database.run(f"DELETE FROM {table} WHERE {column} = ?", [name])  # noqa: S608 - names from the line above
             for name, (head, leaves) in collections.items():
@@ -263,19 +279,39 @@ class State:
         """Keys for one more epoch, of values and of the index."""
         self.database.run("INSERT OR IGNORE INTO epochs VALUES (?, ?, ?, ?)", [data_set, epoch, wrapped, index_key])
 
-    def call_copied(self) -> None:
-        """Say of every data set that this is a copy of its state."""
-        self.database.run("INSERT OR IGNORE INTO copied SELECT DISTINCT data_set FROM epochs")
+    def call_copied(self, expires: date | None = None) -> None:
+        """Say of every data set that this is a copy of its state, and until when it may be opened."""
+        with self.database.transaction("IMMEDIATE"):
+            self.database.run("INSERT OR IGNORE INTO copied SELECT DISTINCT data_set FROM epochs")
+            self.database.run("DELETE FROM expires")
+            self.database.run_many("INSERT INTO expires VALUES (?)", [[expires.isoformat()]] if expires else [])
+
+    def expires(self) -> date | None:
+        """The last day of a copy; None for what is none, or was gone on from."""
+        row = self.database.row("SELECT day FROM expires")
+        return row and date.fromisoformat(row[0])
 
     def copied(self, data_set: str, now: bool | None = None) -> bool:
         """Whether this is a copy under which nothing was written yet; `now=False` ends that."""
         if now is False:
             self.database.run("DELETE FROM copied WHERE data_set = ?", [data_set])
+            self.database.run("DELETE FROM expires")
         return self.database.row("SELECT 1 FROM copied WHERE data_set = ?", [data_set]) is not None
 
     def end_epochs(self, data_set: str, before: int) -> None:
         """Forget the keys of the epochs before one."""
         self.database.run("DELETE FROM epochs WHERE data_set = ? AND epoch < ?", [data_set, before])
+        mine = "collection IN (SELECT name FROM collections WHERE data_set = ?)"
+        self.database.run(f"DELETE FROM paillier WHERE epoch < ? AND {mine}", [before, data_set])  # noqa: S608 - no name in it
+
+    def paillier(self, collection: str, epoch: int) -> bytes | None:
+        """The wrapped Paillier keys of an epoch."""
+        row = self.database.row("SELECT wrapped FROM paillier WHERE collection = ? AND epoch = ?", [collection, epoch])
+        return row and bytes(row[0])
+
+    def add_paillier(self, collection: str, epoch: int, wrapped: bytes) -> None:
+        """Paillier keys for an epoch; some that are there stay."""
+        self.database.run("INSERT OR IGNORE INTO paillier VALUES (?, ?, ?)", [collection, epoch, wrapped])
 
     def person(self, data_set: str, person: bytes) -> tuple[bytes, bytes] | None:
         """Pseudonym and wrapped key of a person."""
@@ -346,17 +382,19 @@ class State:
         )
         return dict(rows)
 
-    def _children(self, collection: str, parent: str) -> dict[str, bytes]:
-        return dict(
-            self.database.rows("SELECT prefix, hash FROM nodes WHERE collection = ? AND parent = ?", [collection, parent])
-        )
+    def _children(self, collection: str, parents: Sequence[str]) -> dict[str, bytes]:
+        select = f"SELECT prefix, hash FROM nodes WHERE collection = '{collection}' AND parent IN"  # noqa: S608 - hexadecimal digits
+        return dict(self.database.rows_in(select, parents))
 
     def _put_nodes(self, collection: str, nodes: Mapping[str, bytes]) -> None:
         rows = [(collection, prefix[:-1], prefix, found) for prefix, found in nodes.items() if prefix]
         self.database.run_many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", rows)
 
     def _put_words(self, collection: str, words: Mapping[bytes, Word]) -> None:
-        rows: list[Any] = [(collection, name, word.epoch, word.used, json.dumps(word.skipped)) for name, word in words.items()]
+        rows: list[Any] = [
+            (collection, name, word.epoch, word.used, json.dumps(word.skipped) if word.skipped else "[]")
+            for name, word in words.items()
+        ]
         self.database.run_many("INSERT OR REPLACE INTO words VALUES (?, ?, ?, ?, ?)", rows)
 
 

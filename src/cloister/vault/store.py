@@ -4,6 +4,7 @@
     epochs        keys of epochs, wrapped under the owner's key
     r_<name>      one row a record: handle, epoch, version, and a JSON document of renamed fields and ciphertexts
     i_<name>      one row an entry of the index: address, epoch, content
+    t_<name>      tokens, where a field was declared to show equality or order (`weak.py`)
 
 Names of tables are hexadecimal digits that a keyed hash made, so no name of a collection or a field reaches SQL. Here is the
 embedded store, an SQLite file; `postgres.py` has a server's. They differ in types and in how a writer waits.
@@ -15,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from cloister.errors import InvalidParameter
 from cloister.vault.database import Database
 from cloister.vault.errors import Tampered
 
@@ -51,6 +51,10 @@ class Changes(NamedTuple):
     """Address, epoch and content, sorted by address."""
     dropped: Iterable[bytes]
     ended: int | None
+    tokens: Iterable[tuple[str, int, bytes, bytes]] = ()
+    """What a field's tokens are called, epoch, token, handle."""
+    sums: Iterable[tuple[str, int, bytes, int]] = ()
+    """What a field's Paillier cells are called, epoch, handle, cell."""
 
 
 class Connected(Protocol):
@@ -86,6 +90,10 @@ class Store:
 
     records_are: ClassVar[str] = "handle BLOB PRIMARY KEY, epoch INTEGER, version INTEGER, body TEXT) WITHOUT ROWID"
     entries_are: ClassVar[str] = "address BLOB PRIMARY KEY, epoch INTEGER, content BLOB) WITHOUT ROWID"
+    tokens_are: ClassVar[str] = (
+        "field TEXT, epoch INTEGER, token BLOB, handle BLOB, PRIMARY KEY (field, epoch, token, handle)) WITHOUT ROWID"
+    )
+    sums_are: ClassVar[str] = "field TEXT, epoch INTEGER, handle BLOB, cell BLOB, PRIMARY KEY (field, handle)) WITHOUT ROWID"
     body: ClassVar[str] = "body"
 
     def __init__(self, database: Connected) -> None:
@@ -99,10 +107,15 @@ class Store:
         """One writer at a time, all or nothing."""
         return self.database.transaction("IMMEDIATE")
 
-    def create(self, name: str, data_set: str, mark: Mark, sealed: bytes) -> None:
-        """A collection without a record."""
+    def create(self, name: str, data_set: str, mark: Mark, sealed: bytes, *, tokens: bool = False, sums: bool = False) -> None:
+        """A collection without a record, with tables of tokens and of Paillier cells or without."""
         self.database.run(f'CREATE TABLE "r_{name}" ({self.records_are}')
         self.database.run(f'CREATE TABLE "i_{name}" ({self.entries_are}')
+        if tokens:
+            self.database.run(f'CREATE TABLE "t_{name}" ({self.tokens_are}')
+            self.database.run(f'CREATE INDEX "h_{name}" ON "t_{name}" (handle)')
+        if sums:
+            self.database.run(f'CREATE TABLE "p_{name}" ({self.sums_are}')
         self.database.run("INSERT INTO collections VALUES (?, ?, ?, ?, ?, ?)", [name, data_set, *mark, sealed])
 
     def collections(self, data_set: str) -> list[str]:
@@ -131,6 +144,15 @@ class Store:
         run(f'DELETE FROM "i_{name}" WHERE address = ?', [[address] for address in changes.dropped])  # noqa: S608
         put = "(address) DO UPDATE SET epoch = excluded.epoch, content = excluded.content"
         run(f'INSERT INTO "i_{name}" VALUES (?, ?, ?) ON CONFLICT {put}', changes.entries)  # noqa: S608
+        if changes.tokens:
+            changed = [[handle] for *_, handle in changes.tokens]
+            run(f'DELETE FROM "t_{name}" WHERE handle = ?', changed)  # noqa: S608
+            run(f'INSERT INTO "t_{name}" VALUES (?, ?, ?, ?)', [each for each in changes.tokens if each[0]])  # noqa: S608
+        if changes.sums:
+            changed = [[handle] for _, _, handle, _ in changes.sums]
+            run(f'DELETE FROM "p_{name}" WHERE handle = ?', changed)  # noqa: S608
+            cells = [(called, epoch, handle, _cell(cell)) for called, epoch, handle, cell in changes.sums if called]
+            run(f'INSERT INTO "p_{name}" VALUES (?, ?, ?, ?)', cells)  # noqa: S608
         if changes.ended is not None:
             self.database.run(f'DELETE FROM "i_{name}" WHERE epoch <= ?', [changes.ended])  # noqa: S608
         self.database.run("UPDATE collections SET counter = ?, root = ?, mac = ? WHERE name = ?", [*mark, name])
@@ -144,6 +166,42 @@ class Store:
     def entries(self, name: str, addresses: list[bytes]) -> dict[bytes, bytes]:
         """The entries at these addresses."""
         return dict(self.database.rows_in(f'SELECT address, content FROM "i_{name}" WHERE address IN', addresses))  # noqa: S608
+
+    def between(
+        self, name: str, field: str, epoch: int, bounds: tuple[bytes, bytes] | None, *, order: int = 1, most: int | None = None
+    ) -> list[bytes]:
+        """The handles of an epoch with such tokens. With `most`, the first so many in their order, or in the other one (−1), and
+        all that share the token of the last: one token may stand for several values, which the client alone can tell apart."""
+        chosen, values = "field = ? AND epoch = ?", [field, epoch, *(bounds or ())]
+        chosen += "" if bounds is None else " AND token BETWEEN ? AND ?"
+        if most is not None:
+            way = f"ORDER BY token {'ASC' if order == 1 else 'DESC'} LIMIT 1 OFFSET {most - 1:d}"
+            last = self.database.row(f'SELECT token FROM "t_{name}" WHERE {chosen} {way}', values)  # noqa: S608 - hexadecimal digits
+            if last is not None:
+                chosen, values = f"{chosen} AND token {'<=' if order == 1 else '>='} ?", [*values, last[0]]
+        return [handle for (handle,) in self.database.rows(f'SELECT handle FROM "t_{name}" WHERE {chosen}', values)]  # noqa: S608
+
+    def product(self, name: str, field: str, epoch: int, handles: list[bytes] | None, square: int) -> int:
+        """The product of the Paillier cells of these records, or of all of an epoch, modulo a square."""
+        from cloister.crypto.paillier import Product
+
+        modulus, found = _cell(square), Product()
+        for (cell,) in self._cells(self.multiplied(modulus), name, field, epoch, handles):
+            if isinstance(cell, bytes):  # NULL is the product of none; anything else fails the tag of the sum
+                found.step(cell, modulus)
+        return int.from_bytes(found.finalize(), "big")
+
+    def multiplied(self, modulus: bytes) -> str:
+        """What a database gives of the cells: all of them, where it multiplies none."""
+        return "cell"
+
+    def _cells(self, what: str, name: str, field: str, epoch: int, handles: list[bytes] | None) -> Iterator[Any]:
+        select = f"SELECT {what} FROM \"p_{name}\" WHERE field = '{field}' AND epoch = {epoch:d}"  # noqa: S608 - digits
+        return iter(self.database.rows(select)) if handles is None else self.database.rows_in(f"{select} AND handle IN", handles)
+
+    def tokens(self, name: str) -> list[Any]:
+        """All tokens."""
+        return self.database.rows(f'SELECT field, epoch, token, handle FROM "t_{name}"')  # noqa: S608
 
     def entry_count(self, name: str) -> int:
         """How many entries the index has."""
@@ -176,20 +234,16 @@ class SQLiteStore(Store):
     """A store in one SQLite file: `sqlite:///sealed.db`, `sqlite:////absolute/path.db`, or `sqlite://` in memory."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(Database(path or None, SCHEMA))
+        self._file = Database(path or None, SCHEMA)
+        super().__init__(self._file)
+
+    def multiplied(self, modulus: bytes) -> str:
+        """Multiplied inside SQLite, by a function that has the cells and the public modulus."""
+        from cloister.crypto.paillier import Product
+
+        self._file.learn("paillier_product", 2, Product)
+        return f"paillier_product(cell, X'{modulus.hex()}')"
 
 
-def store_at(url: str) -> Store:
-    """The store of an address."""
-    scheme, found, path = str(url).partition("://")
-    if scheme == "postgresql" and path and "\0" not in path:
-        from cloister.vault.postgres import PostgresStore
-
-        return PostgresStore(str(url))
-    if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/" or "\0" in path:
-        raise InvalidParameter(
-            "The store is invalid",
-            why="only SQLite files and PostgreSQL are stores",
-            instead='"sqlite:///sealed.db", or "postgresql://keeper@db.example.org/sealed"',
-        )
-    return SQLiteStore(path[1:])
+def _cell(number: int) -> bytes:
+    return number.to_bytes(-(-number.bit_length() // 8), "big")

@@ -24,6 +24,7 @@ LARGEST = 16 * 2**20
 DEEPEST = 100
 """Levels of the deepest document, as in MongoDB."""
 _EXACT = 2**63
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _MARKS = ("$bytes", "$date", "$time", "$int")
 
 
@@ -33,7 +34,7 @@ def encode(value: Any) -> bytes:
     >>> encode({"born": date(1990, 5, 1), "towns": ["Basel", None]})
     b'{"born":{"$date":"1990-05-01"},"towns":["Basel",null]}'
     """
-    return json.dumps(_plain(value, 0), separators=(",", ":")).encode("ascii")
+    return _ENCODER.encode(_plain(value, 0)).encode("ascii")
 
 
 def decode(encoded: bytes) -> Any:
@@ -42,17 +43,17 @@ def decode(encoded: bytes) -> Any:
     >>> decode(encode([2**80, b"raw", 1.5])) == [2**80, b"raw", 1.5]
     True
     """
-    return json.loads(encoded, object_hook=_marked)
+    return _DECODER.decode(encoded.decode("utf-8", "surrogatepass"))
 
 
-def padded(text: bytes) -> bytes:
-    """The text with padding, of a length that many texts share.
+def padded(text: bytes, whole: int | None = None) -> bytes:
+    """The text with padding, of a length that many texts share; or of this length, for texts that are shorter.
 
     >>> [len(padded(b"x" * length)) for length in (1, 31, 32, 1000)]
     [32, 32, 36, 1024]
     """
-    length = max(LEAST, len(text) + 1)
-    if length > LEAST:
+    length = whole or max(LEAST, len(text) + 1)
+    if not whole and length > LEAST:
         free = length.bit_length() - 1
         low = (1 << (free - free.bit_length())) - 1
         length = (length + low) & ~low
@@ -150,3 +151,6 @@ def _marked(found: dict[str, Any]) -> Any:
     if key == "$int":
         return int(value, 16)
     return date.fromisoformat(value) if key == "$date" else datetime.fromisoformat(value)
+
+
+_DECODER = json.JSONDecoder(object_hook=_marked)

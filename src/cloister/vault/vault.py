@@ -8,13 +8,14 @@ from typing import Any
 
 from cloister.crypto import RandomizedCipher, WrongKey
 from cloister.errors import EngineError, InvalidDeclaration, InvalidParameter
+from cloister.vault.changes import Note
 from cloister.vault.collection import BATCH, Collection
 from cloister.vault.errors import Conflict, Tampered
 from cloister.vault.fields import Field, declared
 from cloister.vault.keys import DataSetKeys, Keys
 from cloister.vault.merkle import EMPTY, root_of
 from cloister.vault.state import Head, Leaf
-from cloister.vault.store import Mark, store_at
+from cloister.vault.store import Mark, SQLiteStore, Store
 from cloister.vault.values import decode, encode, padded, unpadded
 
 __all__ = ["Vault", "Verification"]
@@ -48,12 +49,16 @@ class Vault:
     every record, and every entry that leads to one, is as this client wrote it
     """
 
-    def __init__(self, store: str, keys: Keys, *, data_set: str = "default", join: bool = False) -> None:
+    def __init__(
+        self, store: str, keys: Keys, *, data_set: str = "default", join: bool = False, note: Note | None = None
+    ) -> None:
+        """`note` is told of each detection, as ("alert", {"what": …, "why": …}): the `add` of an audit log."""
         if not isinstance(keys, Keys):
             raise InvalidParameter("The keys are invalid", why="they are not Keys", instead="Keys.generate() or Keys.load(path)")
         self._store = store_at(store)
         self._keys = DataSetKeys(keys, data_set)
         self._open: dict[str, Collection] = {}
+        self._note = note
         try:
             self._begin(join)
         except BaseException:
@@ -61,7 +66,7 @@ class Vault:
             raise
 
     @classmethod
-    def restore(cls, store: str, keys: Keys, *, data_set: str = "default") -> Vault:
+    def restore(cls, store: str, keys: Keys, *, data_set: str = "default", note: Note | None = None) -> Vault:
         """A vault whose client state is lost, or whose store comes from a backup: the state is made again from the store, and
         all is encrypted and filed again under a new epoch. Each collection must be what this owner wrote at some time; that it
         is the newest, and that none was left out, cannot be known. Values of people whose keys were only in the lost state can't
@@ -79,7 +84,7 @@ class Vault:
         [{'_id': 1, 'name': 'Ada'}]
         """
         made = cls.__new__(cls)
-        made._store, made._keys, made._open = store_at(store), DataSetKeys(keys, data_set), {}
+        made._store, made._keys, made._open, made._note = store_at(store), DataSetKeys(keys, data_set), {}, note
         try:
             made._restore()
         except BaseException:
@@ -108,7 +113,9 @@ class Vault:
                 raise InvalidParameter(
                     "The collection is not known", why="it was never declared", instead='collection(name, {"age": Range(0, 120)})'
                 )
-            self._create(table, encode([name, list(wanted.items()), person]))
+            declared_now = list((fields or {}).values())
+            shows, adds = any(each.exposed for each in declared_now), any(each.added for each in declared_now)
+            self._create(table, encode([name, list(wanted.items()), person]), tokens=shows, sums=adds)
             stored = self._declaration(table)  # another process may have been first, with other fields
             assert stored is not None
         if wanted is not None and ({field: each.told() for field, each in stored[1].items()}, stored[2]) != (wanted, person):
@@ -120,8 +127,14 @@ class Vault:
         if self._keys.state.head(table) is None:  # a crash came between the store's side and this one
             self._keys.state.adopt(table, self._keys.id)
         if table not in self._open:
-            self._open[table] = Collection(self._keys, self._store, table, name=name, fields=stored[1], person=stored[2])
+            self._open[table] = Collection(
+                self._keys, self._store, table, name=name, fields=stored[1], person=stored[2], note=self._note
+            )
         return self._open[table]
+
+    def __getitem__(self, name: str) -> Collection:
+        """A collection that is there already."""
+        return self.collection(name)
 
     def collections(self) -> list[str]:
         """The names of the collections."""
@@ -141,9 +154,13 @@ class Vault:
             found = None
             try:
                 found = self._collection(table)
-                self._verify(found)
+                with found.reader.quietly():
+                    self._verify(found)
             except (Tampered, Conflict, WrongKey, EngineError) as error:
                 problems.append(f"{found.name if found else 'a collection'}: {error.what}: {error.why}")
+        if self._note is not None:
+            for problem in problems:
+                self._note("alert", {"what": problem})
         return Verification(tuple(problems))
 
     def rotate(self, *, batches: int | None = None) -> bool:
@@ -185,6 +202,11 @@ class Vault:
         head = self.collection(name).reader.head()
         return head.counter, head.root.hex()
 
+    @property
+    def epoch(self) -> int:
+        """Under which keys everything is written: one more after each rotation."""
+        return self._keys.epoch
+
     def close(self) -> None:
         """Close the store. The keys stay open."""
         self._store.close()
@@ -214,6 +236,7 @@ class Vault:
                     instead="the keys that it was written with, or join=True to begin a data set beside the others",
                 )
             self._begin_epoch(1)
+            self._keys.state.copied(self._keys.id, now=False)
         elif self._keys.state.copied(self._keys.id):  # the server may have seen positions that this copy takes for unused
             self._begin_epoch(self._next_epoch())
             self._keys.state.copied(self._keys.id, now=False)
@@ -221,12 +244,12 @@ class Vault:
             with self._store.writing():
                 self._store_epochs()
 
-    def _create(self, table: str, text: bytes) -> None:
+    def _create(self, table: str, text: bytes, *, tokens: bool, sums: bool) -> None:
         sealed = RandomizedCipher(self._keys.fixed_key("declaration", table)).encrypt(padded(text), table.encode())
         mark = self._keys.mac("mark", table, (0).to_bytes(8, "big") + EMPTY)
         with self._store.writing():
             if self._store.mark(table) is None:
-                self._store.create(table, self._keys.id, Mark(0, EMPTY, mark), sealed)
+                self._store.create(table, self._keys.id, Mark(0, EMPTY, mark), sealed, tokens=tokens, sums=sums)
         self._keys.state.adopt(table, self._keys.id)
 
     def _declaration(self, table: str) -> tuple[str, dict[str, Field], str | None] | None:
@@ -278,6 +301,9 @@ class Vault:
                     raise Tampered("The index was changed", why="a record is not filed where it belongs")
             if reader.store.entry_count(reader.table) != reader.state.entries(reader.table):
                 raise Tampered("The index was changed", why="it has more or fewer entries than were written")
+            if reader.sealer.tokens and {*map(tuple, reader.store.tokens(reader.table))} != collection.expected_tokens():
+                raise Tampered("The tokens were changed", why="one is missing, or another one than was written")
+            collection.check_sums()
             leaves = {handle: leaf.mac for handle, leaf in reader.state.leaves(reader.table).items()}
             if root_of(leaves) != reader.head().root:
                 raise Tampered("The client's state was changed", why="its records do not add up to its root")
@@ -332,3 +358,19 @@ def _check_declaration(name: Any, fields: Any, person: Any) -> None:
             )
     if person is not None and person not in fields:
         raise InvalidDeclaration("person is invalid", why="it is not one of the fields", instead='person="patient"')
+
+
+def store_at(url: str) -> Store:
+    """The store of an address."""
+    scheme, found, path = str(url).partition("://")
+    if scheme == "postgresql" and path and "\0" not in path:
+        from cloister.vault.postgres import PostgresStore
+
+        return PostgresStore(str(url))
+    if scheme != "sqlite" or not found or (path and not path.startswith("/")) or path == "/" or "\0" in path:
+        raise InvalidParameter(
+            "The store is invalid",
+            why="only SQLite files and PostgreSQL are stores",
+            instead='"sqlite:///sealed.db", or "postgresql://keeper@db.example.org/sealed"',
+        )
+    return SQLiteStore(path[1:])

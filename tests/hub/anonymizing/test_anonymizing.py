@@ -101,6 +101,25 @@ def test_what_is_refused(house: House, owner: Visitor, changed: dict[str, Any], 
     assert not house.hub.ledger.unbounded("people")
 
 
+def test_twenty_rows_are_seen_before_and_after_by_the_owner_alone(house: House, owner: Visitor) -> None:
+    told = run(house, owner, "/anonymised/trials", {**ORDER, "k": 101, "search": "optimal", "suppression": "0.4"})
+    where = told["result"]["href"]
+    page = owner.client.get(where).text
+    assert "Rows before and after" in page
+    part = page[page.index("Rows before and after") :]
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", part[: part.index("Release it")], re.S)
+    assert len(bodies) > 3
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", each, re.S) for body in bodies for each in body.split("</tr>")[:-1]]
+    assert len(lines) == 20 * len(bodies)
+    clear = [[re.sub(r"<[^>]+>", "", cell).strip() for cell in line] for line in lines]
+    assert {line[0] for line in clear} <= {"30", "40", "50"}, "as it is"
+    assert all(len(line) in (6, 4) for line in clear)
+    assert any(line[:3] != line[3:] for line in clear), "as it would leave"
+    assert "age" in re.sub(r"<[^>]+>", " ", page[page.index("Level of each column") :])
+    other = house.person("owner")
+    assert other.client.get(where).status_code == 404
+
+
 def test_what_cannot_be_met_is_told_to_the_owner_and_marked(house: House, owner: Visitor) -> None:
     told = run(house, owner, "/anonymised", {**RELEASE, "k": 90_000})
     assert told["state"] == "failed"

@@ -1,4 +1,4 @@
-"""Anonymising in a real browser: from the columns to the certificate; accessible, narrow and wide, with and without scripts."""
+"""Anonymising in a real browser: from the columns to the certificate; in two languages and widths, with and without scripts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from playwright.sync_api import Page, expect
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.jobs import Workers
 from tests.hub.anonymizing.rows import varied
-from tests.hub.house import Clock, House, Visitor
-from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
-from tests.tiers import some_by_day
+from tests.hub.house import Clock, House
+from tests.hub.house import Visitor as Person
+from tests.hub.stories.town import CHINESE, Street, Visitor, Way, walked
+from tests.hub.web.browser import accessible, browser, serve, visit
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -26,7 +27,7 @@ class Place:
     """A hub that is served, and its owner."""
 
     house: House
-    owner: Visitor
+    owner: Person
     address: str
 
     def opened(self, visit: Any, path: str, **how: Any) -> Page:
@@ -51,71 +52,79 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Plac
     house.close()
 
 
-@some_by_day("width", WIDTHS, lambda width: width == 360)
-def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: int, tmp_path: Path) -> None:
-    theme = "dark" if width < 500 else "light"
-    page = place.opened(visit, "/anonymise?about=people", width=width, theme=theme, expected=("422",))
+@walked(CHINESE)
+def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way, tmp_path: Path) -> None:
+    street = Street(house=place.house, address=place.address, visit=visit)
+    olga = street.visitor(place.owner, way, path="/anonymise?about=people", expected=("422",))
+    page, main, name = olga.page, olga.main, f"{way[0]}-{way[1]}"
+    olga.fill(*olga.told("Role of %(name)s", name="pay"), "sensitive")
+    olga.fill("Purpose", "a course")
+    counts = main.get_by_label(olga.named("l counts"))
+    expect(counts).to_be_hidden()
+    olga.unfold("More models, and other kinds of l and t")
+    expect(counts).to_be_visible()
     accessible(page)
-    page.get_by_label("Role of pay").select_option("others must not learn it (sensitive)")
-    page.get_by_label("Purpose").fill("a course")
-    expect(page.get_by_label("l counts")).to_be_hidden()
-    page.get_by_text("More models, and other kinds of l and t").click()
-    expect(page.get_by_label("l counts")).to_be_visible()
-    accessible(page)
-    page.get_by_label("β (optional)", exact=True).fill("9")
-    shot(page, tmp_path, f"order-{width}")
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("It waits for a free worker.")).to_be_visible()
-    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    main.locator("[name=beta]").fill("9")
+    shot(page, tmp_path, f"order-{name}")
+    olga.press("Preview")
+    olga.reads("It waits for a free worker.")
+    expect(main.get_by_role("button", name=olga.named("Cancel"))).to_be_visible()
     place.work()
-    page.get_by_role("link", name="Open the result").click()
-    expect(page.get_by_role("heading", name="Risk and information loss")).to_be_visible()
-    expect(page.get_by_role("radio", name="k = 5", exact=True)).to_be_checked()
-    page.get_by_text("sex", exact=False).last.click()
+    olga.follow("Open the result")
+    for part in ("Risk and information loss", "Rows before and after"):
+        expect(main.get_by_role("heading", name=olga.named(part))).to_be_visible()
+    expect(main.get_by_role("radio", name="k = 5", exact=True)).to_be_checked()
+    _sees_twenty_rows_both_ways(olga)
+    main.locator("details summary").filter(has_text="sex").last.click()
     accessible(page)
-    shot(page, tmp_path, f"trial-{width}")
-    _change_a_hierarchy(page)
-    shot(page, tmp_path, f"hierarchy-{width}")
-    page.get_by_role("link", name="Back to what was compared").click()
-    page.get_by_role("radio", name="A", exact=True).focus()
+    shot(page, tmp_path, f"trial-{name}")
+    _change_a_hierarchy(olga)
+    shot(page, tmp_path, f"hierarchy-{name}")
+    olga.follow("Back to what was compared")
+    main.get_by_role("radio", name="A", exact=True).focus()
     page.keyboard.press("Space")
-    expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
-    page.get_by_label("Title").fill(f"People at {width}")
-    page.get_by_label("Name in queries").fill(f"people_{width}")
-    page.get_by_role("button", name="Release", exact=True).click()
-    expect(
-        page.get_by_text("spending reads “not covered by the budget”", exact=False).or_(page.get_by_role("alert")).first
-    ).to_be_visible()
-    expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
-    accessible(page)
-    page.get_by_label("I understand this").check()
-    page.get_by_role("button", name="Release", exact=True).click()
-    expect(page.get_by_text("It waits for a free worker.")).to_be_visible()
+    expect(main.get_by_role("radio", name="A", exact=True)).to_be_checked()
+    olga.fill("Title", f"People at {name}")
+    olga.fill("Name in queries", f"people_{way[0]}_{way[1][:2]}")
+    olga.press("Release")
+    olga.reads("it is not differentially private; from then on the population's spending reads “not covered by the budget”")
+    expect(main.get_by_role("radio", name="A", exact=True)).to_be_checked()
+    olga.tick("I understand this and approve the release of the table.")
+    olga.press("Release")
+    olga.reads("It waits for a free worker.")
     place.work()
-    page.get_by_role("link", name="Open the result").click()
-    expect(page.get_by_role("heading", name="Attack results")).to_be_visible()
-    accessible(page)
-    shot(page, tmp_path, f"table-{width}")
-    for name in ("CSV", "Parquet", "Certificate"):
+    olga.follow("Open the result")
+    expect(main.get_by_role("heading", name=olga.named("Attack results"))).to_be_visible()
+    shot(page, tmp_path, f"table-{name}")
+    for link in ("CSV", "Parquet", "Certificate"):
         with page.expect_download() as sent:
-            page.get_by_role("link", name=name, exact=True).click()
+            main.get_by_role("link", name=olga.named(link)).click()
         assert Path(sent.value.path()).stat().st_size > 100
-    page.get_by_role("link", name="Published data set").click()
-    expect(page.get_by_role("heading", name=f"People at {width}")).to_be_visible()
+    olga.follow("Published data set")
+    expect(main.get_by_role("heading", name=f"People at {name}")).to_be_visible()
 
 
-def _change_a_hierarchy(page: Page) -> None:
+def _sees_twenty_rows_both_ways(olga: Visitor) -> None:
+    """Of the choice that is open: each row as it is beside the row as it would leave."""
+    shown = olga.main.locator("details[open] table", has=olga.page.get_by_role("columnheader", name=olga.named("After")))
+    expect(shown.first.get_by_role("columnheader", name=olga.named("Before"))).to_be_visible()
+    assert shown.first.locator("tbody tr").count() == 20
+
+
+def _change_a_hierarchy(olga: Visitor) -> None:
     """The hierarchy of a column: written out, changed wrongly, changed rightly, seen as a tree."""
-    page.get_by_role("link", name="Change this hierarchy").last.click()
-    text = page.get_by_label("Hierarchy of sex")
+    olga.main.get_by_role("link", name=olga.named("Change this hierarchy")).last.click()
+    olga.look()
+    [label] = olga.told("Hierarchy of %(name)s: a line for each value, with its coarser names after semicolons", name="sex")
+    text = olga.main.get_by_label(label)
     expect(text).to_be_focused()
     text.fill("F;one\nF;other")
-    page.get_by_role("button", name="Show the hierarchies as trees").click()
-    expect(page.get_by_role("alert")).to_contain_text("stands there twice")
+    olga.press("Show the hierarchies as trees")
+    expect(olga.main.get_by_role("alert")).to_contain_text("F")
     text.fill("F;somebody;*\nM;somebody;*")
-    page.get_by_role("button", name="Show the hierarchies as trees").click()
-    expect(page.get_by_text("somebody", exact=False).first).to_be_visible()
-    accessible(page)
+    olga.press("Show the hierarchies as trees")
+    expect(olga.main.get_by_role("alert")).to_have_count(0)
+    expect(olga.page.get_by_text("somebody", exact=False).first).to_be_visible()
 
 
 def test_it_works_without_scripts(place: Place, visit: Any) -> None:

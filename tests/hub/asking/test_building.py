@@ -6,10 +6,13 @@ import datetime
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 import cloister as cl
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking.building import MEASURES, UNITS, Draft, Only, draft_of, question_of
 from cloister.query import read_sql, write_sql
 from tests.hub.asking.conftest import MAY, Stage
@@ -126,6 +129,16 @@ def test_what_the_form_does_not_show_stays_in_the_editor(stage: Stage):
     assert stage.charges == []
 
 
+def test_what_the_form_has_too_few_fields_for_is_refused_and_not_cut():
+    table = cl.PrivateTable({name: [0] for name in "abcde"}, columns={name: cl.Integer(0, 9) for name in "abcde"})
+    for sql, why in (
+        ("SELECT a, b, c, d, COUNT(*) AS n FROM t GROUP BY a, b, c, d", "3 keys, and the query has 4"),
+        ("SELECT SUM(a), SUM(b), SUM(c), SUM(d), SUM(e) FROM t", "4 measures, and the query has 5"),
+    ):
+        with pytest.raises(cl.UnsupportedQuery, match=why):
+            draft_of(read_sql(sql, {"t": table}), table)
+
+
 def test_a_forecast_says_for_which_groups_it_holds_and_a_pilot_sharpens_it(stage: Stage):
     unsized = stage.house.sample_data_set("plain", declaration={"columns": PEOPLE["columns"]}, owner=stage.owner)
     stage.house.grant(unsized, stage.ana, by=stage.owner, actions=MAY)
@@ -139,3 +152,11 @@ def test_a_forecast_says_for_which_groups_it_holds_and_a_pilot_sharpens_it(stage
     assert len(list(stage.hub.ledger.charges("plain"))) == 1
     assert "See the pilot" in post(stage, "/ask/explain", **form).text
     assert len(list(stage.hub.ledger.charges("plain"))) == 1
+    with stage.hub.database.begin() as db:  # a hundred other answers since
+        pilot = db.scalars(select(StoredRelease).order_by(StoredRelease.created.desc())).first()
+        assert pilot is not None
+        same = {column.key: getattr(pilot, column.key) for column in StoredRelease.__table__.columns}
+        for each in range(100):
+            since = pilot.created + datetime.timedelta(seconds=1 + each)
+            db.add(StoredRelease(**{**same, "id": f"later{each}", "created": since, "sql": "SELECT COUNT(*) FROM plain"}))
+    assert "See the pilot" in post(stage, "/ask/explain", **form).text

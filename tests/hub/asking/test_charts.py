@@ -99,3 +99,21 @@ def test_null_reads_the_same_everywhere(stage: Stage):
         lines = list(csv.reader(io.StringIO(archive.read("release.csv").decode())))
     assert [line[0] for line in lines[1:]] == ["NULL", ""]
     assert [line[0] for line in read(files["xlsx"])[0][1:]] == ["NULL", ""]
+
+
+def test_a_chart_that_no_file_holds_is_saved_by_the_page(stage: Stage) -> None:
+    codes = [f"I{number:03}" for number in range(700)]
+    declared = {"columns": {"code": {"kind": "category", "values": codes}}}
+    coded = stage.house.sample_data_set("coded", owner=stage.owner, declaration=declared, rows={"code": codes * 2})
+    stage.house.grant(coded, stage.ana, by=stage.owner, actions=MAY)
+    number = stage.ask("SELECT code, COUNT(*) AS n FROM coded GROUP BY code", "0.9")["id"]
+    page = stage.ana.client.get(f"/releases/{number}").text
+    assert "/download/svg" not in page
+    assert "/download/png" not in page
+    assert "A file holds a chart of at most 600 rows" in page
+    links = re.findall(r'<a href="([^"]+)" download="release-[^"]+-(\d+).svg">', page)
+    assert [place for _, place in links] == [str(place) for place in range(1, 13)]
+    last = stage.ana.client.get(html.unescape(links[-1][0]))
+    assert last.headers["content-type"].startswith("image/svg+xml")
+    assert "I699" in last.text
+    assert stage.ana.client.get(f"/releases/{number}/download/svg").status_code == 422

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
+from cloister.hub.services.asking import boards
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Visitor
 
@@ -76,3 +79,22 @@ def test_a_refresh_costs_what_was_said_and_nothing_where_nothing_changed(stage: 
     gone = post(ana, where, f"{where}/remove")
     assert "Its answers stay" in gone.text
     assert ana.client.get(f"/releases/{number}").status_code == 200
+
+
+def test_a_refresh_asks_no_further_than_a_page_waits(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    ana = stage.ana
+    where = str(post(ana, "/dashboards", "/dashboards", title="Two").url.path)
+    for sql in (BY_SEX, COUNT):
+        post(ana, where, f"{where}/parts", release=stage.ask(sql, "0.1")["id"], shows="table")
+    rows = "age,sex,pay\n" + "40,F,20\n" * 200
+    sent = stage.house.client().post(
+        "/api/v1/uploads", content=rows.encode(), headers={**stage.owner.bearer, "Content-Type": "text/csv"}
+    )
+    assert stage.post("/datasets/people/versions", {"upload": sent.json()["id"]}, stage.owner).status_code == 201
+    monkeypatch.setattr(boards, "PATIENCE", -1.0)
+    for new, cost in (("New: 1 of 2", "0.2"), ("The dashboard was refreshed", "0.1")):
+        most = re.search(r'name="most" value="([^"]+)"', post(ana, where, f"{where}/price").text)
+        assert most is not None
+        assert cost in most[1], "the rest is priced anew"
+        assert new in post(ana, where, f"{where}/refresh", most=most[1], key="one form").text
+    assert len(stage.charges) == 4

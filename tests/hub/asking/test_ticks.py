@@ -29,6 +29,8 @@ UNTICKED = {
     "GET /dashboards",
     "POST /dashboards",
     "POST /dashboards/{number}/remove",
+    "GET /published",
+    "POST /published/{number}/revoke",
     "GET /releases",  # names and costs, of which nothing follows from rows
     "GET /questions",
     "POST /questions/{number}/remove",

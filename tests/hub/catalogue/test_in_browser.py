@@ -1,4 +1,4 @@
-"""The pages in Chromium: accessible at two widths, in two themes, and the whole way to a data set without scripts."""
+"""The pages in Chromium: accessible at two widths, in two languages; and the whole way to a data set without scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from cloister.hub.records.catalogue import DataSet
 from tests.hub.accounts.world import PASSWORD
 from tests.hub.catalogue.growing import EDGES, opened, rows, window
 from tests.hub.catalogue.world import FORM, PEOPLE, Sender, World
+from tests.hub.stories.town import CHINESE, ENGLISH, WAYS, WIDE, Way, walked
 from tests.hub.web.browser import accessible, browser, log_in, served, strict, visit  # noqa: F401  (fixtures)
+from tests.tiers import by_day_and_night
 
 
 @pytest.fixture
@@ -36,40 +38,47 @@ def paths(world: World, ada: Sender) -> list[str]:
     return [*shown, "/populations/homes%202026-Q2", "/populations", "/populations/people", "/"]
 
 
-def test_every_page_is_for_everybody(world: World, ada: Sender, paths: list[str], visit: Callable[..., Any]) -> None:  # noqa: F811
+@by_day_and_night("looks", 1, 4)
+def test_every_page_is_for_everybody(world: World, ada: Sender, paths: list[str], visit: Callable[..., Any], looks: int) -> None:  # noqa: F811
+    """By day each page once, in English at 1400 px and in Chinese at 390 px in turn; at night each in all four ways."""
     for path in paths:
         strict(ada.get(path).text)
     with served(world.app) as address:
-        for width, theme in ((360, "dark"), (1280, "light")):
-            guest = visit(address, width=width, theme=theme)
+        for part, (width, language) in enumerate((ENGLISH, CHINESE, *(way for way in WAYS if way not in (ENGLISH, CHINESE)))):
+            guest = visit(address, width=width, locale=language, theme="light" if width == WIDE else "dark")
             guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
-            page = guest.page("/")
-            for path in paths:
+            page = guest.context.new_page()
+            for path in paths if looks == len(WAYS) else paths[part::2] if part < 2 else ():
                 page.goto(address + path)
                 accessible(page)
 
 
-def test_what_does_not_fit_is_mended_before_the_table_opens(world: World, ada: Sender, visit: Callable[..., Any]) -> None:  # noqa: F811
-    """An upload that does not fit: the owner reads it for a trial, goes to the column, mends it, reads again, opens it."""
+@walked(CHINESE)
+def test_what_does_not_fit_is_mended_before_the_table_opens(
+    world: World,
+    ada: Sender,
+    visit: Callable[..., Any],  # noqa: F811
+    way: Way,
+) -> None:
+    """An upload that does not fit: the owner reads it for a trial, goes to the column, mends it, opens it."""
     number = ada.arrival(PEOPLE + b"17,D,Ghent,120\n17,D,Ghent,70000\n" + "\U0001f984,n/a,<b>,9\n".encode() * 3)
     ada.declare(number, **FORM)
     with served(world.app) as address:
-        for width, language in ((1400, "en"), (390, "zh-CN")):
-            guest = visit(address, width=width, locale=language)
-            guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
-            page = guest.page(f"/register/{number}/review")
-            accessible(page)
-            page.locator(f"form[action$='/{number}/trial'] button").first.click()
-            assert page.url == f"{address}/register/{number}/trial"
-            accessible(page)
-            sex = page.locator("main tbody tr").filter(has_text="sex")
-            assert "n/a × 3" in sex.inner_text()
-            assert ("D × 2" in sex.inner_text()) == (language == "en")  # in Chinese it is mended
-            sex.get_by_role("link").click()
-            assert page.url == f"{address}/register/{number}#f-c1_kind"
-            page.locator("[name=c1_values]").fill("F\nM\nD")
-            page.locator(f"main form[action$='{number}'] button:not([formaction])").last.click()
-            assert page.url == f"{address}/register/{number}/review"
+        guest = visit(address, width=way[0], locale=way[1])
+        guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
+        page = guest.page(f"/register/{number}/review")
+        accessible(page)
+        page.locator(f"form[action$='/{number}/trial'] button").first.click()
+        assert page.url == f"{address}/register/{number}/trial"
+        accessible(page)
+        sex = page.locator("main tbody tr").filter(has_text="sex")
+        assert "n/a × 3" in sex.inner_text()
+        assert "D × 2" in sex.inner_text()
+        sex.get_by_role("link").click()
+        assert page.url == f"{address}/register/{number}#f-c1_kind"
+        page.locator("[name=c1_values]").fill("F\nM\nD")
+        page.locator(f"main form[action$='{number}'] button:not([formaction])").last.click()
+        assert page.url == f"{address}/register/{number}/review"
         page.locator(f"form[action$='/{number}/open'] button").click()
         page.wait_for_url(f"{address}/datasets/people/manage", wait_until="networkidle")
     assert world.rows(DataSet)[0].declaration["columns"]["sex"]["values"] == ["F", "M", "D"]
@@ -89,7 +98,7 @@ def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[
         age.get_by_label("From").fill("17")
         age.get_by_label("To", exact=True).fill("90")
         age.get_by_label("Public reason").fill("")
-        for each in ("sex", "pay"):  # their names are known, too
+        for each in ("sex", "pay", "town"):  # their names are known, too
             page.locator("tr", has_text=each).first.get_by_label("Kind", exact=True).select_option("")
         page.get_by_label("the only row of one person").check()
         page.get_by_label("No bound, category or size above").check()
@@ -101,3 +110,18 @@ def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[
         assert page.url == f"{address}/datasets/people/manage"
         assert page.locator("main .callout").first.inner_text() == "people is open."
     assert world.rows(DataSet)[0].declaration["columns"] == {"age": {"kind": "integer", "low": 17, "high": 90, "nullable": False}}
+
+
+def test_bounds_can_be_read_on_a_narrow_page(world: World, ada: Sender, visit: Callable[..., Any]) -> None:  # noqa: F811
+    number = ada.arrival(b"age,sex,income\n30,F,100\n40,M,200\n")
+    with served(world.app) as address:
+        for width in (700, 900, 1400):
+            guest = visit(address, width=width)
+            guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
+            page = guest.page(f"/register/{number}")
+            page.locator("[name=c2_high]").fill("500000")
+            for name in ("c0_low", "c0_high", "c2_low", "c2_high", "c2_step"):
+                field = page.locator(f"[name={name}]")
+                assert field.is_visible()
+                assert field.evaluate("each => each.scrollWidth <= each.clientWidth"), (width, name)
+            accessible(page)

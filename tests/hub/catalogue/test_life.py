@@ -94,7 +94,7 @@ def test_deleting_destroys_the_keys(world: World, ada: Sender) -> None:
     for name, content in files.items():
         world.settings.path("vault").joinpath(name).write_bytes(content)
     row, version = world.rows(DataSet)[0], world.rows(DataSetVersion)[0]
-    from cloister.hub.services.catalogue.live import source_of
+    from cloister.hub.services.catalogue.sources import source_of
 
     with pytest.raises(CloisterError, match="its key was destroyed"):
         source_of(world.hub, row, version)

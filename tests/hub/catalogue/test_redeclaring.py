@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import TrailLine
 from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
@@ -70,3 +72,30 @@ def test_what_may_not_be_opened_again(world: World, ada: Sender) -> None:
     eve = world.owner("eve@example.org")
     assert eve.get(PATH).status_code in (403, 404)
     assert eve.post(PATH, "/register", **AGAIN).status_code in (403, 404)
+
+
+def test_the_declaration_of_an_earlier_version_is_filled_in(world: World, ada: Sender) -> None:
+    world.register()
+    before = world.rows(DataSet)[0].declaration
+    assert "earlier version" not in ada.get(PATH).text
+    asked = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.5", "purpose": "research"}
+    assert ada.api("POST", "/questions", json=asked).status_code == 201
+    again(ada, c0_high="40", c2_kind="text")
+    assert [each.declaration for each in sorted(world.rows(DataSetVersion), key=lambda each: each.number)] == [before, {}]
+    page = ada.get(PATH).text
+    assert "people, earlier version 1" in page
+    assert 'value="40"' in page
+    form = {**AGAIN, "c0_high": "40", "fill": "data-set", "fill_from": "people version 1"}
+    filled = ada.post(PATH, PATH, **form)
+    assert 'name="c0_high" value="90"' in re.sub(r'id="[^"]*" ', "", filled.text)
+    number = ada.arrival()
+    assert "people, earlier version 1" in ada.get(f"/register/{number}").text
+    for wrong in ("people version 2", "people version 7", "people version x", "people version ", "none version 1"):
+        assert ada.post(PATH, PATH, **{**form, "fill_from": wrong}).status_code in (404, 422), wrong
+    eve = world.owner("eve@example.org")
+    theirs = eve.arrival()
+    assert "people" not in re.findall(r'<option value="([^"]*)"', eve.get(f"/register/{theirs}").text)
+    refused = eve.post(
+        f"/register/{theirs}", f"/register/{theirs}", **{**FORM, "fill": "data-set", "fill_from": "people version 1"}
+    )
+    assert refused.status_code in (403, 404, 422)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from xml.etree import ElementTree
+
 import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSet, Population
+from cloister.hub.records.declarations import check_declaration
 from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.catalogue.typed import typed_of
+from cloister.hub.storage import HeaderColumn
 from tests.hub.accounts.world import Clock
 from tests.hub.catalogue.world import CANARY, FORM, PEOPLE, VISITS, Sender, World, text_of
 from tests.hub.storage.test_foreign import xlsx
@@ -323,3 +330,106 @@ def test_a_file_name_is_text(world: World, ada: Sender) -> None:
     number = ada.arrival(PEOPLE, "../../<b>x</b>.csv")
     assert world.rows(Arrival)[0].shown == "b>.csv"
     assert "<b>" not in ada.get(f"/register/{number}").text.replace("<b>ε", "")
+
+
+TRIPS = b"lon,lat,at,to_lon,to_lat\n" + b"".join(
+    f"4.{20 + n % 30},52.0,2026-03-{1 + n % 28:02d}T{n % 24:02d}:30:00,4.31,51.95\n".encode() for n in range(300)
+)
+RING = [[4.3, 51.9], [4.5, 51.9], [4.5, 52.1], [4.3, 52.1], [4.3, 51.9]]
+AREA = {"type": "Feature", "properties": {"district": "East"}, "geometry": {"type": "Polygon", "coordinates": [RING]}}
+DISTRICTS = {"type": "FeatureCollection", "features": [AREA]}
+JOURNEYS = {
+    **{name: text for name, text in FORM.items() if not name.startswith("c")},
+    "name": "trips",
+    "rows_are": "units",
+    "epsilon": "1000",
+    "c2_kind": "moment",
+    "c2_low": "2026-03-01",
+    "c2_high": "2026-03-31",
+    "c2_reason": "the month of the survey",
+    "p0_name": "home",
+    "p0_longitude": "0",
+    "p0_latitude": "1",
+    "p0_within": "4.2, 51.9 4.5 52.1",
+    "p0_reason": "the town",
+    "p1_name": "goal",
+    "p1_longitude": "3",
+    "p1_latitude": "4",
+    "p1_within": json.dumps(DISTRICTS),
+    "p1_property": "district",
+    "p1_reason": "the town's districts",
+    "p1_nullable": "yes",
+}
+
+
+def test_places_and_moments_are_declared_asked_about_and_declared_again(world: World, ada: Sender) -> None:
+    number = ada.arrival(TRIPS, "trips.csv")
+    assert ada.declare(number, **JOURNEYS).headers["location"] == f"/register/{number}/review"
+    page = ada.get(f"/register/{number}").text
+    assert 'value="home"' in page
+    saved = ada.get(f"/register/{number}/declaration.toml").text
+    assert 'home = { kind = "place", box = ["4.2", "51.9", "4.5", "52.1"], longitude = "lon", latitude = "lat" }' in saved
+    review = text_of(ada.get(f"/register/{number}/review").text)
+    assert "in the box 4.2, 51.9, 4.5, 52.1 · lon, lat" in review
+    assert "1 region · to_lon, to_lat" in review
+    assert "Dropped" not in review
+    ada.post(f"/register/{number}/open", f"/register/{number}/review")
+    sql = "SELECT region(goal) AS r, hour(at) AS h, COUNT(*) AS n FROM trips GROUP BY r, h"
+    asked = ada.api("POST", "/questions", json={"sql": sql, "spend": "500"}).json()
+    assert [sum(asked["columns"]["n"]), len(asked["columns"]["n"])] == [300, 3 * 24]
+    for path in ("/datasets/trips", "/ask/build?about=trips", "/datasets/trips/declaration"):
+        assert ada.get(path).status_code == 200, path
+    form = {"table": "trips", "count": "yes", "by-0": "home", "width-0": "5000", "by-1": "at", "period-1": "hour", "spend": "1"}
+    written = ada.post("/ask/sql", "/ask/build?about=trips", **form).text
+    assert "GRID(home, 5000) AS home_cell, EXTRACT(HOUR FROM at) AS at_hour" in text_of(written)
+    declared = world.rows(DataSet)[0].declaration
+    assert typed_of(declared, [HeaderColumn(name=name, kind="text", suggested="") for name in ("lon", "lat", "at")])[
+        "p0_within"
+    ] == ("4.2, 51.9, 4.5, 52.1")
+    again = check_declaration("trips", declared)
+    assert again["columns"] == declared["columns"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"p0_longitude": ""}, "the column of its longitude or latitude is not chosen"),
+        ({"p0_within": ""}, "bounds are declared, never looked up"),
+        ({"p0_within": "4.5 51.9 4.2 52.1"}, "west is not less than east"),
+        ({"p0_name": "at"}, "another column has its name"),
+        ({"p0_reason": ""}, "their public reason is missing"),
+        ({"p1_property": "name"}, "no property 'name' that names it"),
+        ({"p1_within": "/etc/passwd"}, "a box is four numbers"),
+        ({"c2_low": "noon"}, "low is not a moment"),
+    ],
+)
+def test_what_is_wrong_with_a_place_stands_beside_it(world: World, ada: Sender, change: dict[str, str], said: str) -> None:
+    number = ada.arrival(TRIPS, "trips.csv")
+    answer = ada.declare(number, **{**JOURNEYS, **change})
+    assert answer.status_code == 422
+    assert said in text_of(answer.text)
+    assert world.rows(DataSet) == []
+
+
+def test_the_api_takes_places_and_reads_no_file_of_the_hub(world: World, ada: Sender) -> None:
+    place = {"kind": "place", "longitude": "lon", "latitude": "lat", "reason": "the town"}
+    body = {"name": "trips", "title": "Trips", "population": "people", "budget": {"epsilon": "1"}}
+    for given in ({"regions": "/etc/passwd"}, {"regions": [["x", "/etc/passwd"]]}, {"box": [4, 51]}, {}):
+        wrong = {**body, "upload": ada.arrival(TRIPS), "columns": {"home": {**place, **given}}}
+        assert ada.api("POST", "/datasets", json=wrong).status_code == 422, given
+    good = {**body, "upload": ada.arrival(TRIPS), "columns": {"home": {**place, "regions": DISTRICTS, "name": "district"}}}
+    opened = ada.api("POST", "/datasets", json=good)
+    assert opened.status_code == 201, opened.text
+    sql = "SELECT COUNT(*) AS n FROM trips WHERE ST_Within(home, 'East')"
+    asked = ada.api("POST", "/questions", json={"sql": sql, "spend": "0.1"})
+    assert asked.status_code == 201, asked.text
+    sql = "SELECT region(home) AS r, COUNT(*) AS n FROM trips GROUP BY r"
+    mapped = ada.api("POST", "/questions", json={"sql": sql, "spend": "0.5"}).json()
+    page = ada.get(f"/releases/{mapped['id']}").text
+    drawing = re.search(r'<svg class="map".*?</svg>', page, re.DOTALL)
+    assert drawing is not None
+    titles = [str(each.text) for each in ElementTree.fromstring(drawing[0]).iter() if each.tag == "title"]
+    assert [title.split(":")[0] for title in titles] == ["East"]
+    assert "the table has the same numbers" in page
+    assert "http" not in drawing[0]
+    assert 'class="map"' not in ada.get(f"/releases/{asked.json()['id']}").text

@@ -13,7 +13,7 @@ from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import Alert
 from cloister.hub.services.catalogue.arrivals import kept, sent
-from cloister.hub.services.catalogue.live import source_of
+from cloister.hub.services.catalogue.sources import source_of
 from cloister.hub.services.catalogue.versions import add_version
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP

@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.live import table_store_of
+from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.storage import HeaderColumn, Limits, RefusedUpload
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.multipart import FileForm
 from cloister.printable import UNPRINTABLE
-from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World
+from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World, text_of
+from tests.hub.storage.test_foreign import xlsx, zipped
 
 
 def parquet(rows: int = 50) -> bytes:
@@ -293,3 +294,30 @@ def test_arrivals_hold_no_row(world: World, ada: Sender) -> None:
     ada.upload()
     row = world.rows(Arrival)[0]
     assert CANARY not in str([row.columns, row.typed, row.shown, row.wrapped])
+
+
+def test_how_values_are_written_is_said_in_the_form_and_in_the_api(world: World, ada: Sender) -> None:
+    rows = b'born,pay,\n31-Mar-84,1\n"March 31, 2026",2\n'
+    sent = ada.send(rows, dates="dmy", pivot="30")
+    looked = text_of(ada.post(f"{sent.headers['location']}/rows", sent.headers["location"]).text)
+    assert "1984-03-31" in looked
+    assert "2026-03-31" in looked
+    assert "column_3" in looked
+    wrong = ada.send(rows, dates="dmy", pivot="x")
+    assert wrong.status_code == 422
+    assert "not a number from 0 to 99" in text_of(wrong.text)
+    taken = ada.api("POST", "/uploads?dates=dmy&pivot=30", content=rows, headers={"Content-Type": "text/csv"}).json()
+    number = taken["id"]
+    assert "1984-03-31" in text_of(ada.post(f"/register/{number}/rows", f"/register/{number}").text)
+    assert ada.api("POST", "/uploads?pivot=100", content=rows, headers={"Content-Type": "text/csv"}).status_code == 422
+
+
+def test_a_workbook_in_an_archive(world: World, ada: Sender) -> None:
+    pytest.importorskip("python_calamine")
+    book = xlsx({"one": [["name", "age"], ["Zoe", 39]], "two": [["x"], [1]]})
+    asked = ada.send(zipped({"people.xlsx": book}), "people.zip")
+    assert asked.status_code == 422
+    assert "Its sheets: one, two" in text_of(asked.text)
+    sent = ada.send(zipped({"people.xlsx": book}), "people.zip", sheet="one")
+    assert sent.status_code == 303
+    assert "age" in text_of(ada.get(sent.headers["location"]).text)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -64,11 +65,11 @@ def test_hubs_that_are_back_are_asked_at_once(tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
     nginx, address = proxy.start(tmp_path / "nginx", ports)
     try:
-        assert [httpx.get(address).status_code for _ in range(4)] == [502] * 4
+        assert [httpx.get(address, timeout=120).status_code for _ in range(4)] == [502] * 4
         back = ThreadingHTTPServer(("127.0.0.1", ports[1]), Back)
         threading.Thread(target=back.serve_forever, daemon=True).start()
         try:
-            assert [httpx.get(address).text for _ in range(4)] == ["back"] * 4
+            assert [httpx.get(address, timeout=120).text for _ in range(4)] == ["back"] * 4
         finally:
             back.shutdown()
             back.server_close()
@@ -122,6 +123,30 @@ def test_the_containers_are_as_the_page_says(tmp_path: Path) -> None:
     found = {weak.name: weak.why for weak in weaknesses(settings)}
     assert set(found) == {"database", "ledger"}, found  # no TLS between the two on a network of their own
     assert set(found.values()) == {"its certificate is not checked"}
+
+
+def test_the_image_has_what_the_menu_offers() -> None:
+    """Each extra is in it, but for those that its first lines name and those of programs other than a hub."""
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    listed = re.search(r"/source\[([a-z,]+)\]", text)
+    assert listed is not None
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    assert extras - set(listed[1].split(",")) == {"spark", "mining", "onnx", "docs", "dev", "all"}
+    assert "`spark`" in text
+    used = subprocess.run(
+        ["grep", "-rlE", "cloister[.]mining|onnx_", str(ROOT / "src" / "cloister" / "hub"), "--include=*.py"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert used.stdout == ""
+
+
+@pytest.mark.skipif(engines.container_linter() is None, reason="dockerfilelint is not here")
+def test_the_container_file_passes_its_linter() -> None:
+    said = subprocess.run(
+        [str(engines.container_linter()), str(DEPLOY / "Containerfile")], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stdout
+    assert "Issues: None" in said.stdout
 
 
 @pytest.mark.skipif(engines.nginx() is None, reason="nginx is not here")

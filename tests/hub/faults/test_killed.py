@@ -135,7 +135,7 @@ def test_sqlite(tmp_path: Path) -> None:
 @pytest.mark.postgres
 def test_postgres(tmp_path: Path, server: Server) -> None:
     place = prepare(tmp_path / "hub", people=12, pays_for=600, database=server.now.url)
-    disturb(place, tmp_path, 2, seed=2, server=server)
+    disturb(place, tmp_path, 1, seed=2, server=server)
 
 
 @pytest.mark.slow

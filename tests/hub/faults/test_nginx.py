@@ -72,7 +72,7 @@ def behind(folder: Path, dies: bool) -> Iterator[tuple[str, list[Upstream]]]:
 )
 def test_what_is_sent_again_when_a_hub_dies_over_it(tmp_path: Path, method: str, headers: dict[str, str], times: int) -> None:
     with behind(tmp_path / "nginx", dies=True) as (address, ports):
-        answer = httpx.request(method, f"{address}/api/v1/questions", headers=headers, trust_env=False)
+        answer = httpx.request(method, f"{address}/api/v1/questions", headers=headers, trust_env=False, timeout=120)
         assert answer.status_code == 502
         assert sum(len(each.got) for each in ports) == times
 
@@ -80,7 +80,7 @@ def test_what_is_sent_again_when_a_hub_dies_over_it(tmp_path: Path, method: str,
 def test_what_the_hub_hears(tmp_path: Path) -> None:
     with behind(tmp_path / "nginx", dies=False) as (address, ports):
         headers = {"X-Forwarded-For": "192.0.2.1", "Idempotency-Key": "one"}
-        assert httpx.post(f"{address}/api/v1/questions?a=b", headers=headers, trust_env=False).text == "ok"
+        assert httpx.post(f"{address}/api/v1/questions?a=b", headers=headers, trust_env=False, timeout=120).text == "ok"
         [heard] = [each.got[0].decode().lower() for each in ports if each.got]
     assert heard.startswith("post /api/v1/questions?a=b http/1.1")
     assert "x-forwarded-for: 127.0.0.1\r\n" in heard

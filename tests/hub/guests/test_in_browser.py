@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.jobs import Workers
+from tests.hub.guests.test_packages import ABOUT, packed
 from tests.hub.guests.test_running import CODE, Play, play_in
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit
@@ -55,6 +56,14 @@ def test_from_the_form_of_the_code_to_its_result(served: tuple[Play, str], visit
     page.get_by_role("button", name="Register").click()
     expect(page.locator("main")).to_contain_text("def middle(rows):")
     looked_at(page, f"algorithm-{width}")
+
+    page = opened(served, visit, play.provider, "/algorithm-packages", width=width)
+    page.get_by_label("Try it on made-up rows of").fill("people")
+    archive = packed({**ABOUT, "name": f"half-{width}"})
+    page.locator("input[type=file]").set_input_files({"name": "p.zip", "mimeType": "application/zip", "buffer": archive})
+    looked_at(page, f"package-{width}")
+    page.get_by_role("button", name="Upload").click()
+    expect(page.locator("body")).to_contain_text("Tests passed: 2")
 
     page = opened(served, visit, play.u3, "/run-algorithm?about=people", width=width)
     page.get_by_label("Algorithm", exact=True).fill("a1")

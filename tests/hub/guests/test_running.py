@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+import cloister as cl
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import grant
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.trail import verify
-from tests.hub.house import House, Visitor
+from tests.hub.house import House, Visitor, served
 
 CODE = """
 def first(rows):
@@ -118,6 +121,26 @@ def test_u3_runs_a1_on_d1_for_a_charge_and_gets_numbers_with_margins(play: Play)
     play.run()
     assert play.spent == "ε = 0.5"  # each run is a new one
     assert verify(play.house.hub)
+
+
+def test_a_forecast_and_a_run_from_python(play: Play) -> None:
+    def work() -> None:
+        ends = time.monotonic() + 60
+        while not Workers(play.house.hub, 0).run_one() and time.monotonic() < ends:
+            time.sleep(0.02)
+
+    with served(play.house.hub) as address, cl.connect(address, token=play.u3.token, purpose="research") as session:
+        told = session.explain_algorithm("a1", "people", spend="0.25")
+        assert (told["cost"], told["errors"][0]["name"]) == ("ε = 0.25", "age")
+        assert play.spent == "ε = 0"
+        with pytest.raises(cl.CloisterError):
+            session.explain_algorithm("a2", "people", spend="0.25")
+        worker = threading.Thread(target=work)
+        worker.start()
+        found = session.run_algorithm("a1", "people", spend="0.25")
+        worker.join()
+    assert found["margins"]["age"] == pytest.approx(told["errors"][0]["margin"])
+    assert play.spent == "ε = 0.25"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +263,7 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
         ({"blocks": 1}, "from 5"),
         ({"blocks": 10_000, "seconds": 1}, "at most 120"),
         ({"entry": "last"}, "'middle'"),
-        ({"packages": ["numpy"]}, "not known"),
+        ({"packages": "numpy"}, "list of at most"),
         ({"inputs": 5}, "list of columns"),
         ({"names": 5}, "one name for each"),
         ({"high": ["1e200"]}, "within"),

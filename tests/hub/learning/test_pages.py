@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from cloister.hub.services.jobs import Workers
-from cloister.privacy import ApproxDP
+from cloister.privacy import ApproxDP, PureDP
 from tests.hub.learning.conftest import MAY, Stage
 
 FORM: dict[str, Any] = {
@@ -48,7 +48,7 @@ def test_somebody_chooses_looks_trains_and_reads_the_card(stage: Stage):
     done = client.get(job).text
     [where] = set(re.findall(r'href="(/models/[^"]+)"', done))
     card = client.get(where).text
-    for word in ("Sex by age", "Charges by statistic", "Declared bounds", "17 to 90", "a study", "ε = 0.25"):
+    for word in ("Sex by age", "Charges by statistic", "Declared bounds", "17 – 90", "a study", "ε = 0.25"):
         assert word in card, word
     assert "Sex by age" in client.get("/models").text
     assert client.get(f"{where}/download").json()["model"] == "GaussianNB"
@@ -86,3 +86,50 @@ def test_a_grant_for_a_purpose_shows_its_columns_and_fills_the_purpose_in(stage:
     assert 'value="care"' in page
     assert 'name="features" value="age"' in page
     assert 'name="features" value="pay"' not in page
+
+
+def test_the_page_of_a_model_says_what_is_in_it(stage: Stage):
+    """Coefficients, what each column does, and how often it is right where it is how sure; a category in one line; one charge."""
+    rows = {"age": [20 + n % 60 for n in range(3000)], "ward": ["ABC"[n % 3] for n in range(3000)]}
+    rows["ill"] = ["yes" if age > 50 else "no" for age in rows["age"]]
+    columns = {
+        "age": {"kind": "integer", "low": 18, "high": 90},
+        "ward": {"kind": "category", "values": ["A", "B", "C"]},
+        "ill": {"kind": "category", "values": ["no", "yes"]},
+    }
+    wards = stage.house.sample_data_set(
+        "wards", owner=stage.owner, rows=rows, declaration={"columns": columns}, budget=PureDP(100)
+    )
+    stage.house.grant(wards, stage.ana, by=stage.owner, actions=MAY)
+    page = stage.ana.client.get("/learn?about=wards").text
+    assert 'name="held_out"' in page
+    how = {"table": "wards", "features": ["age", "ward"], "target": "ill", "spend": "20", "method": "LogisticRegression"}
+    sent = stage.ana.client.post("/learn", data=form(stage, page, **how, held_out="0.25"))
+    assert sent.status_code == 303, sent.text
+    assert Workers(stage.hub, 0).run_one()
+    [where] = set(re.findall(r'href="(/models/[^"]+)"', stage.ana.client.get(sent.headers["location"]).text))
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", stage.ana.client.get(where).text))
+    assert "Measured on 25 % of the rows" in told
+    assert "Right by the probability that the model states" in told
+    assert "Coefficients" in told
+    assert "ward: B" in told
+    assert "ward A, B, C" in told, "one line for the bounds of a category"
+    assert "ward=B" not in told
+    changes = re.search(r"Predictions that change (?:Predictions that change )?age ([\d.]+) % ward ([\d.]+) %", told)
+    assert changes is not None, told
+    assert float(changes[1]) > float(changes[2])
+    accuracy = re.search(r"Accuracy ([\d.]+) ±", told)
+    assert accuracy is not None
+    assert float(accuracy[1]) > 0.8
+    assert str(stage.hub.ledger.spent("wards")) == "ε = 20"
+    wrong = stage.ana.client.post("/learn", data=form(stage, page, **how, held_out="2"))
+    assert wrong.status_code == 422
+
+
+def test_a_line_and_groups_have_their_numbers_on_the_page(stage: Stage):
+    line = stage.learnt(method="Ridge", features=["age"], target="pay", spend="0.5", held_out="0.2")
+    groups = stage.learnt(method="KMeans", features=["age", "pay"], target="", spend="0.2", parameters={"n_clusters": 2})
+    told = stage.ana.client.get(f"/models/{line}").text
+    assert "R²" in told
+    assert "Coefficients" in told
+    assert "Centre of each group" in stage.ana.client.get(f"/models/{groups}").text

@@ -94,6 +94,8 @@ ada       | question.ask     | health | - | - | yes owner owner
 ada       | synthesise.run   | health | - | - | yes owner owner
 ada       | compress.run     | health | - | - | yes owner owner
 eve       | compress.run     | health | research   | - | no grants no-grant
+ada       | joint.run        | health | - | - | yes owner owner
+eve       | joint.run        | health | research   | - | no grants no-grant
 ada       | dataset.manage   | census | - | - | no owner not-owner
 odo       | dataset.manage   | health | - | - | no owner not-owner
 odo       | access.decide    | health | - | - | no owner not-owner
@@ -277,6 +279,9 @@ eve       | release.see      | release | research | - | no grants no-grant
 nobody    | release.see      | release | research | - | no login login
 root      | release.see      | release | research | - | yes grant:g-link granted
 carl      | release.share    | release | research | - | no grants no-grant
+bob       | release.publish  | release | research | - | yes owner owner
+bob:all   | release.publish  | release | research | - | no token token
+carl      | release.publish  | release | research | - | no grants no-grant
 bob       | release.see      | release | release with postcode | - | no policy:r1 combination
 bob       | release.see      | release | release with age | - | yes owner owner
 """

@@ -142,7 +142,8 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     compare = {"sql": SQL, "spend": "1"}
     ways = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=compare, headers=play.analyst.bearer)
     assert ways.status_code == 200, ways.text
-    margins = {each["way"]: each["margins"]["n"] for each in ways.json()}
+    margins = {each["way"]: each["margins"]["n"] for each in ways.json() if each["margins"]}
+    assert [each["values"] for each in ways.json() if each["way"] == "raw"] == [{"n": 600.0}]  # of the declared sizes
     assert margins["everybody"] == margins["north"] == margins["south"]
     assert margins["apart"] == pytest.approx(2**0.5 * margins["everybody"])
     assert play.spent() == ["ε = 450", "ε = 850", "ε = 450"]
@@ -150,6 +151,7 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert token
     shown = play.analyst.client.post("/pools/everybody", data={"form_token": token[1], **compare})
     assert "each apart, and counts and sums added up" in shown.text
+    assert re.search(r"raw rows in one table, without noise, on made-up rows</th><td[^>]*>600</td>", shown.text)
     order = {"table": "everybody", "columns": "age, pay", "method": "PCA", "dimensions": "1", "spend": "50"}
     assert play.analyst.client.post("/api/v1/projections", json=order, headers=play.analyst.bearer).status_code == 202
     assert Workers(play.house.hub, 0).run_one()

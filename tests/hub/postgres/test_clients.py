@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.postgres.types import TYPES
 from scripts import engines
 from tests.hub.postgres.conftest import TOKEN, Running
 
 CLIENTS = Path(__file__).parent / "clients"
+EVERY_TYPE = "SELECT smoker, COUNT(*) AS n, AVG(pay) AS pay, MEDIAN(born) AS born, MODE(sex) AS sex FROM people GROUP BY smoker"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people WHERE age > {} GROUP BY sex"
 
 
@@ -96,6 +98,50 @@ def test_pg8000(running: Running) -> None:
     assert running.charges == 1
 
 
+def test_adbc(running: Running) -> None:
+    """It learns the types from pg_type's `typreceive`, and copies in binary: what it does not know, it gives as bytes."""
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    with dbapi.connect(f"postgresql://{running.url}", autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("SET cloister.spend = '9'")
+        cursor.execute("SET cloister.margins = on")
+        cursor.execute(EVERY_TYPE)
+        told = cursor.fetch_arrow_table()
+        numbers = ["int64", "double", "double", "double", "date32[day]", "double", "string", "double"]
+        assert [str(field.type) for field in told.schema] == ["bool", *numbers]
+        assert told["smoker"].to_pylist() == [False, True]
+        cursor.execute(BY_SEX.format("$1"), (20,))
+        assert [row[0] for row in cursor.fetchall()] == ["F", "M"]
+        objects = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
+        tables = [table["table_name"] for each in objects[0]["catalog_db_schemas"] for table in each["db_schema_tables"]]
+        assert sorted(tables) == ["people", "towns"]
+        assert str(connection.adbc_get_table_schema("people").field("born").type) == "date32[day]"
+    assert running.charges == 2
+
+
+@pytest.mark.parametrize("protocol", ["binary", "csv", "cursor", "simple"])
+def test_connectorx(running: Running, protocol: str) -> None:
+    connectorx = pytest.importorskip("connectorx")
+    address = f"postgresql://{running.url}?options=-c%20cloister.spend%3D9"
+    told = connectorx.read_sql(address, EVERY_TYPE, return_type="arrow", protocol=protocol)
+    assert [str(field.type) for field in told.schema] == ["bool", "int64", "double", "date32[day]", "string"]
+    assert told["sex"].to_pylist() == ["M", "F"]
+    assert running.charges == 1
+
+
+def test_types_go_by_the_functions_that_read_them(running: Running) -> None:
+    """What ADBC asks before anything else, and what it needs to hear."""
+    with running.connect() as connection:
+        asked = (
+            "SELECT typname, typreceive, typsend::text FROM pg_type WHERE typreceive <> 0 AND typreceive::TEXT <> 'array_recv'"
+        )
+        told = {name: (receives, sends) for name, receives, sends in connection.execute(asked)}
+        assert told["int8"] == ("int8recv", "int8send")
+        assert told["date"] == ("date_recv", "date_send")
+        assert len(told) == len([each for each in TYPES.values() if not each.element])
+        arrays = "SELECT count(*) FROM pg_type t JOIN pg_proc p ON p.oid = t.typreceive WHERE p.proname = 'array_recv'"
+        assert connection.execute(arrays).fetchone() == (len(TYPES) - len(told),)
+
+
 def test_odbc(running: Running) -> None:
     driver = engines.odbc_driver()
     needs(driver, "psqlODBC")
@@ -156,7 +202,8 @@ def test_r_as_the_page_writes_it(running: Running) -> None:
     program = engines.r_program()
     needs(program, "R with RPostgreSQL")
     page = (CLIENTS.parents[3] / "docs" / "how-to" / "ask-a-hub.md").read_text(encoding="utf-8")
-    script = page.split("```r\n")[1].split("```")[0] + "\ncat(names(by_sex), class(by_sex$n), by_sex$sex)"
+    blocks = [each.split("```")[0] for each in page.split("```r\n")[1:]]
+    script = "pdf(NULL)\n" + "\n".join(blocks) + "\ncat(names(by_sex), class(by_sex$n), by_sex$sex)"
     said = subprocess.run(
         [str(program), "-e", script],
         env={**os.environ, **running.environment()},

@@ -98,3 +98,5 @@ SELECT pg_catalog.pg_class.relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_n
 SELECT * FROM cloister.help;
 
 SELECT topic, example FROM cloister.help WHERE topic LIKE 'cloister.%' ORDER BY topic;
+
+SELECT oid, typname, typreceive, typbasetype, typrelid, typarray FROM pg_catalog.pg_type WHERE (typreceive != 0 OR typsend != 0) AND typtype != 'r' AND typreceive::TEXT != 'array_recv';

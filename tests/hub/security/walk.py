@@ -38,6 +38,8 @@ BODIES: Mapping[str, Any] = {
     "Training": {"table": "secrets_zqx", "method": "LinearRegression", "features": ["code"], "target": "pay", "spend": "0.1"},
     "Anonymizing": {"table": "secrets_zqx", "parts": {"code": "quasi"}},
     "Releasing": {"table": "secrets_zqx", "parts": {"code": "quasi"}, "name": "mine", "title": "Mine now", "understood": True},
+    "SurveyTraining": {"method": "naive-bayes", "target": "copied", "features": ["why"]},
+    "Foretelling": {"answers": [{"why": "time"}]},
     "Predicting": {"csv": "code\n1\n"},
     "Inviting": {"count": 1},
     "Composing": {"title": "Mine now"},
@@ -113,6 +115,7 @@ NUMBERED: Mapping[str, tuple[str, ...]] = {
     "register": ("upload",),
     "releases": ("release", "model"),
     "s": ("survey",),
+    "survey-models": ("model",),
     "surveys": ("survey", "draft"),
 }
 """What the first part of an address says that its number is; where it says nothing, each kind is tried.

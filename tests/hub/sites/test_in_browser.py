@@ -36,11 +36,13 @@ def test_from_keys_to_an_open_data_set(served: tuple[House, Visitor, str], visit
     looked_at(page, f"sites-{width}")
     sites = {f"{each}-{width}": key_of(f"{each}{width}") for each in NAMES}
     page.get_by_label("Public keys").fill("\n".join(json.dumps({each: key.public.hex()}) for each, key in sites.items()))
-    page.get_by_label("Sites that may fail").fill("1")
+    page.get_by_label("Sites that may collude").fill("1")
+    page.get_by_label("Sites that may drop out").fill("0")
     page.get_by_role("button", name="Make the roster").click()
     looked_at(page, f"roster-{width}")
     roster = Roster.from_plain(json.loads(page.get_by_label("Roster", exact=True).input_value()))
-    assert roster.missing == 1
+    assert (roster.missing, roster.dropouts, roster.honest) == (1, 0, 2)
+    expect(page.locator("main")).to_contain_text("1 may collude and 0 may drop out. Answers have 1.50 times the variance")
     page.get_by_label("Signatures", exact=True).fill(
         "\n".join(json.dumps({each: key.sign(roster.text).hex()}) for each, key in sites.items())
     )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
 
-from cloister.hub.storage import Limits, Reading, RefusedUpload, SeveralSheets
+from cloister.hub.keys import hub_keyring
+from cloister.hub.storage import Limits, Reading, RefusedUpload, SeveralSheets, TableStore
 from cloister.hub.storage.foreign import read_foreign
 from cloister.tables.sourcing.encrypted import MemoryFile
 
 LIMITS = Limits()
+KEYS = hub_keyring(bytes(32))
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 LINKS = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -74,7 +77,7 @@ def ods(rows: list[list[str]]) -> bytes:
     return zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content, **MANIFEST})
 
 
-def zipped(files: dict[str, str]) -> bytes:
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -136,6 +139,76 @@ def test_one_compressed_file() -> None:
     assert "damaged" in why(gzip.compress(b"a\n1\n")[:-9], "gz").why
 
 
+def converted(tmp_path: Path, content: bytes, kind: str, name: str = "", how: Reading = Reading()) -> str:  # noqa: B008
+    """What the store makes of an upload: the lines of the CSV file that is kept."""
+    store = TableStore(tmp_path, KEYS)
+    made = store.converted(store.receive([content], kind), how, name)
+    head = store.look(made, rows=10)
+    return "\n".join([",".join(each.name for each in head.columns), *(",".join(map(str, row)) for row in head.rows)])
+
+
+def test_what_a_compressed_file_holds_goes_by_its_name(tmp_path: Path) -> None:
+    book = xlsx({"one": [["name", "age"], ["Zoë", 39]]})
+    packed = zipped({"people.XLSX": book})
+    assert converted(tmp_path, packed, "zip") == "name,age\nZoë,39"
+    named = io.BytesIO()
+    with gzip.GzipFile("people.ods", "wb", fileobj=named) as file:
+        file.write(ods([["name", "age"], ["Zoë", "39"]]))
+    assert converted(tmp_path, named.getvalue(), "gz") == "name,age\nZoë,39"
+    assert converted(tmp_path, gzip.compress(book), "gz", "people.xlsx.gz") == "name,age\nZoë,39"
+    assert converted(tmp_path, zipped({"a.csv": "a;b\n1,5;2\n"}), "zip", how=Reading(numbers="comma")) == "a,b\n1.5,2"
+    two = xlsx({"one": [["a"], [1]], "two": [["b"], [2]]})
+    with pytest.raises(SeveralSheets):
+        converted(tmp_path, zipped({"a.xlsx": two}), "zip")
+    assert converted(tmp_path, zipped({"a.xlsx": two}), "zip", how=Reading(sheet="two")) == "b\n2"
+
+
+def test_a_parquet_file_in_an_archive_stays_one(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "people.parquet"
+    parquet.write_table(pyarrow.table({"name": ["Zoë", None], "age": [39, 40]}), path)
+    for packed, kind in ((zipped({"people.parquet": path.read_bytes()}), "zip"), (gzip.compress(path.read_bytes()), "gz")):
+        store = TableStore(tmp_path, KEYS)
+        made = store.converted(store.receive([packed], kind), Reading())
+        assert made.kind == "parquet"
+        assert store.look(made, rows=5).rows == (("Zoë", "39"), (None, "40"))
+    broken = zipped({"people.parquet": path.read_bytes()[:-20]})
+    with pytest.raises(RefusedUpload, match="it is not a Parquet file, or it is incomplete"):
+        converted(tmp_path, broken, "zip")
+    assert converted(tmp_path, gzip.compress(b"PAR1,PAR2\n1,2\n"), "gz") == "PAR1,PAR2\n1,2", "a column may be called so"
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_a_compressed_file_of_a_statistics_package(tmp_path: Path, kind: str) -> None:
+    pandas, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
+    path = tmp_path / f"x.{kind}"
+    (pyreadstat.write_sav if kind == "sav" else pyreadstat.write_dta)(
+        pandas.DataFrame({"name": ["Zoe"], "age": [39.0]}), str(path)
+    )
+    assert converted(tmp_path, zipped({f"x.{kind}": path.read_bytes()}), "zip") == "name,age\nZoe,39"
+
+
+@pytest.mark.parametrize("inside", ["a.zip", "a.tar", "people.csv.gz", "A.7Z"])
+def test_an_archive_in_an_archive_is_refused(tmp_path: Path, inside: str) -> None:
+    with pytest.raises(RefusedUpload, match="it holds a compressed file again"):
+        converted(tmp_path, zipped({inside: zipped({"a.csv": "a\n1\n"})}), "zip")
+    with pytest.raises(RefusedUpload, match="it holds a compressed file again"):
+        converted(tmp_path, gzip.compress(b"x"), "gz", f"{inside}.gz")
+
+
+def test_no_name_lifts_a_limit(tmp_path: Path) -> None:
+    """A sheet in an archive is read under the same limits, and one without its name is told nothing that would spoil it."""
+    store = TableStore(tmp_path, KEYS, limits=Limits(bytes=10**6))
+    for name in ("a.xlsx", "a.csv"):
+        sent = store.receive([zipped({name: "0" * 20_000_000})], "zip")
+        with pytest.raises(RefusedUpload, match="more than 1,000,000 bytes when it is decompressed"):
+            store.converted(sent, Reading())
+    for content in (xlsx({"one": [["a"], [1]]}), b"$FL2@(#) SPSS DATA FILE" + bytes(40), b"HEADER\x01\x02\0a"):
+        with pytest.raises(RefusedUpload) as refused:
+            converted(tmp_path, gzip.compress(content), "gz")
+        assert "tr -d" not in str(refused.value)
+
+
 @pytest.mark.parametrize("kind", ["gz", "zip"])
 def test_a_bomb_is_stopped_when_it_begins(kind: str) -> None:
     zeros = "0" * 20_000_000
@@ -174,8 +247,14 @@ def test_an_entity_from_outside_is_not_fetched(tmp_path: Path) -> None:
 
 def test_a_macro_is_not_run(tmp_path: Path) -> None:
     """Nothing here could run one: it is a file beside the sheets that nobody opens."""
-    macros = {"xl/vbaProject.bin": "Sub Auto_Open()", "xl/macrosheets/sheet1.xml": '=EXEC("touch /tmp/x")'}
-    assert read(xlsx({"one": PEOPLE}, **macros), "xlsx").startswith("name,age,")
+    canary = tmp_path / "canary"
+    run = f"touch {canary}"
+    macros = {"xl/vbaProject.bin": f"Sub Auto_Open()\nShell({run!r})", "xl/macrosheets/sheet1.xml": f'=EXEC("{run}")'}
+    rows: list[list[object]] = [["name", "age"], [f'=EXEC("{run}")', f"=cmd|'/c {run}'!A1"]]
+    assert read(xlsx({"one": rows}, **macros), "xlsx") == "name,age\n7,7\n"
+    assert not canary.exists()
+    subprocess.run(["/bin/sh", "-c", run], check=True)
+    assert canary.exists(), "run, it would have been seen"
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "ods", "sav", "dta", "sas7bdat", "xpt", "por", "zip", "gz"])

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
 from cloister.hub.keys import hub_keyring
-from cloister.hub.storage import Limits, Received, RefusedUpload, TableStore
+from cloister.hub.storage import Limits, Reading, Received, RefusedUpload, TableStore
 from cloister.hub.storage import texts as texts_module
 from cloister.hub.storage.texts import TextCheck
 from cloister.tables.sourcing.lines import LONGEST_LINE
@@ -201,10 +201,10 @@ def test_too_much_is_refused_when_it_is_too_much(tmp_path: Path) -> None:
         (b"age\rname\n1,2\n", "carriage return"),
         (b"age,name\n1,\0\n", "NUL"),
         (b"a\0e,name\n1,2\n", "NUL"),
-        ("age,name\n39,Zoe\n".encode("utf-16-le"), "UTF-16"),
-        ("age,name\n39,Zoe\n".encode("utf-16-be"), "UTF-16"),
+        ("年龄,姓名\n39,二\n".encode("utf-16-le"), "NUL"),
         ("age,name\n39,Zoë\n".encode() + "40,Zoë\n".encode("latin-1"), "not in UTF-8"),
         (b"age,name\n39,Zo\x81\n", "not in UTF-8"),
+        ("年龄,性别\n30,男\n".encode() + "40,女\n".encode()[:-2] + b"\n", "not in UTF-8"),
         (b"age,name\n39,Zo\xc3", "ends within a letter"),
         (gzip.compress(CSV), "compressed"),
         (b"PK\x03\x04" + bytes(100), "spreadsheet or a ZIP"),
@@ -214,15 +214,40 @@ def test_too_much_is_refused_when_it_is_too_much(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("step", [1000, 2])
 def test_what_is_no_csv_file_of_a_table(tmp_path: Path, content: bytes, why: str, step: int) -> None:
-    if step == 2 and why in ("compressed", "spreadsheet or a ZIP", "Parquet file", "UTF-16"):
+    if step == 2 and why in ("compressed", "spreadsheet or a ZIP", "Parquet file"):
         step = 4
     assert why in refusal(tmp_path, content, step=step)
 
 
+@pytest.mark.parametrize(
+    ("text", "letters", "said"),
+    [
+        ("姓名,备注\n朱镕基,“好”，没问题。\n", "gb18030", "GB 18030"),
+        ("Größe,Straße,Zoë\n1,2,ÄÖÜ\n", "latin-1", "Windows-1252"),
+        ("GRÖßE,x\n1,2\n", "latin-1", "Windows-1252"),
+        ("année,créée\n1,éé\n", "latin-1", "Windows-1252"),
+        ("年龄,性别\n30,男\n", "utf-8", ""),
+    ],
+)
+def test_which_letters_a_file_is_in_is_told_apart_and_said(tmp_path: Path, text: str, letters: str, said: str) -> None:
+    got = receive(tmp_path, text.encode(letters))
+    assert got.encoding == said
+    head = TableStore(tmp_path, KEYS).look(got, rows=1)
+    names, row, *_ = text.split("\n")
+    assert ([each.name for each in head.columns], [*head.rows[0]]) == (names.split(","), row.split(","))
+
+
+def test_how_a_parquet_file_is_written_is_not_said_in_vain(tmp_path: Path) -> None:
+    with pytest.raises(RefusedUpload, match="a Parquet file says itself how its values are written"):
+        TableStore(tmp_path, KEYS).receiving("parquet", Reading(missing=("-99",)))
+    assert files(tmp_path) == []
+
+
 def test_the_line_to_write(tmp_path: Path) -> None:
-    assert "iconv -f UTF-16 -t UTF-8" in refusal(tmp_path, "age\n39\n".encode("utf-16-le"))
     assert "iconv -f WINDOWS-1252 -t UTF-8" in refusal(tmp_path, b"name\nZo\x81\n")
     assert "tr -d" in refusal(tmp_path, b"name\nZo\0\n")
+    for binary in (b"$FL2@(#) SPSS\0\0\0\x02", b"name\nZo\0\0\n", b"a\n\x01\0"):  # what loses its NULs is lost
+        assert "tr -d" not in refusal(tmp_path, binary)
     assert "gunzip" in refusal(tmp_path, gzip.compress(CSV))
 
 

@@ -1,5 +1,6 @@
 """A hub's first week, as its people live it in Chromium: set up, register, ask for access, grant, ask, run out of budget, decide,
-revoke, audit. Clicks and typing only: with scripts in a wide window, without on a dark phone; some of each, at night all of one.
+revoke, audit. Clicks and typing only: by day in Chinese on a phone, some with scripts and some without; at night in all four ways
+with scripts, and in two of them without.
 """
 
 from __future__ import annotations
@@ -7,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.hub.stories import analyst, office, owner
-from tests.hub.stories.town import opened
+from tests.hub.stories.town import CHINESE, ENGLISH, WAYS, Way, opened
 from tests.hub.web.browser import Guarded, browser, visit  # noqa: F401  (fixtures)
+from tests.tiers import some_by_day
 
 REFUSALS = ("status of 403", "status of 409", "status of 422")
 
@@ -19,16 +19,14 @@ REFUSALS = ("status of 403", "status of 409", "status of 422")
 EVERYBODY = ("Alma", "Olga", "Ana", "Sam", "Rosa")
 
 
-@pytest.mark.parametrize(
-    "scripts",
-    [
-        pytest.param(("Ana", "Sam"), id="with and without scripts"),
-        pytest.param(EVERYBODY, id="with scripts", marks=pytest.mark.slow),
-        pytest.param((), id="without scripts", marks=pytest.mark.slow),
-    ],
+BY_DAY = (CHINESE, ("Ana", "Sam"))
+
+
+@some_by_day(
+    "way, scripts", [BY_DAY, *((way, EVERYBODY) for way in WAYS), (ENGLISH, ()), (CHINESE, ())], lambda case: case == BY_DAY
 )
-def test_a_first_week(tmp_path: Path, visit: Callable[..., Guarded], scripts: tuple[str, ...]) -> None:  # noqa: F811
-    with opened(tmp_path / "hub", visit, scripts=scripts) as town:
+def test_a_first_week(tmp_path: Path, visit: Callable[..., Guarded], way: Way, scripts: tuple[str, ...]) -> None:  # noqa: F811
+    with opened(tmp_path / "hub", visit, way=way, scripts=scripts) as town:
         alma, links = office.sets_up(town)
         olga = office.arrives(town, links[office.OLGA], "Olga", expected=REFUSALS)
         owner.registers(olga)

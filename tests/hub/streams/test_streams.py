@@ -129,13 +129,13 @@ def test_a_batch_that_is_being_taken_in_is_counted(play: Play) -> None:
 
     def slowly() -> str:
         begun.set()
-        go.wait(10)
+        go.wait(60)
         return made()
 
     with patch.object(intake, "new_id", slowly):
         sending = Thread(target=play.send, args=(number, key, now))
         sending.start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         clock.move(hours=1, seconds=10)
         Timer(0.3, go.set).start()
         release_due(hub)
@@ -296,3 +296,35 @@ def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any, width: i
     if folder := os.environ.get("CLOISTER_PICTURES"):
         Path(folder).mkdir(exist_ok=True)
         page.screenshot(path=f"{folder}/stream-{width}.png", full_page=True)
+
+
+def test_what_is_computed_of_a_reading_and_where_it_is(play: Play) -> None:
+    """Places are sent as their two numbers; each step is released by a session of its own, which goes on with the same watch."""
+    spot = {"kind": "place", "box": [4.28, 51.97, 4.42, 52.05], "longitude": "lon", "latitude": "lat"}
+    columns = {"spot": spot, "seen": {"kind": "moment", "low": "2026-03-01", "high": "2026-04-01"}}
+    now = play.house.hub.now()
+    until = (now + timedelta(hours=3)).isoformat()
+    sent = {"lon": 4.30, "lat": 52.0, "seen": "2026-03-02T07:30:00"}
+    found = {}
+    for key, sql in (
+        ("grid", "SELECT grid(spot, 5000) AS c, COUNT(*) AS n FROM readings GROUP BY c"),
+        ("hour", "SELECT hour(seen) AS h, COUNT(*) AS n FROM readings GROUP BY h"),
+    ):
+        found[key] = play.stream(sql=sql, columns=columns, until=until)
+        number, device = found[key]
+        moments = [(now + timedelta(minutes=minutes)).isoformat() for minutes in (5, 65)]
+        assert (
+            play.send(number, device, *[sent | {"at": at} for at in moments], {"at": moments[0], "lon": 0, "lat": 0}).status_code
+            == 202
+        )
+    play.house.clock.move(hours=2, seconds=10)
+    play.house.awake(play.ada)
+    release_due(play.house.hub)
+    grid, hours = (play.counts(found[key][0]) for key in ("grid", "hour"))
+    assert (
+        [sum(step) for step in grid] == [sum(step) for step in hours] == [1, 1]
+    )  # 0/0 is no place, and had no moment to be seen
+    assert [step[7] for step in hours] == [1, 1]
+    for names in ({"longitude": "at"}, {"latitude": "device"}):
+        refused = play.api("POST", "", HOUSE | {"columns": {"spot": spot | names}, "since": now.isoformat(), "until": until})
+        assert (refused.status_code, refused.json()["detail"]) == (422, "at, device and key are the hub's own")

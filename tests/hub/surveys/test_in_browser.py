@@ -243,6 +243,30 @@ def test_answers_are_drawn_once_however_often_a_page_is_loaded(served: tuple[Fie
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
 
 
+def test_a_model_is_trained_and_used(served: tuple[Field, str], visit: Any) -> None:
+    """From the page of the survey to a prediction, by keyboard names alone; nothing was spent, and the page says so."""
+    from tests.hub.surveys.test_models import filled
+
+    field, _ = served
+    number = filled(field, 800)
+    page = as_ana(served, visit, f"/surveys/{number}")
+    page.get_by_role("link", name="Train a model").click()
+    page.get_by_label("Question to predict", exact=True).select_option("copied")
+    page.get_by_label("Which year?").check()
+    page.get_by_label("Name of the model").fill("Who copies")
+    accessible(page)
+    page.get_by_role("button", name="Train").click()
+    expect(page.get_by_role("heading", name="Model of a survey")).to_be_visible()
+    assert Workers(field.hub, 0).run_one()
+    page.reload()
+    page.locator("main a[href*='/survey-models/']").first.click()
+    expect(page.get_by_text("no budget is charged")).to_be_visible()
+    page.locator("select[name='q year']").select_option("<third>")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#foretold")).to_have_text("yes")
+    accessible(page)
+
+
 def test_levels_that_the_survey_does_not_take_are_no_choice(served: tuple[Field, str], visit: Any) -> None:
     """Whatever stands in the browser's store: the page offers its levels, and nothing is chosen."""
     field, address = served

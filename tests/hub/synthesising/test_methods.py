@@ -30,7 +30,7 @@ def rows_of(stage: Stage, number: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(stage.get(f"/releases/{number}/download/csv").text)))[1:]
 
 
-@pytest.mark.parametrize("method", ["mst", "aim"])
+@pytest.mark.parametrize("method", ["mst", "aim", "mwem", "privbayes"])
 def test_a_method_that_chooses_is_ordered_charged_once_and_told_beforehand(stage: Stage, method: str) -> None:
     order = {**ORDER, "columns": ["age", "sex", "pay"], "method": method, "spend": "1"}
     price = stage.post("/synthetic-tables/price", order).json()
@@ -93,6 +93,45 @@ def test_a_rule_that_cannot_be_held_is_refused_at_its_field(stage: Stage, rules:
     assert stage.spent == "ε = 0"
 
 
+WORKLOAD = "age, sex\nSELECT sex, AVG(pay) AS pay FROM people GROUP BY sex\n\n pay "
+
+
+def test_a_workload_is_column_sets_and_queries(stage: Stage) -> None:
+    """What it names takes more of the spend: all pairs, and the triple of a column with each two others."""
+    order = {**ORDER, "columns": ["age", "sex", "pay"], "spend": "1", "method": "pairs", "workload": WORKLOAD}
+    price = stage.post("/synthetic-tables/price", order).json()
+    assert [line["three"] is not None for line in price["errors"]] == [True] * len(price["errors"])
+    model = SyntheticModel.from_json(stage.get(f"/releases/{stage.made(**order)}").text)
+    assert model.measured is not None
+    assert [len(kept) for kept in model.measured.tables] == [1, 1, 1, 2, 2, 2, 3]
+    noises = {kept: round(table.variance) for kept, table in model.measured.tables.items()}
+    assert noises[0,] > noises[0, 1]
+    assert stage.spent == "ε = 1"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"workload": "age, shoe"}, "'shoe'"),
+        ({"workload": "SELECT shoe, COUNT(*) AS n FROM people GROUP BY shoe"}, "shoe"),
+        ({"workload": "SELECT pay, COUNT(*) AS n FROM people GROUP BY pay"}, "'pay'"),
+        ({"workload": "SELECT FROM WHERE"}, "SQL"),
+        ({"workload": "age", "method": "mst"}, "about= is invalid with mst"),
+    ],
+)
+def test_a_workload_that_cannot_be_kept_is_refused_before_anything_is_charged(stage: Stage, changed: Any, said: str) -> None:
+    for path in ("/synthetic-tables", "/synthetic-tables/price"):
+        refused = stage.post(path, {**ORDER, **changed})
+        told = html.unescape(refused.json()["title"] + refused.json()["detail"])
+        assert (refused.status_code, said in told) == (422, True), (refused.status_code, told)
+    assert stage.spent == "ε = 0"
+
+
+def test_a_histogram_is_ordered_too(stage: Stage) -> None:
+    number = stage.made(columns=["sex"], spend="1", method="histogram")
+    assert SyntheticModel.from_json(stage.get(f"/releases/{number}").text).method == "histogram"
+
+
 def test_the_client_orders_both(stage: Stage) -> None:
     def work() -> None:
         ends = time.monotonic() + 60
@@ -102,7 +141,52 @@ def test_the_client_orders_both(stage: Stage) -> None:
     with served(stage.hub) as address, cl.connect(address, token=stage.ana.token, purpose="teaching") as session:
         worker = threading.Thread(target=work)
         worker.start()
-        model = session.synthesise("people", columns=["age", "sex"], spend="1", method="mst", rules=["age >= 30"])
+        model = session.synthesise(
+            "people", columns=["age", "sex"], spend="1", method="aim", about=["sex", ["age", "sex"]], rules=["age >= 30"]
+        )
         worker.join()
-    assert (model.method, model.rules) == ("mst", ("age >= 30",))
+    assert (model.method, model.rules) == ("aim", ("age >= 30",))
     assert min(model.sample(500)["age"]) >= 30
+
+
+def test_earlier_answers_are_evidence_for_nothing_more(stage: Stage) -> None:
+    asked = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+    stage.house.grant(stage.people, stage.ana, by=stage.owner, actions=("question.ask",))
+    order = {**ORDER, "method": "pairs", "earlier": asked}
+    for path in ("/synthetic-tables", "/synthetic-tables/price"):
+        refused = stage.post(path, order)
+        assert refused.status_code == 422, refused.text
+        assert "you were given no answer" in refused.json()["detail"]
+    assert stage.post("/questions", {"sql": asked, "spend": "0.5", "purpose": "teaching"}).status_code == 201
+    assert stage.spent == "ε = 0.5"
+    price = stage.post("/synthetic-tables/price", order).json()
+    assert price["charge"] == "ε = 0.25"
+    number = stage.made(**order)
+    assert stage.spent == "ε = 0.75"
+    model = SyntheticModel.from_json(stage.get(f"/releases/{number}").text)
+    assert (str(model.cost), len(model.charges)) == ("ε = 0.75", 2)
+    margin = model.answer(asked).margin()["n"][0]
+    assert (
+        margin
+        < SyntheticModel.from_json(stage.get(f"/releases/{stage.made(method='pairs')}").text).answer(asked).margin()["n"][0]
+    )
+
+
+def test_nothing_spent_makes_rows_of_the_declarations(stage: Stage) -> None:
+    free = {**ORDER, "spend": "0", "rules": "age < 30 => sex = 'F'"}
+    price = stage.post("/synthetic-tables/price", free).json()
+    assert (price["charge"], price["errors"]) == ("ε = 0", [])
+    client = stage.ana.client
+    page = client.get("/synthesise?about=people").text
+    token, key = (html.unescape(re.search(rf'name="{name}" value="([^"]+)"', page)[1]) for name in ("form_token", "key"))  # type: ignore[index]
+    sent = {**free, "form_token": token, "key": key, "method": "auto", "title": "", "project": "", "earlier": ""}
+    assert "the rows tell nothing of the table" in client.post("/synthesise/price", data=sent).text
+    number = stage.made(**free)
+    assert stage.spent == "ε = 0"
+    assert {sex for age, sex in rows_of(stage, number) if int(age) < 30} == {"F"}
+    assert stage.ana.client.get(f"/synthetic/{number}").status_code == 200
+    for changed in ({"method": "pairs"}, {"spend": "-1"}):
+        refused = stage.post("/synthetic-tables", {**free, **changed})
+        assert refused.status_code == 422, refused.text
+    assert stage.made(**free, use="software")
+    assert stage.spent == "ε = 0"

@@ -56,9 +56,10 @@ def test_the_workbench_answers_at_no_cost_and_writes_it_down(stage: Stage):
     told = re.findall(cell, answered.text)
     model = SyntheticModel.from_json(stage.get(f"/releases/{number}").text)
     expected = model.answer(by_sex("people")).table.to_pydict()
-    assert [(sex, float(n)) for sex, n in told] == [
-        (sex, round(n, 1)) for sex, n in zip(expected["sex"], expected["n"], strict=True)
-    ]
+    assert [sex for sex, _ in told] == expected["sex"]
+    assert all(
+        abs(float(n) - exact) <= 0.5 for (_, n), exact in zip(told, expected["n"], strict=True)
+    )  # as the margin lets it be
     [entry] = stage.entries(ASKED)
     assert (entry.kind, entry.object, entry.cost, entry.details["sql"]) == ("synthetic-table", number, {}, by_sex(name))
     assert stage.spent == "ε = 1", "the release was charged, and nothing more"

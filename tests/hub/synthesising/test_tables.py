@@ -147,7 +147,7 @@ def test_an_order_is_charged_once(stage: Stage):
         ({"columns": ["notes"]}, 422, "it is free text"),
         ({"columns": ["who"]}, 422, ""),
         ({"method": "k_anonymous"}, 422, "the hub knows none of that name"),
-        ({"spend": "0"}, 422, "spend"),
+        ({"spend": "-1"}, 422, "spend"),
         ({"spend": ""}, 422, "spend"),
         ({"spend": "lots"}, 422, "spend"),
         ({"spend": "1e999999999"}, 422, "spend"),

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import cloister as cl
+from cloister.cli import cli
+from cloister.crypto import WrongKey
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import key_of, sweep_masked
@@ -21,7 +29,7 @@ from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat,
 from cloister.together.messages import pack
 from cloister.together.sealed.batches import Batch, withdrawn_by
 from cloister.vault.masking import Masked
-from tests.hub.house import House, Visitor, served
+from tests.hub.house import Clock, House, Visitor, served
 from tests.together.wired import running
 
 FORM = MaskedFormat(
@@ -112,7 +120,17 @@ def test_from_a_vault_to_an_answer_and_on(story: Story) -> None:
     said = {"scores": {"age": "10 cells; guessed without looking: 10 %"}}
     kept = story.owner.client.put("/api/v1/masked-datasets/patients/scores", json=said, headers=story.owner.bearer)
     assert kept.status_code == 204
-    assert "guessed without looking" in story.owner.client.get("/masked/patients").text
+    said = {"verified": {"problems": [], "changes": 7, "epoch": 3}}
+    put = story.owner.client.put("/api/v1/masked-datasets/patients/scores", json=said, headers=story.owner.bearer)
+    assert put.status_code == 204
+    page = story.owner.client.get("/masked/patients").text
+    assert "guessed without looking" in page, "what is not said stays"
+    assert "everything is as it was written" in page
+    said = {"verified": {"problems": ["people: A record is missing"], "changes": 0, "epoch": 3}}
+    story.owner.client.put("/api/v1/masked-datasets/patients/scores", json=said, headers=story.owner.bearer)
+    assert "A record is missing" in story.owner.client.get("/masked/patients").text
+    wrong = story.owner.client.put("/api/v1/masked-datasets/patients/scores", json={}, headers=story.owner.bearer)
+    assert wrong.status_code == 422
     assert "guessed without" not in story.analyst.client.get("/datasets/patients").text
     other = story.house.person("owner", email="other@example.org")
     assert other.client.get("/masked/patients").status_code == 404
@@ -158,6 +176,15 @@ def test_a_version_that_cannot_be_read_keeps_nobody_of_another_one_out(story: St
     poll = pack("poll", "", "keys", story.holder.signing, at=int(time.time()), roster="", answers="")
     signed = "Cloister " + base64.b64encode(poll).decode()
     assert story.house.client().post("/together/keys", headers={"authorization": signed}).status_code == 403
+    unread = {*story.files()}
+    for path in unread:
+        os.utime(path, (0, 0))
+    rows = [{"sex": "F", "age": 20}]
+    Sealer(FORM, story.holder.public).seal({name: [row[name] for row in rows] for name in rows[0]}, story.folder / "other.masked")
+    upload = story.send(story.folder / "other.masked").json()["upload"]
+    assert story.register(upload, name="others", population="others").status_code == 201, "registered beside it"
+    assert unread <= {*story.files()}, "and nothing of what can't be read today was swept away"
+    assert story.owner.client.get("/masked").status_code == 200
 
 
 def test_what_is_withdrawn_is_overwritten_once_nobody_reads_it(story: Story) -> None:
@@ -186,6 +213,122 @@ def ranges_of(first: Batch, batches: list[Batch]) -> list[tuple[int, int]]:
         found += follower.withdrawn[first.head.id]
         last = follower.id
     return found
+
+
+POLICY = {"purposes": ["research"], "retention": "2099-12-31", "prohibitions": ["synthesise.run"]}
+
+
+def test_a_policy_travels_with_the_cells_and_binds_hub_and_key_holder(story: Story) -> None:
+    """At any hub that the batch is brought to: who analyses, the owner of the data set there, and a hub that lies."""
+    strict = replace(FORM, policy=POLICY)
+    story.sealer = Sealer(strict, story.holder.public)
+    story.opened()
+    with story.asking(story.holder) as session:
+        for purpose in ("", "marketing"):
+            with pytest.raises(cl.AccessDenied, match="research"):
+                session.sql(SQL, spend=SPEND, purpose=purpose)
+        assert session.sql(SQL, spend=SPEND, purpose="research").num_rows == 2
+    told = {"policy": {"purposes": ["marketing"]}}
+    owner = story.owner
+    owner.client.patch("/api/v1/datasets/patients", json=told, headers=owner.bearer)
+    with story.house.hub.database.reading() as db:
+        [row] = db.query(DataSet).filter(DataSet.name == "patients")
+        given = row.metadata_["contribution"]
+        assert (given["purposes"], given["prohibitions"]) == (["research"], ["synthesise.run"]), (
+            "who owns the data set at this hub can't take it off"
+        )
+    [batch] = story.files()
+    head = Batch(batch).head
+    assert strict.refusal("research", date(2099, 12, 31)) == ""
+    assert "2099-12-31" in strict.refusal("research", date(2100, 1, 1))
+    other = head.data.replace(b'"research"', b'"anything"')
+    assert other != head.data
+    with pytest.raises(WrongKey):
+        story.holder.accept(other)
+
+
+def test_a_hub_that_states_another_purpose_is_denied_by_the_key_holder(tmp_path: Path) -> None:
+    holder = KeyHolder(budgets={"patients": MUCH})
+    strict = replace(FORM, policy={"purposes": ["research"]})
+    Sealer(strict, holder.public).seal({"sex": ["F", "M"], "age": [1, 2]}, tmp_path / "a.masked")
+    for purpose, allowed in (("marketing", False), ("", False), ("research", True)):
+        table = cl.SealedTable(tmp_path, holder, purpose=purpose)
+        with cl.Session({"patients": table}, budget=MUCH) as session:
+            if allowed:
+                session.sql(SQL, spend=SPEND)
+            else:
+                with pytest.raises(cl.AccessDenied, match="allows these purposes: research"):
+                    session.sql(SQL, spend=SPEND)
+    assert holder.spent("patients") == cl.PureDP(SPEND)
+
+
+def test_a_policy_binds_at_a_second_hub_too(story: Story, tmp_path: Path, empty_hub: Path, clock: Clock) -> None:
+    """The same cells at another institution: its hub takes the policy over, its owner can't take it off, one budget counts."""
+    story.sealer = Sealer(replace(FORM, policy=POLICY), story.holder.public)
+    story.opened()
+    shutil.copytree(empty_hub, tmp_path / "second")
+    house = House(tmp_path / "second", clock)
+    try:
+        there = copy(story)
+        there.house = house
+        there.owner, there.analyst = house.person("owner"), house.person("analyst", email="ana@example.org")
+        [batch] = (story.folder / "batches").glob("*.masked")
+        made = there.register(there.send(batch).json()["upload"])
+        assert made.status_code == 201, made.text
+        with house.hub.database.reading() as db:
+            [row] = db.query(DataSet).filter(DataSet.name == "patients")
+        house.grant(row, there.analyst, by=there.owner)
+        told = {"policy": {"purposes": ["research", "marketing"], "retention": "2199-01-01"}}
+        there.owner.client.patch("/api/v1/datasets/patients", json=told, headers=there.owner.bearer)
+        for each in (story, there):
+            with each.asking(story.holder) as session:
+                for purpose in ("", "marketing"):
+                    with pytest.raises(cl.AccessDenied, match="research"):
+                        session.sql(SQL, spend=SPEND, purpose=purpose)
+                assert session.sql(SQL, spend=SPEND, purpose="research").num_rows == 2
+        assert story.holder.spent("patients") == cl.PureDP(2 * SPEND), "one budget at the key holder, whoever asks"
+    finally:
+        house.close()
+
+
+def test_what_an_owners_own_tool_found_is_sent_by_it(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story.opened()
+    data = story.folder / "folder"
+    run = CliRunner()
+    assert run.invoke(cli, ["vault", "init", str(data), "--store", f"sqlite:///{story.folder}/own.db"]).exit_code == 0
+    with (data / "vault.toml").open("a") as settings:
+        settings.write("[collections.people.fields]\nage = { paillier_sum = [0, 120] }\nnote = { words = 4, pad = 64 }\n")
+    report = ["vault", "report", "people", "--data-set", "patients", "--data", str(data)]
+    monkeypatch.setenv("CLOISTER_TOKEN", story.owner.token)
+    with served(story.house.hub) as address:
+        assert "0 scores" in run.invoke(cli, [*report, "--hub", address]).output
+        keys = cl.vault.Keys.load(data / "owner.keys")
+        with cl.vault.Vault(f"sqlite:///{story.folder}/own.db", keys) as store:
+            store["people"].insert_many({"_id": n, "age": n, "note": f"canary {n}"} for n in range(10))
+        keys.close()
+        sent = run.invoke(cli, [*report, "--hub", address])
+        assert "2 fields, 2 scores" in sent.output, (sent.output, sent.exception)
+        page = story.owner.client.get("/masked/patients").text
+        for said in ("Paillier cells", "word index of 5 entries", "AES-GCM-SIV, 64 bytes", "guessed without looking: 10 %"):
+            assert said in page
+        assert "everything is as it was written" in page
+        assert "canary" not in page
+        refused = run.invoke(cli, [*report[:4], "nowhere", *report[5:], "--hub", address])
+        assert isinstance(refused.exception, cl.CloisterError)
+        assert "no such data set" in str(refused.exception)
+    log = json.loads(run.invoke(cli, ["vault", "show", "--data", str(data), "--json"]).output)["log"]
+    assert log == []
+
+
+def test_a_policy_that_is_not_known_is_refused_by_name(story: Story) -> None:
+    for wrong in ({"colour": "red"}, {"purposes": "research"}, {"retention": "soon"}, {"purposes": [1]}, ["purposes"]):
+        with pytest.raises(cl.InvalidDeclaration, match="policy"):
+            replace(FORM, policy=wrong)  # type: ignore[arg-type]
+    path = Sealer(replace(FORM, policy={"consent": ["broad"]}), story.holder.public)
+    path.seal({"sex": ["F"], "age": [1]}, story.folder / "known.masked")
+    data = (story.folder / "known.masked").read_bytes()
+    sent = story.send(_written(story, data.replace(b'"consent"', b'"consenz"')))
+    assert (sent.status_code, "policy" in sent.text) == (422, True), sent.text
 
 
 WRONG = [

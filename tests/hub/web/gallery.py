@@ -107,6 +107,7 @@ def stand_in(*, with_cards: bool = True) -> SimpleNamespace:
         guides=LINKS,
         help={link.path: link.help for link in LINKS},
         services=(service,),
+        parts={},
         database=_Nothing(),
         now=lambda: NOW,
     )

@@ -133,7 +133,7 @@ REFUSED = {
     "{told} to population {name} was refused",
 }
 """Decisions of budgets, grants and rules; what cannot be read is 无效, and what has no proof 不支持."""
-QUOTED = ("DATE '2026-01-31'", '{"role"', '{"title"', "marital = 'never married'")
+QUOTED = ("DATE '2026-01-31'", '{"role"', '{"title"', "marital = 'never married'", 'cl.Moment("2026-01-01", "2026-12-31")')
 """Code with quotes of its own."""
 
 

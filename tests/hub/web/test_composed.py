@@ -46,10 +46,11 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
+        most_keys most_measures margin by n file most_files environment stated python
         at bins calls deadline epoch most_sites overlap plain prepared protocol sender sites stayed step threshold
         pages zone use two document example rules
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program
-        to twice word year heads width
+        to twice word year heads width dropouts longer needs room statistic
         declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below
         best beta broken budget c cap ceiling cells certain chance classes column columns condition confidence cost count
         counts deepest deepest_doubling delta dialect dialects digits dimensions distance domain domains ending epsilon
@@ -57,7 +58,7 @@ VALUES = frozenset(
         judged k key known l label labels largest largest_exponent least left_key length level limit line lines longest
         longest_line longest_list longest_name longest_pattern longest_value loss lost low majority master max_rows may
         measured method methods missing module moment most most_categories most_cells most_computed most_conditions
-        most_derived most_in_all most_invitations most_joins most_levels most_nodes most_numbers most_open most_options
+        most_derived most_in_all most_invitations most_joins most_levels most_numbers most_open most_options
         most_pairs most_parts most_questions most_rows most_sets most_sources most_texts most_values most_waiting most_words
         most_written name named names nested node nodes now nullable number numbers object odds of often one op opaque option
         other others out own own_keys parts path pattern pilot place population populations port posterior presence project
@@ -67,7 +68,7 @@ VALUES = frozenset(
         text_functions there this through times total training tree twentieth unique units unknown value values was where who
         whole whose widest widths window within words written wrong zcdp
         at hourly kept most_streams until wait
-        most_points projections shares
+        most_points projections shares components listed longest_separator most_nodes
         """,
     )
 )
@@ -194,7 +195,9 @@ def test_what_people_wrote_stays_as_it_is() -> None:
     assert CHINESE.gettext("unit='person' is unknown") == "未知的 unit='person'"
     assert CHINESE.gettext("kind='text' is invalid") == "kind='text' 无效"
     assert CHINESE.gettext("The account of 'people' could not be read") == "无法读取 'people' 的账目"
-    assert CHINESE.gettext("the column 'x' has no kind among integer, real") == "列 'x' 的类型不属于 integer, real"
+    assert (
+        CHINESE.gettext("the column 'x' has no kind among integer, real, place") == "列 'x' 的类型不是 integer, real、place 之一"
+    )
 
 
 def test_code_with_one_word_of_english_is_told_inside_another_message() -> None:

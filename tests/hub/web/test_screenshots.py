@@ -12,8 +12,11 @@ from scripts.engines import chromium
 from scripts.tour import MOST_BYTES, STOPS
 from scripts.tour_anonymising import ANONYMISED
 from scripts.tour_building import BUILT
+from scripts.tour_clients import CLIENTS
 from scripts.tour_declaring import DECLARED
 from scripts.tour_menu import MENU
+from scripts.tour_publishing import PUBLISHED
+from scripts.tour_reading import READ
 from scripts.tour_surveys import SURVEYS
 from tests.hub.web.browser import missing, served
 from tests.hub.web.gallery import make_gallery
@@ -34,7 +37,7 @@ def test_every_place_is_taken_and_every_fault_is_said(tmp_path: Path, pytestconf
 def test_the_pages_show_every_picture_of_the_tour() -> None:
     folder = Path(__file__).parents[3] / "docs"
     files = {file.stem: file for file in (folder / screenshots.IMAGES.relative_to("docs")).iterdir()}
-    toured, surveyed, anonymised, declared, built, menu = (
+    toured, surveyed, anonymised, declared, built, menu, published = (
         re.findall(r"images/hub/([\w-]+)\.webp", (folder / page).read_text())
         for page in (
             "tutorials/a-first-hub.md",
@@ -43,13 +46,15 @@ def test_the_pages_show_every_picture_of_the_tour() -> None:
             "how-to/share-a-data-set.md",
             "how-to/ask-a-hub.md",
             "how-to/find-your-way.md",
+            "how-to/publish-an-answer.md",
         )
     )
     assert toured == [stop.name for stop in STOPS if stop.shown]
     assert surveyed == list(SURVEYS)
     assert anonymised == list(ANONYMISED)
     assert declared == list(DECLARED)
-    assert built == list(BUILT)
+    assert sorted(built) == sorted([*BUILT, *READ, *CLIENTS])
     assert menu == list(MENU)
-    assert sorted(files) == sorted(toured + surveyed + anonymised + declared + built + menu)
+    assert published == list(PUBLISHED)
+    assert sorted(files) == sorted(toured + surveyed + anonymised + declared + built + menu + published)
     assert all(file.stat().st_size <= MOST_BYTES for file in files.values())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local import Duchi, LocalLaplace, Piecewise
-from cloister.local.learning import LocalGaussianNB, equal_width
+from cloister.local import Duchi, LocalLaplace, Piecewise, SquareWave
+from cloister.local.learning import LocalGaussianNB, equal_frequency, equal_width, in_bins
 from cloister.local.numbers.hybrid import Hybrid
 from cloister.noise import Random
 
@@ -72,3 +72,15 @@ def test_refusals() -> None:
         model.fit(model.aggregate(model.randomize([[0.5, 0.5]], [0])))
     with pytest.raises(InvalidParameter, match="it is missing"):
         LocalGaussianNB([], range(2), 1)
+
+
+def test_bins_of_equal_frequency_are_bought() -> None:
+    """Of skewed numbers: each of four bins holds a quarter, give or take a tenth; of equal width, one holds nearly all."""
+    values = np.minimum(np.random.default_rng(1).exponential(8, 20_000), 100.0)
+    wave = SquareWave(0, 100, epsilon=2)
+    edges = equal_frequency(wave.distribution(wave.randomize(values[:10_000], random=Random.deterministic(2))), 4)
+    shares = np.bincount(in_bins(values[10_000:], edges), minlength=4) / 10_000
+    assert np.abs(shares - 0.25).max() < 0.1
+    assert np.bincount(equal_width(values, 0, 100, 4)).max() > 18_000
+    with pytest.raises(InvalidParameter, match="bins"):
+        equal_frequency(wave.distribution(wave.randomize(values[:1000], random=Random.deterministic(3))), 1)

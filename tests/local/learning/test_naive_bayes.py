@@ -99,3 +99,20 @@ def test_refusals() -> None:
             LocalNaiveBayes(FEATURES, range(2), 1, picks=picks)
     with pytest.raises(InvalidParameter, match="greater than 0"):
         LocalNaiveBayes(FEATURES, range(2), 0)
+
+
+def test_a_constant_feature_costs_nothing_and_says_nothing() -> None:
+    """Declared with one value, as data sets have it: the reports are those of the others alone, and so is the model."""
+    rows, classes = [["veil", "low", 0], ["veil", "high", 2]] * 2000, ["no", "yes"] * 2000
+    others = LocalNaiveBayes([["low", "high"], range(3)], ["no", "yes"], epsilon=2)
+    model = LocalNaiveBayes([["veil"], ["low", "high"], range(3)], ["no", "yes"], epsilon=2)
+    assert (model.picks, len(model.oracles), model.guarantee) == (others.picks, 2, others.guarantee)
+    fitted = model.fit(model.aggregate(model.randomize(rows, classes, random=Random.deterministic(1))))
+    short = [row[1:] for row in rows]
+    same = others.fit(others.aggregate(others.randomize(short, classes, random=Random.deterministic(1))))
+    np.testing.assert_allclose(fitted.scores(rows[:2]), same.scores(short[:2]))
+    assert fitted.predict(np.array(rows[:2], dtype=object)) == ["no", "yes"]
+    with pytest.raises(InvalidParameter, match="one value"):
+        LocalNaiveBayes([["veil"]], ["no", "yes"])
+    with pytest.raises(InvalidParameter, match="each needs 3 values"):
+        fitted.predict(short[:1])

@@ -49,6 +49,8 @@ def test_sizes_of_intersections(a: set[int], b: set[int]) -> None:
 def test_sets_of_ten_thousand_are_forecast_and_small_ones_noised() -> None:
     program = intersection_size(10_000, 10_000, bits=40)
     assert program.gates < 32e6
+    widest = intersection_size(3, 4, bits=64)  # filled up with a number above all of 64 bits
+    assert int(widest.as_numbers(a=[1, 2, 2**64 - 1], b=[2, 5, 2**63, 2**64 - 1])) == 2
     noise = GeometricNoise(epsilon=3)
     noised = intersection_size(3, 3, bits=5, noise=noise)
     values = {"a": [1, 2, 3], "b": [2, 3, 4]}

@@ -540,6 +540,22 @@ def test_inputs_are_checked_before_anything_is_sent() -> None:
         BlindedSum(slots=Slots(terms=3), terms=4, length=1)
 
 
+def test_a_large_circuit_says_size_and_time_before_anything_is_sent() -> None:
+    kind = FixedPoint(bits=24, shape=(300_000,))
+    large = Program(lambda a, b: a * b, garbler={"a": kind}, evaluator={"b": kind})
+    words = r"too large: 3\d\d,\d{3},\d{3} AND gates in .* GB to send, about \d+ s"
+    for run in (run_garbler, run_evaluator):
+        tape = Tape([])
+        with pytest.raises(InvalidParameter, match=words) as told:
+            run(large, {}, tape)
+        assert tape.sent == []
+        assert told.value.instead == f"most={large.bytes}"
+    with pytest.raises(InvalidParameter, match="MB to send"):
+        run_both(comparison_of_sums(300, 300), {}, most=10)
+    with pytest.raises(InvalidParameter, match="number of bytes"):
+        run_both(comparison_of_sums(2, 2), {}, most=-1)
+
+
 def cheating(program: Program, value: int, width: int) -> Program:
     """The same program, for a party that enters bits as it likes for `b`."""
     own = copy.copy(program)

@@ -4,6 +4,8 @@ caught: blinded encryption, and noise of the hub alone."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from cloister.ledger import Ledger
 from cloister.noise import DiscreteLaplace, Random
 from cloister.tables import Aggregate, Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import Journal, Paillier
+from cloister.together import Journal, Paillier, Sealer
 from cloister.together.plan import Plan
 from cloister.together.sealed.batches import Batch, pad_sums, pages_of
 from cloister.together.sealed.holder import KeyHolder, SealedPlan
@@ -152,6 +154,59 @@ def test_the_key_holder_limits_a_day_and_refuses_what_is_no_plan(tmp_path: Path)
     with pytest.raises(cl.AccessDenied, match="2 charges a day"):
         holder.answer(asked(request(90), rows, charge="c"))
     assert noted == ["accepted", "charged", "charged"]
+
+
+def test_a_clock_that_jumps_opens_nothing_that_had_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set back, it neither brings a policy's last day again nor frees charges of the day; set forward, it ends sooner and keeps
+    the budget."""
+    days = 0
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=days)
+
+    monkeypatch.setattr("cloister.together.sealed.holder.datetime", Jumping)
+    yesterday = str(datetime.now(UTC).date() - timedelta(days=1))
+    holder = holder_of(cl.PureDP(10), a_day=2)
+    sealer = Sealer(replace(AGES, policy={"retention": yesterday}), holder.public)
+    batch = Batch(sealer.seal({"age": [20, 30], "sex": ["F", "M"]}, tmp_path / "a.masked"))
+    holder.accept(batch.head.data)
+    ended, rows = (batch.head.id, ALL), (ages(tmp_path, holder).head.id, ALL)
+    days = -5  # before any charge says otherwise, its clock is all that it has
+    holder.answer(asked(request(90), ended, charge="a"))
+    with pytest.raises(cl.AccessDenied, match="policy ended"):
+        holder.answer(asked(request(90), ended, charge="b"))
+    holder.answer(asked(request(90), rows, charge="c"))
+    days = -400
+    with pytest.raises(cl.AccessDenied, match="2 charges a day"):
+        holder.answer(asked(request(90), rows, charge="d"))
+    days = 400
+    with pytest.raises(cl.AccessDenied, match="policy ended"):
+        holder.answer(asked(request(90), ended, charge="e"))
+    for charge in "fghijklm":
+        holder.answer(asked(request(90), rows, charge=charge))
+    with pytest.raises(cl.BudgetExceeded):
+        holder.answer(asked(request(90), rows, charge="n"))
+
+
+def test_what_a_hub_sends_without_end_fills_no_disk(tmp_path: Path) -> None:
+    """Refused questions, and batches that a hub makes itself: it knows the key to which they are sealed."""
+    folder = tmp_path / "charges"
+    holder = holder_of(cl.PureDP(10), key=bytes(32), journal=Journal(folder), most_batches=3, a_day=1)
+    rows = (ages(tmp_path, holder).head.id, ALL)
+    holder.answer(asked(request(90), rows, charge="a"))
+    before = {*folder.rglob("*")}
+    for number in range(20):
+        with pytest.raises(cl.AccessDenied, match="1 charges a day"):
+            holder.answer(asked(request(90), rows, charge=f"more {number}"))
+    assert {*folder.rglob("*")} == before, "no folder for a question that was refused"
+    for _ in range(2):
+        ages(tmp_path, holder)
+    for _ in range(3):
+        with pytest.raises(cl.AccessDenied, match="it keeps 3 already"):
+            ages(tmp_path, holder)
+    assert len(list((folder / "batches").iterdir())) == 3
 
 
 def test_a_journal_from_an_old_copy_gives_no_second_draw(tmp_path: Path) -> None:

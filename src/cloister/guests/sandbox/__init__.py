@@ -9,6 +9,8 @@ and, for admitted code that needs numpy, scikit-learn or R, processes behind bub
 
     processes.py    the host's side: walls, a request and a reply as files in memory, runs on a grid of time
     fork_server.py  the program within, which imports packages before rows arrive and forks for each run
+    control_groups.py  what a run may use in sum
+    environments.py    packages by their hashes
     seccomp.py      the system calls that are left
     r_script.py     rows and code as one text of R
     opening.py      which of the two a guest needs, and what this machine has

@@ -29,7 +29,7 @@ def image() -> Path:
     >>> image().suffix
     '.cwasm'
     """
-    folder = _folder()
+    folder = own_folder()
     found = folder / f"guest-{_version()}.cwasm"
     if not found.exists():
         with (folder / "lock").open("w") as lock:
@@ -38,7 +38,7 @@ def image() -> Path:
                 _build(found)
     digest = found.with_suffix(".sha256")
     for each in (found, digest):
-        _check_ours(each, remedy=f"remove {found.name}: it is built again")
+        check_ours(each, remedy=f"remove {found.name}: it is built again")
     if _digest(found) != digest.read_text():
         raise EngineError(
             "The sandbox was not opened",
@@ -48,20 +48,22 @@ def image() -> Path:
     return found
 
 
-def _folder() -> Path:
+def own_folder() -> Path:
+    """Where images and environments are: a folder that nobody but this user may write to."""
     named = os.environ.get("CLOISTER_GUESTS")
     folder = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cloister" / "guests"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _check_ours(folder, remedy="chmod 700 on the folder, or CLOISTER_GUESTS=another folder of your own")
+    check_ours(folder, remedy="chmod 700 on the folder, or CLOISTER_GUESTS=another folder of your own")
     return folder
 
 
-def _check_ours(path: Path, *, remedy: str) -> None:
+def check_ours(path: Path, *, remedy: str) -> None:
+    """Refuses what others can write to: it runs as native code."""
     about = path.stat()
     if os.name == "posix" and (about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o022):
         raise EngineError(
             "The sandbox was not opened",
-            why="others can write to its image, which is native code, or to its folder",
+            why="others can write to its image, or to its packages, which are native code, or to the folder of them",
             instead=remedy,
         )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol, Self
 
-from cloister.guests.sandbox.processes import Language, ProcessSandbox, control_groups, why_not
+from cloister.guests.sandbox.control_groups import group_folder
+from cloister.guests.sandbox.processes import Language, ProcessSandbox, why_not
 from cloister.guests.sandbox.wasm import Ran, Sandbox
 
 
@@ -16,6 +17,10 @@ class Opened(Protocol):
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run."""
+        ...
+
+    def processor(self) -> float:
+        """Seconds of a processor that runs have used so far, as far as a guest may choose them."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -33,6 +38,8 @@ class Needs:
 
     language: Language = "python"
     packages: tuple[str, ...] = ()
+    environment: str = ""
+    """Of which the packages are; empty: beside cloister."""
 
     @property
     def native(self) -> bool:
@@ -44,6 +51,7 @@ class Needs:
         if not self.native:
             return Sandbox(code, entry, seconds=seconds, memory=memory)
         about: dict[str, Any] = {"seconds": seconds, "memory": memory, "packages": self.packages, "language": self.language}
+        about |= {"environment": self.environment}
         return ProcessSandbox(code, entry, **about, paced=paced, room=room)
 
 
@@ -54,7 +62,7 @@ def sandboxes() -> list[tuple[str, str]]:
     """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened
     and tried; an image is not built for it."""
     wanting = [name for name in ("wasmtime", "componentize_py") if find_spec(name) is None]
-    limits = "" if control_groups() else "CLOISTER_GUESTS_CGROUP names no writable folder with memory and pids"
+    limits = "" if group_folder() else "none is delegated (systemd, or CLOISTER_GUESTS_CGROUP): sums are watched from outside"
     return [
         ("WebAssembly, pure Python", f"{' and '.join(wanting)} is not installed" if wanting else ""),
         ("processes, Python with packages, admitted code", why_not()),

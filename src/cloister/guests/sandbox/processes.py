@@ -33,6 +33,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from cloister.errors import CloisterError, EngineError, InvalidParameter, MissingDependency
+from cloister.guests.sandbox.control_groups import end_beyond, into, new_group
+from cloister.guests.sandbox.environments import environment
 from cloister.guests.sandbox.r_script import r_script
 from cloister.guests.sandbox.seccomp import seccomp_filter
 from cloister.guests.sandbox.wasm import Ran, ran_of
@@ -41,7 +43,7 @@ Language: TypeAlias = Literal["python", "r"]
 SLACK = 0.15
 """Of each step of the grid, for what is not the guest's: to fork, to end, to take away its memory, to read the next rows."""
 _PARTS = tuple(Path(__file__).with_name(name) for name in ("app.py", "fork_server.py"))
-_PATIENCE, _OPENING = 20.0, 120.0
+_PATIENCE, _OPENING, _LOOK = 20.0, 120.0, 0.05
 _ROOM = 1 << 16
 _SCRATCH = 64 << 20
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -76,17 +78,18 @@ class ProcessSandbox:
         seconds: float = 1.0,
         memory: int = 256 << 20,
         packages: Sequence[str] = (),
+        environment: str = "",
         language: Language = "python",
         paced: bool = False,
         room: int = _ROOM,
     ) -> None:
         self._code, self._entry, self._language = code, entry, language
         self._memory, self._seconds, self._paced, self._room = memory, seconds, paced, room
-        self._packages = tuple(packages)
+        self._packages, self._environment = tuple(packages), environment
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._group: Path | None = None
-        self._base, self._opened = 0, False
+        self._base, self._within, self._opened = 0, 0, False
         self._began, self._step = 0.0, -1
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
@@ -103,9 +106,13 @@ class ProcessSandbox:
         except (CloisterError, OSError):  # a server that can't be had again: an error here would tell of one run
             return Ran()
 
+    def processor(self) -> float:
+        """None that a guest could choose: each run is ended on the grid, however much of its step it used."""
+        return 0.0
+
     def close(self) -> None:
         """End the server, and with it everything in its namespace."""
-        server, self._server = self._server, None
+        server, self._server, self._within = self._server, None, 0
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -135,13 +142,27 @@ class ProcessSandbox:
         with _in_memory(request) as asked, _in_memory(b"", room=self._room) as replied:
             try:
                 socket.send_fds(self._socket, [struct.pack("=Q", self._base + self._memory)], [asked, replied])
-                self._socket.settimeout(self._seconds + _PATIENCE)
-                if self._socket.recv(16) != b"over":
-                    raise OSError
+                self._await_end()
             except OSError:
                 self.close()
                 return ""
             return os.pread(replied, self._room, 0).split(b"\0", 1)[0].decode(errors="replace")
+
+    def _await_end(self) -> None:
+        """Until the server says that a run is over; meanwhile, where no control group does, look what it uses in sum."""
+        assert self._socket is not None
+        end = time.monotonic() + self._seconds + _PATIENCE
+        self._socket.settimeout(_LOOK)
+        while time.monotonic() < end:
+            try:
+                if self._socket.recv(16) != b"over":
+                    raise OSError
+            except TimeoutError:
+                if self._group is None and self._within:
+                    end_beyond(self._within, self._base + self._memory + _SCRATCH)
+            else:
+                return
+        raise OSError
 
     def _await_step(self) -> None:
         """Wait for the next point of the grid; a machine that was too slow for it skips whole steps."""
@@ -170,8 +191,9 @@ class ProcessSandbox:
             "room": self._room,
             "filter": base64.b64encode(seccomp_filter(runs_a_program=self._language == "r")).decode(),
         }
-        self._group = _control_group(self._memory + _SCRATCH + (1 << 30))
-        words = [*_into(self._group), *_walls(self._language, tell), str(_interpreter()), "-I", "-S", "/parts/fork_server.py"]
+        self._group = new_group(self._memory + _SCRATCH + (1 << 30))
+        walls = _walls(self._language, tell, self._environment)
+        words = [*into(self._group), *walls, str(_interpreter()), "-I", "-S", "/parts/fork_server.py"]
         try:
             self._server = subprocess.Popen(  # noqa: S603 (our own program and arguments)
                 [*words, json.dumps(about)],
@@ -205,8 +227,8 @@ class ProcessSandbox:
         try:
             self._socket.settimeout(_OPENING)
             told = json.loads(self._socket.recv(1 << 16) or b"null")
-            number = json.loads(os.read(told_by, 1 << 12) or b"null")["child-pid"]
-            pages = int(Path(f"/proc/{number}/statm").read_text().split()[0])
+            self._within = int(json.loads(os.read(told_by, 1 << 12) or b"null")["child-pid"])
+            pages = int(Path(f"/proc/{self._within}/statm").read_text().split()[0])
         except (OSError, ValueError, KeyError, TypeError):
             told = None
         if not isinstance(told, dict):
@@ -218,8 +240,10 @@ class ProcessSandbox:
         if told["missing"]:
             raise InvalidParameter(
                 f"packages={told['missing']!r} is invalid",
-                why="the environment of guests has no such package",
-                instead="a package that the administrator put there (CLOISTER_GUESTS_PACKAGES)",
+                why=f"the environment {self._environment!r} has no such package"
+                if self._environment
+                else "there is no such package beside cloister",
+                instead="an environment that has it: cloister guest environment list",
             )
         self._base = _MEMORY_OF_R if self._language == "r" else pages * os.sysconf("SC_PAGE_SIZE")
         if self._language == "r":
@@ -246,42 +270,6 @@ def why_not(language: Language = "python") -> str:
     return "" if ran.done else "a run of one line did not end in time"
 
 
-def packages_folder() -> Path:
-    """Where named packages are: a folder that an administrator built from hashes
-    (`pip install --require-hashes --target FOLDER -r FILE`), or the packages beside cloister itself."""
-    named = os.environ.get("CLOISTER_GUESTS_PACKAGES")
-    return Path(named or sysconfig.get_paths()["purelib"]).resolve()
-
-
-def control_groups() -> bool:
-    """Whether an administrator gave a folder of control groups (cgroup v2) in which memory and processes can be limited."""
-    folder = os.environ.get("CLOISTER_GUESTS_CGROUP")
-    if not folder:
-        return False
-    try:
-        return {"memory", "pids"} <= set((Path(folder) / "cgroup.subtree_control").read_text().split()) and os.access(
-            folder, os.W_OK
-        )
-    except OSError:
-        return False
-
-
-def _control_group(memory: int) -> Path | None:
-    if not control_groups():
-        return None
-    made = Path(os.environ["CLOISTER_GUESTS_CGROUP"]) / f"guest-{os.getpid()}-{time.monotonic_ns()}"
-    made.mkdir()
-    for name, most in (("memory.max", str(memory)), ("memory.swap.max", "0"), ("pids.max", "8")):
-        with suppress(FileNotFoundError):  # a kernel without swap has no limit of it
-            (made / name).write_text(most)
-    return made
-
-
-def _into(group: Path | None) -> list[str]:
-    """A shell that enters the group before it becomes bubblewrap: whatever that starts is counted."""
-    return [] if group is None else ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs" && exec "$@"', str(group)]
-
-
 @cache
 def _bubblewrap() -> str:
     found = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin")
@@ -306,7 +294,7 @@ def _interpreter() -> Path:
     return Path(sys.executable).resolve()
 
 
-def _walls(language: Language, tell: int) -> list[str]:
+def _walls(language: Language, tell: int, named: str) -> list[str]:
     """What bubblewrap is told: every namespace, no capability but those that a forked run needs to wall itself in further, and to
     read: the system's libraries, the interpreter, the packages."""
     words = [_bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", str(tell)]
@@ -322,7 +310,8 @@ def _walls(language: Language, tell: int) -> list[str]:
             words += ["--ro-bind", name, name]
     readable = [Path(sys.base_prefix).resolve()]
     if language == "python":  # at a place of its own, which the empty /tmp does not hide
-        words += ["--ro-bind", str(packages_folder()), "/packages"]
+        packages = environment(named).packages if named else Path(sysconfig.get_paths()["purelib"]).resolve()
+        words += ["--ro-bind", str(packages), "/packages"]
     else:
         readable += [Path("/etc/R"), Path("/etc/alternatives")]
     for path in readable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -48,6 +49,7 @@ class Sandbox:
         self._patience = _PATIENCE + 20 * seconds
         self._opened = False
         self._worker: subprocess.Popen[bytes] | None = None
+        self._used = 0.0
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run. A worker that dies or hangs is ended, and counts as a run that failed: the next run has a new one."""
@@ -81,8 +83,13 @@ class Sandbox:
         finally:
             patience.cancel()
 
+    def processor(self) -> float:
+        """Of this worker and of those before it."""
+        return self._used + _processor_of(self._worker)
+
     def close(self) -> None:
         """End the worker."""
+        self._used += _processor_of(self._worker)
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
@@ -115,6 +122,17 @@ class Sandbox:
         return self._worker
 
 
+def _processor_of(worker: subprocess.Popen[bytes] | None) -> float:
+    """From the kernel's account of a process that runs, or has ended and was not waited for."""
+    if worker is None:
+        return 0.0
+    try:
+        used = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return 0.0
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+
+
 def ran_of(told: str) -> Ran:
     """What a run says of itself. The guest holds the whole interpreter, so the text may be anything, and nothing that it says may
     raise an error here or cost a worker: either would be seen outside, and tell of one block."""
@@ -124,6 +142,8 @@ def ran_of(told: str) -> Ran:
         if "value" not in found:
             return Ran(why=str(found.get("failed", _TRAPPED)), printed=printed)
         text = found["value"]
-        return Ran(value=json.loads(text), done=True, why="", printed=printed) if len(text) <= _MOST_OUT else Ran(printed=printed)
+        if len(text) > _MOST_OUT:
+            return Ran(why=f"it returned more than {_MOST_OUT >> 20} MiB", printed=printed)
+        return Ran(value=json.loads(text), done=True, why="", printed=printed)
     except Exception:  # a failure like any other
         return Ran()

@@ -105,7 +105,8 @@ def _of(name: str, title: str, *roles: str, by: Literal["role", "owner", "grant"
     return Action(name=name, title=title, roles=frozenset(roles), by=by, **sets)  # type: ignore[arg-type]
 
 
-_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "compress.run", "algorithm.run")
+READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "compress.run", "joint.run", "algorithm.run")
+"""What is done with the rows of a data set."""
 _OFFICE = (ADMINISTRATOR, STEWARD)
 _USERS = (ANALYST, OWNER)
 
@@ -131,7 +132,7 @@ BUILT_IN = (
         ANYBODY,
         by="grant",
         overseers=_OFFICE,
-        implied_by=(*_READS, "question.explain", "question.rehearse", "dataset.describe", "dataset.version", "dataset.uses"),
+        implied_by=(*READS, "question.explain", "question.rehearse", "dataset.describe", "dataset.version", "dataset.uses"),
     ),
     _of("dataset.describe", N_("Describe a data set"), OWNER, PROVIDER, ANALYST, by="grant"),
     _of("dataset.version", N_("Add a version"), OWNER, PROVIDER, by="grant"),
@@ -164,6 +165,7 @@ BUILT_IN = (
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
     _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
     _of("compress.run", N_("Make a projection"), *_USERS, by="grant", data=True),
+    _of("joint.run", N_("Learn jointly: the result goes to all owners"), *_USERS, by="grant", data=True),
     _of(
         "release.see",
         N_("See a release"),
@@ -174,13 +176,14 @@ BUILT_IN = (
     ),
     _of("release.download", N_("Download a release"), ANYBODY, by="grant", data=True),
     _of("release.share", N_("Share a release"), *_USERS, by="grant", data=True),
+    _of("release.publish", N_("Publish an answer on other sites"), *_USERS, by="grant", data=True, by_token=False),
     _of("algorithm.register", N_("Register an algorithm"), ALGORITHM_PROVIDER),
     _of("algorithm.manage", N_("Manage an algorithm"), ALGORITHM_PROVIDER, by="owner"),
     _of("algorithm.see", N_("See an algorithm"), ANYBODY, by="grant", overseers=_OFFICE, implied_by=("algorithm.run",)),
     _of("algorithm.run", N_("Run an algorithm"), *_USERS, by="grant", data=True, by_algorithm=True),
     _of("job.see", N_("See a job"), ANYBODY, by="owner", overseers=_OFFICE),
     _of("job.cancel", N_("Cancel a job"), ANYBODY, by="owner", overseers=(ADMINISTRATOR,)),
-    _of("budget.see", N_("See a budget"), ANYBODY, by="grant", overseers=_OFFICE, implied_by=_READS),
+    _of("budget.see", N_("See a budget"), ANYBODY, by="grant", overseers=_OFFICE, implied_by=READS),
     _of("budget.ask", N_("Ask for more budget"), *_USERS),
     _of("budget.raise", N_("Raise a budget"), OWNER, by="owner", by_token=False),
 )

@@ -23,7 +23,10 @@ from cloister.privacy.precision import down, real, rounded_up
 from cloister.privacy.rational import text_of
 
 BY_PRICE = frozenset(
-    {"question.ask", "learn.run", "synthesise.run", "algorithm.run", "release.see", "release.download", "release.share"}
+    {
+        *("question.ask", "learn.run", "synthesise.run", "algorithm.run"),
+        *("release.see", "release.download", "release.share", "release.publish"),
+    }
 )
 """Actions whose risk is their price: before that is known they are not refused for it. What an algorithm does is asked, and paid
 for, as a question or a model; a release has been paid for."""

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from cloister.hub.policy.decision import Ask, Decision
 from cloister.hub.policy.facts import Object, Who
 
-SHARE = "release.share"
+SHARE, PUBLISH = "release.share", "release.publish"
 _SEE = "release.see"
 
 
 def by_closing(who: Who, what: str, sources: Iterable[Object]) -> Decision | None:
-    """The refusal to show what came from a data set that is closed: its owner alone still may.
+    """The refusal to show or publish what came from a data set that is closed: its owner alone still may.
 
     >>> closed = Object(kind="data-set", id="d1", owner="olga", closed=True)
     >>> by_closing(Who(id="ana"), "release.share", [closed]).reason, by_closing(Who(id="olga"), "release.share", [closed])
@@ -27,7 +27,7 @@ def by_closing(who: Who, what: str, sources: Iterable[Object]) -> Decision | Non
     >>> by_closing(Who(id="ana"), "release.see", [closed])
     """
     shut = next((each for each in sources if each.closed and each.owner != who.id), None)
-    if what != SHARE or shut is None:
+    if what not in (SHARE, PUBLISH) or shut is None:
         return None
     ask = Ask(role="owner", person=shut.owner, institution=shut.institution)
     return Decision(allowed=False, action=what, rule=f"data-set:{shut.id}", reason="closed", ask=ask)

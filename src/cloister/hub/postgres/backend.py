@@ -32,10 +32,11 @@ class AnswerColumn(NamedTuple):
 
 
 class FreeAnswer(NamedTuple):
-    """Rows that nothing is charged for, as of a synthetic table, and what is said beside them."""
+    """Rows that nothing is charged for, as of a synthetic table, or that a function made; and what is said beside them."""
 
     table: Frame
     notes: tuple[str, ...] = ()
+    paid: str = "answered at no cost"
 
 
 class Explained(Protocol):

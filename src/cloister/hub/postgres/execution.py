@@ -203,7 +203,7 @@ class Executor:
             told = self._looked_up(question)
             return Result(columns=told.columns, rows=told.rows, tag=told.tag, source=Source("", how))
         check_not_public_alone(found.named, self._session.tables())
-        if how.pays:
+        if how.pays or found.calls:
             answer = self._session.ask(found.text, how)
         else:
             repeated = self._session.repeat(found.text, how)

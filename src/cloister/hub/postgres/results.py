@@ -112,13 +112,13 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
 
 
 def of_free(answer: FreeAnswer, source: Source) -> Result:
-    """Rows that cost nothing, and what is said of them as a notice."""
+    """Rows that are not a release, and what is said of them as a notice."""
     columns = [AnswerColumn(name, series.kind, False) for name, series in answer.table.columns.items()]
     lists = [
         [None if isinstance(value, float) and math.isnan(value) else value for value in series.tolist()]
         for series in answer.table.columns.values()
     ]
-    told = "; ".join(("answered at no cost", *answer.notes))
+    told = "; ".join((answer.paid, *answer.notes))
     rows = list(zip(*lists, strict=True))
     shape = columns_of_shape(columns, margins=False)
     return Result(columns=shape, rows=rows, tag=f"SELECT {len(rows)}", notices=(told,), source=source)

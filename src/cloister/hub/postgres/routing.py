@@ -17,6 +17,7 @@ from cloister.hub.postgres.arrays import spelled_out
 from cloister.hub.postgres.backend import Tables
 from cloister.hub.postgres.catalogue.declared import columns_of
 from cloister.hub.postgres.catalogue.rewriting import plain
+from cloister.hub.postgres.functions import called
 from cloister.hub.postgres.inference import inferred, uncast
 from cloister.hub.postgres.parameters import bound
 from cloister.hub.postgres.statements import Select
@@ -31,6 +32,8 @@ class Route:
     text: str
     private: bool
     named: frozenset[str] = frozenset()
+    calls: bool = False
+    """Whether it is the call of a function, which says itself what it may cost."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,10 @@ def route(question: Select, declared: Tables) -> Route:
     >>> people = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
     >>> [ask, look] = read_all("SELECT COUNT(*) FROM public.people; SELECT relname FROM pg_class")
     >>> route(ask, {"people": people}), route(look, {"people": people}).private
-    (Route(text='SELECT COUNT(*) FROM people', private=True, named=frozenset({'people'})), False)
+    (Route(text='SELECT COUNT(*) FROM people', private=True, named=frozenset({'people'}), calls=False), False)
     """
+    if called(question.text) is not None:
+        return Route(text=question.text, private=True, calls=True)
     names = {name.lower() for name in declared}
     named = _named(question, names)
     if named is not None and not named:

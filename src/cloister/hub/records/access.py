@@ -133,6 +133,9 @@ class Algorithm(Base):
     provider: Mapped[str] = mapped_column(ForeignKey("person.id"))
     service: Mapped[str] = mapped_column(String(40))
     """The service of the hub that runs it."""
+    package: Mapped[str] = mapped_column(String(63), default="")
+    """The name of its first version; empty: it is the first."""
+    version: Mapped[int] = mapped_column(default=1)
     settings: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created: Mapped[datetime]
     withdrawn: Mapped[datetime | None] = mapped_column(default=None)

@@ -100,6 +100,8 @@ class DataSetVersion(Base):
     created: Mapped[datetime]
     created_by: Mapped[str] = mapped_column(String(32))
     destroyed: Mapped[datetime | None] = mapped_column(default=None)
+    declaration: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
+    """What it was declared as, where the data set is declared otherwise since; else empty."""
 
     @property
     def about(self) -> str:

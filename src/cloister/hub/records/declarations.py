@@ -20,7 +20,7 @@ from cloister.tables.declaring.table import check_printable
 from cloister.tables.sourcing.sources import Source
 
 _PARTS = ("columns", "unit", "max_rows", "size", "through", "during", "reasons")
-_BOUNDED = ("integer", "real", "date", "category")
+_BOUNDED = ("integer", "real", "date", "moment", "category", "place")
 
 
 class _Columns(Source):

@@ -1,4 +1,4 @@
-"""What left, of every kind, in one table; and to whom it was shown."""
+"""What left, of every kind, in one table; to whom it was shown, and where it is published."""
 
 from __future__ import annotations
 
@@ -66,3 +66,23 @@ class ProjectShare(Base):
     release: Mapped[str] = mapped_column(ForeignKey("stored_release.id"), primary_key=True)
     project: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
     shared: Mapped[datetime]
+
+
+class PublishedView(Base):
+    """Answers that pages of other sites show in a frame, to anyone, until a moment. Each is decided on at each look."""
+
+    __tablename__ = "published_view"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    """The last part of its address: random, and public as soon as a page frames it."""
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    title: Mapped[str] = mapped_column(String(200))
+    parts: Mapped[list[Any]]
+    """In their order: each the id of a release under "release", and what is shown of it under "shows"."""
+    data_sets: Mapped[list[str]]
+    origins: Mapped[list[str]]
+    """Of the pages that may frame it."""
+    until: Mapped[datetime]
+    created: Mapped[datetime]
+    revoked: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_by: Mapped[str] = mapped_column(String(32), default="")

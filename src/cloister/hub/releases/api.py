@@ -161,8 +161,8 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
             name: [None if isinstance(each, float) and each != each else each for each in values]
             for name, values in told.table.to_pydict().items()
         }
-        how: dict[str, Any] = {"confidence": wanted.confidence, "cost": dict(asked.row.cost), "notes": list(told.notes)}
-        return TableAnswered(release=asked.row.id, table=asked.which.name, columns=columns, **how)
+        how: dict[str, Any] = {"confidence": wanted.confidence, "cost": dict(asked.cost), "notes": list(told.notes)}
+        return TableAnswered(release=asked.which.id, table=asked.which.name, columns=columns, **how)
 
     @router.get(
         "/releases/{number}/download/{form}",

@@ -2,9 +2,9 @@
 
 - *Looking* at what one asked, or was shown, stays one's own: what was read cannot be unread. But the institution's rules are
   asked for every source, by the institution, population and labels that it has, and that it had when the answer left.
-- *Downloading and sharing* let it go further, so each source is asked as it is now: its owner must have granted
-  `release.download` or `release.share` on it, and not have revoked it. A grant of questions alone gives neither. What came from
-  a data set that is closed is shown to nobody further.
+- *Downloading, sharing and publishing* let it go further, so each source is asked as it is now: its owner must have granted
+  `release.download`, `release.share` or `release.publish` on it, and not have revoked it. A grant of questions alone gives none
+  of them. What came from a data set that is closed is shown to nobody further.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_FURTHER = ("release.download", "release.share")
+_FURTHER = ("release.download", "release.share", "release.publish")
 
 
 def check_derived(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "") -> None:
@@ -43,17 +43,18 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: 
         raise refusal_of(db, decision)
 
 
-def decided(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "") -> Decision:
+def decided(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "", handed: bool = False) -> Decision:
     """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
     Anyone who may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
     With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
-    for as long as the sources are theirs.
+    for as long as the sources are theirs. `handed`: the owners of all sources agreed before it was made that it goes to this
+    person, so of them it is asked only whether a source is closed.
     """
     policy = policy_in(row.policy)
     which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
     decision = allowed(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    return (_by_sources(hub, db, caller, row, policy, action, by) if decision.allowed else None) or decision
+    return (_by_sources(hub, db, caller, row, policy, action, by, handed) if decision.allowed else None) or decision
 
 
 def newest_open(
@@ -95,7 +96,9 @@ def _older(last: StoredRelease) -> ColumnElement[bool]:
     return or_(StoredRelease.created < last.created, same)
 
 
-def _by_sources(hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Policy, action: str, by: str) -> Decision | None:
+def _by_sources(
+    hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Policy, action: str, by: str, handed: bool
+) -> Decision | None:
     """The refusal of the institution, or of the owner of a source, of what is to be done with what was derived from it."""
     facts = facts_of(hub, db)
     sources = _sources(policy, row.data_sets)
@@ -116,7 +119,7 @@ def _by_sources(hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Po
     if action in _FURTHER:
         whole = [present[each.object] or Object(kind="data-set", id=each.object) for each in sources]
         now = [replace(each, owner=caller.id) if by and each.owner == by else each for each in whole]
-        found += allowed_together(hub, db, caller, action, now, context).values()
+        found += () if handed else allowed_together(hub, db, caller, action, now, context).values()
         shut = by_closing(who_of(caller, facts), action, now)
         found += [] if shut is None else [shut]
     return next((each for each in found if not each.allowed), None)

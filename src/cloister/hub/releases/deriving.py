@@ -49,11 +49,13 @@ def keep_derived(
     body: bytes,
     details: Mapping[str, Any],
     title: str,
+    purpose: str = "",
     finish: Callable[[Db, str], None] = lambda *_: None,
 ) -> str:
-    """The id of the release. Its sources are asked about once more where it is kept; `finish` is in that transaction."""
+    """The id of the release. Its sources are asked about once more where it is kept; `finish` is in that transaction.
+    What has no release as its source, such as a model of a survey's reports, names its own purpose."""
     check_title(title)
-    purposes = sorted({each.purpose for each in sources})
+    purposes = sorted({each.purpose for each in sources}) or [purpose]
     if len(purposes) > 1:
         raise InvalidParameter(
             "The releases are invalid",
@@ -86,7 +88,7 @@ def keep_derived(
             details={"project": "", "of": [each.id for each in sources], **details},
         )
         # several are a combination, which the policies and the grants of all of their data must allow
-        check_derived(hub, db, caller, row, "release.see" if len(sources) == 1 else "release.download")
+        check_derived(hub, db, caller, row, "release.download" if len(sources) > 1 else "release.see")
         db.add(row)
         db.flush()
         told = {"purpose": row.purpose, "data_sets": list(row.data_sets), "of": row.details["of"]}

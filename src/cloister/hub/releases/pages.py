@@ -16,13 +16,14 @@ from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.policy import Object, Policy, actions
+from cloister.hub.policy.shares import PUBLISH
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
 from cloister.hub.releases.comparing import compare_release, owns_sources, seen_comparison
-from cloister.hub.releases.kinds import View, Which, kind_of
+from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
 from cloister.hub.releases.pooling import pooling_pages
 from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
@@ -149,8 +150,9 @@ def release_page(
     confidence: float = 0.95,
     joint: bool = False,
     problem: Problem | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Response:
-    """The page of a release of a kind."""
+    """The page of a release of a kind; `more`: what it shows besides."""
     _ = request_gettext(request)
     with hub.database.reading() as db:
         row = seen_release(hub, db, caller, number, kind=kind.name)
@@ -164,13 +166,16 @@ def release_page(
             "policy": policy_words(policy_in(row.policy), facts_of(hub, db).data_sets, _),
             "may_download": _may(hub, db, caller, number, "release.download"),
             "may_share": _may(hub, db, caller, number, "release.share"),
+            "may_publish": mine and kind.name == ANSWERS and _may(hub, db, caller, number, PUBLISH),
             "may_name": is_open(caller, "release.share"),
             "may_compare": kind.against_rows is not None and "of" not in row.details and owns_sources(db, caller, row),
             "key": new_secret(),
         }
     view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)
     how = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
-    return render(request, kind.template, status=200 if problem is None else problem.status, **how, **kind.shown(view))
+    return render(
+        request, kind.template, status=200 if problem is None else problem.status, **how, **kind.shown(view), **(more or {})
+    )
 
 
 def _of_any(router: APIRouter) -> None:

@@ -105,11 +105,12 @@ def releases_of(
     which: Which = "all",
     search: str = "",
     project: str = "",
+    sql: str = "",
     after: str = "",
     limit: int = 50,
 ) -> list[StoredRelease]:
-    """The newest releases that somebody may see now, of a kind ("all": of every one); `after` is the id of the last one that was
-    seen.
+    """The newest releases that somebody may see now, of a kind ("all": of every one), or of this very query; `after` is the id of
+    the last one that was seen.
 
     A title and a question tell of data too: a release that was closed to this person since is not in the list either.
     """
@@ -121,6 +122,8 @@ def releases_of(
     wanted = of_kind & (_readable(caller, which) | (opened if which in ("all", "shown") else false()))
     if project:
         wanted &= _of_projects([project])
+    if sql:
+        wanted &= StoredRelease.sql == sql
     for word in search.split()[:10]:
         texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
         wanted &= or_(*(text.icontains(word, autoescape=True) for text in texts))

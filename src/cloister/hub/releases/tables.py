@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,43 @@ class TableOffer(Offer):
     """A release that this person may ask as a table."""
 
     row: StoredRelease
+
+    @property
+    def path(self) -> str:
+        """Its page."""
+        return f"/releases/{self.row.id}"
+
+    @property
+    def cost(self) -> Mapping[str, str]:
+        """What it was made for, by population."""
+        return self.row.cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeTable(Offer):
+    """What a service has released, as a table: no release of one piece, such as the steps of a stream."""
+
+    path: str
+    """Its page."""
+    kind: str
+    """As the audit log calls it."""
+    cost: Mapping[str, str]
+    """What was charged for all of it, by population."""
+    answered: Callable[[str, float, str | None], TableAnswer]
+    """By the query, the confidence, and the dialect."""
+
+
+def free_tables(hub: Hub, db: Db, caller: Caller, sql: str | None = None) -> list[FreeTable]:
+    """Those of all services that somebody sees now; of a query those whose names stand in it."""
+    made = (each.tables for each in hub.services if each.tables is not None)
+    return [table for tables in made for table in tables(hub, db, caller, sql)]
+
+
+def asked_in(hub: Hub, db: Db, caller: Caller, sql: str) -> TableOffer | FreeTable | None:
+    """What a query names that answers at no cost: a release, or a table of a service."""
+    return table_in(hub, db, caller, sql) or next(
+        iter(free_tables(hub, db, caller, sql) if _NAMED.search(sql.casefold()) else ()), None
+    )
 
 
 def name_in_queries(row: StoredRelease | Row[tuple[str, str, Any]]) -> str:
@@ -109,12 +146,18 @@ def answer_in(
     dialect: str | None = None,
     program: bool = False,
     logged: bool = True,
-) -> tuple[TableOffer, TableAnswer] | None:
+) -> tuple[TableOffer | FreeTable, TableAnswer] | None:
     """The answer to a query that names a release; None where it names none. `program`: a program asks, and not a page."""
     with hub.database.reading() as db:
-        found = table_in(hub, db, caller, sql)
+        found = asked_in(hub, db, caller, sql)
         if found is None:
             return None
+        if isinstance(found, FreeTable):
+            with working(hub, caller):
+                free = found.answered(sql, confidence, dialect)
+            if logged:
+                write_alone(hub, caller, ASKED, kind=found.kind, object_id=found.which.id, sql=sql)
+            return found, free
         row = read_release(hub, db, caller, found.row.id, kind=found.row.kind) if program else found.row
     as_table = kind_of(hub, row).as_table
     assert as_table is not None

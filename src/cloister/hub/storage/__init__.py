@@ -10,6 +10,7 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
+from cloister.hub.storage.encodings import is_chinese
 from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, read_labels
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in
@@ -37,6 +38,7 @@ __all__ = [
     "connect",
     "guarded_address",
     "header_of",
+    "is_chinese",
     "keep",
     "missing_in",
     "read_labels",

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cloister.hub.storage.foreign_reader import LABELS
+from cloister.hub.storage.foreign_reader import LABELS, NAME
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
 from cloister.printable import shown
@@ -35,6 +35,7 @@ STATISTICS = ("sav", "zsav", "por", "dta", "sas7bdat", "xpt")
 FOREIGN = (*SHEETS, *PACKED, *STATISTICS)
 """Kinds of files that are read so, by the end of their name."""
 
+_ARCHIVES = (*PACKED, "tar", "tgz", "bz2", "xz", "zst", "7z", "rar")
 _MEMORY = 2**31
 _SECONDS = 120
 _PIECE = 2**20
@@ -46,6 +47,7 @@ _TEXTS = {
     "time": (N_("reading it takes longer than it may"), N_("the table saved as CSV UTF-8")),
     "password": (N_("a password protects it"), N_("the file without a password: the hub encrypts it under a key of its own")),
     "several": (N_("it does not hold exactly one file"), N_("one CSV file, compressed alone")),
+    "nested": (N_("it holds a compressed file again"), N_("one file, compressed once")),
     "empty": (N_("it has no line of names"), N_("a sheet whose first line names the columns")),
     "extra": (
         N_("this hub has no reader for such files"),
@@ -72,6 +74,8 @@ class Reading:
     """`comma`: 1.234,5 and 1 234,5; `point`: 1,234.5; nothing: as programs write them."""
     dates: str = ""
     """The order of day (d), month (m) and year (y): `dmy`, `mdy`, `ymd`; nothing: 2026-03-31."""
+    pivot: int | None = None
+    """The last year of two digits that is of the 2000s: with 30, 30 is 2030 and 31 is 1931; None: years have four digits."""
     missing: tuple[str, ...] = ()
     """Texts that stand for a missing value, in every column."""
     short: bool = False
@@ -94,6 +98,28 @@ def read_labels(content: bytes, kind: str, limits: Limits) -> str:
         file.write(content)
         with read_foreign(file, LABELS + kind, Reading(), limits) as pieces:
             return b"".join(pieces).decode()
+
+
+def kind_inside(file: MemoryFile, kind: str, name: str, limits: Limits) -> str:
+    """The kind of the one foreign file that a compressed file holds, by its name; nothing where that is a CSV file.
+
+    Where a gz file does not say what it holds, `name`, its own, does: survey.sav.gz.
+    """
+    with read_foreign(file, NAME + kind, Reading(), limits) as pieces:
+        inside = b"".join(pieces).decode("utf-8", "replace") or name.lower().removesuffix(f".{kind}")
+    end = inside.lower().rpartition(".")[2]
+    if end in _ARCHIVES:
+        raise _refused("nested")
+    return end if end in FOREIGN else ""
+
+
+@contextmanager
+def unpacked(file: MemoryFile, kind: str, limits: Limits) -> Iterator[MemoryFile]:
+    """What one compressed file holds, as a file in memory."""
+    with MemoryFile() as plain, read_foreign(file, kind, Reading(), limits) as pieces:
+        for piece in pieces:
+            plain.write(piece)
+        yield plain
 
 
 @contextmanager

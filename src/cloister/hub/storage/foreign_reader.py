@@ -34,6 +34,9 @@ _STATISTICS = {
 LABELS = "labels of "
 """Before the kind of a file of which not the rows are wanted, but what it says of its variables."""
 
+NAME = "name in "
+"""Before `gz` or `zip`: not what it holds is wanted, but the name of it."""
+
 _PIECE = 2**16
 _ROWS = 10_000
 
@@ -57,7 +60,10 @@ def main() -> None:
     ):
         resource.setrlimit(limit, (most, most))
     try:
-        if kind in ("gz", "zip"):
+        if kind.startswith(NAME):
+            _open_no_more(3)
+            sys.stdout.write(_name_in(kind.removeprefix(NAME), sys.stdin.buffer))
+        elif kind in ("gz", "zip"):
             _open_no_more(3)
             _unpack(kind, sys.stdin.buffer, sys.stdout.buffer)
         else:
@@ -97,15 +103,30 @@ def _unpack(kind: str, packed: IO[bytes], plain: IO[bytes]) -> None:
         if not opened.eof:
             raise Wrong("damaged")
         return
-    with zipfile.ZipFile(packed) as archive:
-        files = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
-        if len(files) != 1:
-            raise Wrong("several")
-        if files[0].flag_bits & 1:
-            raise Wrong("password")
-        with archive.open(files[0]) as file:
-            while piece := file.read(_PIECE):
-                plain.write(piece)
+    with zipfile.ZipFile(packed) as archive, archive.open(_only(archive)) as file:
+        while piece := file.read(_PIECE):
+            plain.write(piece)
+
+
+def _only(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    files = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
+    if len(files) != 1:
+        raise Wrong("several")
+    if files[0].flag_bits & 1:
+        raise Wrong("password")
+    return files[0]
+
+
+def _name_in(kind: str, packed: IO[bytes]) -> str:
+    """The name of the one file that a compressed one holds, where it says so."""
+    if kind == "zip":
+        with zipfile.ZipFile(packed) as archive:
+            return _only(archive).filename
+    start = packed.read(_PIECE)
+    at = 10
+    if start[3] & 4:  # RFC 1952: a field of its own length stands before the name
+        at += 2 + int.from_bytes(start[at : at + 2], "little")
+    return start[at : start.index(b"\0", at)].decode("latin-1") if start[3] & 8 else ""
 
 
 def _rows(kind: str, sheet: str) -> Iterator[Sequence[Any]]:

@@ -29,16 +29,16 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from cloister.crypto import DecryptedReader, Keyring, decrypted, new_key
 from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
-from cloister.hub.storage.foreign import PACKED, Reading, read_foreign
+from cloister.hub.storage.foreign import PACKED, Reading, kind_inside, read_foreign, unpacked
 from cloister.hub.storage.limits import Limits, RefusedUpload
-from cloister.hub.storage.texts import Content
+from cloister.hub.storage.texts import PARQUET, Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
 from cloister.hub.web.languages import N_
 from cloister.printable import json_of
@@ -103,18 +103,30 @@ class TableStore:
         """The columns of an upload, and so many of its first rows for its owner."""
         return header(self._upload(received), self._key_of(received), received.kind, rows)
 
-    def converted(self, received: Received, how: Reading) -> Received:
-        """A foreign file as a CSV file, read in a process of its own; the upload is gone afterwards, and stays where it fails."""
-        with (
-            in_memory(self._upload(received), self._key_of(received)) as file,
-            read_foreign(file, received.kind, how, self.limits) as pieces,
-            self.receiving("csv", how if received.kind in PACKED else replace(how, lines=1)) as upload,
-        ):
-            for piece in pieces:
-                upload.write(piece)
-            made = upload.finish()
+    def converted(self, received: Received, how: Reading, name: str = "") -> Received:
+        """A foreign file as a CSV file, read in a process of its own; the upload is gone afterwards, and stays where it fails.
+
+        A compressed file may hold one: `name` says so where it does not say it itself. A Parquet file in it stays one.
+        """
+        with in_memory(self._upload(received), self._key_of(received)) as file:
+            inside = kind_inside(file, received.kind, name, self.limits) if received.kind in PACKED else ""
+            if inside:
+                with unpacked(file, received.kind, self.limits) as plain:
+                    made = self._converted(plain, inside, how)
+            else:
+                made = self._converted(file, received.kind, how)
         self.discard(received)
         return replace(made, digest=received.digest, length=received.length)
+
+    def _converted(self, file: MemoryFile, kind: str, how: Reading) -> Received:
+        how_written = how if kind in PACKED else replace(how, lines=1)
+        with read_foreign(file, kind, how, self.limits) as pieces:
+            first = next(pieces, b"")
+            whole = kind in PACKED and first.startswith(PARQUET)
+            with self.receiving("parquet" if whole else "csv", how_written) as upload:
+                for piece in chain((first,), pieces):
+                    upload.write(piece)
+                return upload.finish()
 
     def add(self, received: Received, *, about: str) -> StoredTable:
         """An upload as a table under a fresh key, bound to what it is for. The upload is gone afterwards; a failure leaves it,

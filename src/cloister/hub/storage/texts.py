@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Sequence
 from typing import IO, Literal
 
 from cloister.errors import CloisterError
 from cloister.hub.storage.foreign import letters
 from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.prose import are_sentences, is_prose
 from cloister.hub.web.languages import N_
 from cloister.tables.sourcing.lines import LONGEST_LINE, Header, fields_of, read_header
 from cloister.tables.sourcing.sources import check_names
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+PARQUET = b"PAR1\x15"
+"""How a Parquet file begins: its mark, and the first field of its first page. A column may be called PAR1."""
 OTHERS = {
-    b"PAR1": (N_("it is a Parquet file"), N_("the same file, declared as parquet")),
+    PARQUET: (N_("it is a Parquet file"), N_("the same file, declared as parquet")),
     b"PK\x03\x04": (N_("it is a spreadsheet or a ZIP archive"), N_("the sheet saved as CSV UTF-8")),
     b"\x1f\x8b": (N_("it is compressed"), "gunzip people.csv.gz, then send people.csv"),
     b"\x28\xb5\x2f\xfd": (N_("it is compressed"), "unzstd people.csv.zst, then send people.csv"),
@@ -31,8 +35,8 @@ OTHERS = {
 _SAMPLE = 2**16
 _LOOKED_AT = 200
 _FEWEST = 3
-_WORDS_OF_A_NAME = 8
-_ENOUGH = 4  # bytes by which letters of two bytes are known
+_NO_TEXT = re.compile(rb"\0\0|[\x01-\x08\x0e-\x1f\x7f\xff]")
+_WITHOUT_NULS = "tr -d '\\000' < people.csv > people-clean.csv"
 _FROM_UTF16 = "iconv -f UTF-16 -t UTF-8 people.csv > people-utf8.csv"
 _FROM_LATIN = "iconv -f WINDOWS-1252 -t UTF-8 people.csv > people-utf8.csv"
 
@@ -58,6 +62,7 @@ class TextCheck:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._begun = bytearray()
         self._header: Header | None = None
+        self._first = ""
         self._open = 0  # bytes of the line that is not ended yet
         self._lines = 0
         self._started = self._filled = False
@@ -103,10 +108,8 @@ class TextCheck:
                 raise _refused(why, instead)
 
     def _refuse_nul(self, start: bytes) -> None:
-        every_other = len(start) >= _ENOUGH and any(not start[offset:200:2].strip(b"\0") for offset in (0, 1))
-        if self._header is None and every_other:
-            raise _refused("it is in UTF-16", _FROM_UTF16)
-        raise _refused("it has NUL bytes, so it is not text", "tr -d '\\000' < people.csv > people-clean.csv")
+        stray = _NO_TEXT.search(start) is None  # in a text; without its NULs, any other file would be broken for good
+        raise _refused("it has NUL bytes, so it is not text", _WITHOUT_NULS if stray else N_("the table saved as CSV UTF-8"))
 
     def _look(self, chunk: bytes) -> None:
         if self._sample is not None:
@@ -119,10 +122,6 @@ class TextCheck:
         """Whether it is a table at all: its first lines have as many fields as there are names, most of them."""
         assert self._header is not None
         width = len(self._header.names)
-        if width == 1 and len(self._header.names[0].split()) > _WORDS_OF_A_NAME:
-            raise _refused(
-                "line 1, column A: it is prose, and not the name of a column", "a table whose first line names its columns"
-            )
         counted, ragged = 0, []
         for number, line in enumerate(lines[:_LOOKED_AT], 2):
             text = line.removesuffix(b"\r").decode("utf-8", "replace")
@@ -131,12 +130,23 @@ class TextCheck:
                 counted += 1
                 if fields is None or len(fields) != width:
                     ragged.append((number, 0 if fields is None else len(fields)))
+        if width == 1 and self._is_prose(lines, {number for number, _ in ragged}):
+            raise _refused(
+                "line 1, column A: it is prose, and not the name of a column", "a table whose first line names its columns"
+            )
+        if width > 1 and self._header.delimiter == "," and not ragged and are_sentences(self._first, _texts(lines)):
+            raise _refused("line 1: it is prose, and not the names of columns", "a table whose first line names its columns")
         if counted >= _FEWEST and 2 * len(ragged) > counted:
             number, found = ragged[0]
             instead = "one field for each name in every line, or lines that may end early"
             if not found:
                 raise _refused(f"line {number}: its quotes do not close, as in most lines", instead)
             raise _refused(f"line {number} has {found} fields and line 1 has {width} names, and most lines are so", instead)
+
+    def _is_prose(self, lines: list[bytes], ragged: set[int]) -> bool:
+        assert self._header is not None
+        texts = _texts(lines)
+        return is_prose(self._header.names[0], texts, [number in ragged for number in range(2, 2 + len(texts))])
 
     def _measure(self, chunk: bytes) -> None:
         at = 0
@@ -153,7 +163,7 @@ class TextCheck:
     def _begin(self) -> bytes:
         """Reads the first line, which has come; what came after it."""
         first, _, rest = bytes(self._begun).partition(b"\n")
-        self._header = header_of(first, self._limits)
+        self._header, self._first = header_of(first, self._limits), first.decode("utf-8", "replace")
         self._begun.clear()
         return rest
 
@@ -186,6 +196,10 @@ def _check_places(names: Sequence[str]) -> None:
             raise _refused(
                 f"line 1, column {letters(place + 1)}: another column has the same name", "a name of its own for each column"
             )
+
+
+def _texts(lines: Sequence[bytes]) -> list[str]:
+    return [line.removesuffix(b"\r").decode("utf-8", "replace") for line in lines[:_LOOKED_AT]]
 
 
 def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool) -> bool:

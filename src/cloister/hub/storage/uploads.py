@@ -59,6 +59,12 @@ class Upload:
     def __init__(self, folder: Path, keys: Keyring, kind: str, limits: Limits, how: Reading) -> None:
         if kind not in (*KINDS, *FOREIGN):
             raise RefusedUpload("The upload is invalid", why=f"the hub does not read {kind!r}", instead="csv or parquet")
+        if kind == "parquet" and not Rewriter(how).silent:
+            raise RefusedUpload(
+                "The upload is invalid",
+                why="a Parquet file says itself how its values are written, and which are missing",
+                instead="the same file without these options, or the table as CSV",
+            )
         self._keys, self._kind, self._limits = keys, kind, limits
         self._id = new_id()
         self._place = folder / "uploads" / self._id
@@ -78,14 +84,14 @@ class Upload:
         self._bytes += len(chunk)
         self._limits.check("bytes", self._bytes, self._limits.bytes)
         self._digest.update(chunk)
-        self._keep(chunk if self._text is None else self._rewriter.feed(self._recoder.feed(chunk)))
+        self._keep(chunk if self._text is None else self._rewriter.feed(self._recoder.feed(chunk), self._recoder.filled))
 
     def finish(self) -> Received:
         """Everything was written: checks what only the whole can show, and gives it its place, on the disk."""
         if not self._bytes:
             raise RefusedUpload("The upload is invalid", why="it is empty", instead="a file with a line of names and rows")
         if self._text is not None:
-            self._keep(self._rewriter.feed(self._recoder.finish()) + self._rewriter.finish())
+            self._keep(self._rewriter.feed(self._recoder.finish(), self._recoder.filled) + self._rewriter.finish())
             self._text.finish()
         _on_disk(self._end)
         if self._kind == "parquet":

@@ -17,6 +17,7 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
 from cloister.hub.web.menu import anchor, guides, help_address
 from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render, request_gettext
+from cloister.hub.web.story import STORY, chapter_of
 from cloister.hub.web.terms import TERMS
 
 _YEAR = 365 * 86400
@@ -36,7 +37,8 @@ def home_pages() -> APIRouter:
             for service in hub.services:
                 if service.cards is not None:
                     cards += service.cards(hub, db, caller)
-        return render(request, "home.html", cards=sorted(cards, key=lambda card: card.order))
+        story = chapter_of(hub.parts.get(STORY, {}).get(caller.id))
+        return render(request, "home.html", cards=sorted(cards, key=lambda card: card.order), story=story)
 
     @router.get("/help", dependencies=[needs("public.read")])
     def help_page(request: Request, hub: HubDep) -> Response:

@@ -231,6 +231,7 @@ def _csrf() -> Markup:
 
 STATES = {
     "active": N_("Active"),
+    "admitted": N_("Admitted"),
     "approved": N_("Approved"),
     "asked": N_("Asked"),
     "blocked": N_("Blocked"),
@@ -249,6 +250,7 @@ STATES = {
     "ready": N_("Ready"),
     "revoked": N_("Revoked"),
     "running": N_("Running"),
+    "stopped": N_("Stopped"),
     "unbounded": N_("Not covered by the budget"),
     "waiting": N_("Waiting"),
     "withdrawn": N_("Withdrawn"),

@@ -195,6 +195,10 @@ class AttemptSession(Delegate):
             within._measurer = share
             yield within
 
+    def given(self, question: Question) -> Release | None:
+        """What this person was answered before: nothing is charged."""
+        return self._session.given(question)
+
     def measure(self, question: Question, spend: Spending, *, purpose: str = "") -> Release:
         """As the session does."""
         release = super().measure(question, spend, purpose=purpose)

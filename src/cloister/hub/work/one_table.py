@@ -14,7 +14,7 @@ from cloister.hub.work.facts import Facts, facts_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched
-from cloister.tables import PrivateTable
+from cloister.tables import PrivateTable, PublicTable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -40,8 +40,8 @@ class ReadyTable(AuthorisedOrder[Wanted]):
 
     @property
     def which(self) -> Object:
-        """The data set."""
-        return self.objects[0]
+        """The data set: beside it, objects are public."""
+        return next((each for each in self.objects if each.population), self.objects[0])
 
     @property
     def decision(self) -> Decision:
@@ -62,21 +62,27 @@ class _OneTable:
         spend: Spending,
         charge: Charge,
         paid: Guarantee | None,
+        beside: Mapping[str, Object],
+        unit: bool,
     ) -> None:
         self.terms, self.words, self.which = terms, words, which
         self._hub, self._columns, self._spend, self._of, self._paid = hub, columns, spend, charge, paid
+        self._beside, self._unit = beside, unit
         self._charge: tuple[Session, Guarantee] | None = None
 
     def touches(self, session: Session) -> Touched:
-        private_table(session, self.which.name, self._columns, self.words.invalid)
-        return Touched({self.which.name: self._columns})
+        table = private_table(session, self.which.name, self._columns, self.words.invalid)
+        unit = table.unit if self._unit else None
+        columns = {*self._columns, *([unit] if unit is not None and unit in table.columns else [])}
+        beside = {name: _public_columns(session, name, self.words.invalid) for name in self._beside}
+        return Touched({self.which.name: columns, **beside})
 
     def costs(self, session: Session) -> Mapping[str, Guarantee]:
         return {self.which.population: self.charge(session)}
 
     def cost(self) -> Guarantee:
         """What the order names."""
-        return spend_of(self._spend, self._budget).whole()
+        return spend_of(self._spend, self._budget).whole() if self._spend != 0 else zero_of(self._budget)
 
     def charge(self, session: Session) -> Guarantee:
         """What would be charged in that session; worked out once."""
@@ -111,6 +117,13 @@ def private_table(session: Session, name: str, columns: Iterable[str], invalid: 
     return table
 
 
+def _public_columns(session: Session, name: str, invalid: str) -> tuple[str, ...]:
+    table = session.tables.get(name)
+    if not isinstance(table, PublicTable):
+        raise InvalidParameter(invalid, why="one of the data sets beside the table is not public", instead="a public data set")
+    return table.names
+
+
 def ready_table(
     hub: Hub,
     db: Db,
@@ -125,13 +138,17 @@ def ready_table(
     charge: Charge,
     progress: Callable[[str], None] | None = None,
     paid: Mapping[str, Guarantee] | None = None,
+    beside: Iterable[str] = (),
+    unit: bool = False,
 ) -> ReadyTable[Wanted]:
     """The session that may work on those columns, or the refusal. Nothing is spent and no row is read. `paid`: what was charged
-    for it already, by population, of attempts that were killed."""
+    for it already, by population, of attempts that were killed. `beside`: public data sets that it reads whole. `unit`: it reads
+    the column that says whose a row is, too."""
     facts = facts_of(hub, db)
     which = _named(hub, caller, facts, table)
-    work = _OneTable(hub, which, columns, terms, words, spend, charge, (paid or {}).get(which.population))
-    found = authorise(hub, db, facts, caller, work, {which.name: which}, progress=progress)
+    public = {name: _named(hub, caller, facts, name) for name in beside}
+    work = _OneTable(hub, which, columns, terms, words, spend, charge, (paid or {}).get(which.population), public, unit)
+    found = authorise(hub, db, facts, caller, work, {which.name: which, **public}, progress=progress)
     with found.held.pinned():
         declared, cost = found.session.tables[which.name], work.charge(found.session)
         asked = cost if amount_of(cost) > 0 else None

@@ -39,9 +39,12 @@ from cloister.stored import canonical
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
+    from cloister.hub.work.authorise import AuthorisedOrder
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
 
+    Before = Callable[[Hub, AuthorisedOrder[Any]], Any]
+    """What is said before work by the marked door, from declarations alone."""
     Errors = Callable[[Hub, ReadyTable[Any]], Any]
     """What to expect of work that may be done, from declarations alone: in the API, lines of a table of errors."""
 
@@ -124,6 +127,14 @@ def price(
         )
 
 
+def before_start(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any, before: Before) -> Any:
+    """What is said before work by the marked door is ordered, which has no price. Refused where it would be."""
+    with looking(hub, caller):
+        with hub.database.reading() as db:
+            found = work.ready(hub, db, caller, order)
+        return before(hub, found)
+
+
 def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
     """The projects in which somebody may order: each by its id and its title."""
     mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
@@ -149,7 +160,7 @@ def order_api(
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
-        told = TypeAdapter(request).dump_json(wanted, exclude=set(without))
+        told = TypeAdapter(request).dump_json(wanted, exclude={*without, *work.stored.untold(wanted)})
         return accepted(submit_order(hub, caller, work, key, f"{mark or work.job}\n".encode() + told, wanted, job=job))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
@@ -203,11 +214,12 @@ def order_pages(
     *,
     more: Callable[[Hub, Db, Caller, Mapping[str, Any]], Mapping[str, Any]] = lambda *_: {},
     errors: Errors = lambda *_: (),
+    before: Before | None = None,
     priced_at: str = "price",
 ) -> APIRouter:
     """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. Work by the
-    marked door has no price. `more`: what a template of its own shows besides, by what was typed. A field that is a tuple is one
-    of boxes to tick; one that is a mapping is not on the form."""
+    marked door has no price; `before` says what stands in its place. `more`: what a template of its own shows besides, by what
+    was typed. A field that is a tuple is one of boxes to tick; one that is a mapping is not on the form."""
     router = APIRouter()
     lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
@@ -218,7 +230,7 @@ def order_pages(
         inputs = list(_inputs(request, values)) if template == _PLAIN else ()
         how = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status
-        return render(asked, template, status=status, **how, **shows, **{"price": None, "problem": None, **told})
+        return render(asked, template, status=status, **how, **shows, **{"price": None, "before": None, "problem": None, **told})
 
     def typed(form: Form) -> dict[str, Any]:
         return {name: tuple(dict.fromkeys(form.all(name))) if many else form.get(name, "") for name, many in lists.items()}
@@ -236,12 +248,15 @@ def order_pages(
         """What it would cost, and what would be left."""
         values = typed(form)
         try:
-            found = price(hub, caller, work, wanted_in(form), errors)
+            wanted = wanted_in(form)
+            if before is not None:
+                return shown(asked, hub, caller, values, before=before_start(hub, caller, work, wanted, before))
+            found = price(hub, caller, work, wanted, errors)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return shown(asked, hub, caller, values, price=found)
 
-    if not work.marked:
+    if not work.marked or before is not None:
         router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])(priced)
 
     @router.post(path, dependencies=[TICKED, needs(work.action)])

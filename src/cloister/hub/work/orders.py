@@ -174,6 +174,9 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
         """A failure behind the marked door, in words that a job may keep: its own may name a value of a row."""
         return error
 
+    def still(self, hub: Hub, db: Db, found: Found) -> None:
+        """Refuse, in the transaction that would keep what was made, what has changed besides the policy."""
+
     def written(self, found: Found) -> dict[str, Any]:
         """What its audit entry says besides."""
         return {}
@@ -290,6 +293,7 @@ def keep(
     with hub.database.begin() as db:
         progress.finish(db, result)
         check_standing(hub, db, caller, found)
+        work.still(hub, db, found)
         add(db)
     return result
 

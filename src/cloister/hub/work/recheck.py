@@ -89,6 +89,8 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
         if len(objects) < len(found.objects):
             raise AccessDenied(words.denied, why="the data set was deleted", instead="another data set")
+        if any(each.closed and not then.closed for each, then in zip(objects, found.objects, strict=True)):
+            raise AccessDenied(words.denied, why="the data set was closed", instead="ask its owner to open it again")
         context = terms.context(hub, now, found.read, found.behind)
         decisions = check_together(hub, db, now, terms.action, objects, context, facts)
         who = account_of(facts, now, terms.project)

@@ -1,4 +1,4 @@
-"""How good a model is, found out privately: accuracy, confusion matrix, mean squared error and R², each with a margin.
+"""How good a model is, found out privately: accuracy, confusion matrix, reliability, mean squared error and R², with margins.
 
 The rows that a model is judged by are as private as those that it learnt from. `split` parts rows by coins, so that training on
 one part and judging by the other costs the greater of the two, and not their sum; `fit_and_score` does both.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
-from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Score
+from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Reliability, Score
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, Exact, PureDP
@@ -63,6 +63,24 @@ def confusion_matrix(
     """
     found = score(model, X, y, measure="confusion", epsilon=epsilon, delta=delta, random=random)
     assert isinstance(found, Confusion)
+    return found
+
+
+def reliability(
+    model: Any, X: Any, y: Any, *, epsilon: Exact = 1, delta: Exact | None = None, random: Random | None = None
+) -> Reliability:
+    """How often the model is right where it is how sure, by tenths of the probability of its class; with the accuracy.
+
+    Guarantee: as `accuracy`: a row is in one tenth, right or wrong there, so the sensitivity of the whole table is 1.
+
+    >>> from cloister.learn import GaussianNB, reliability
+    >>> X, y = [[0.2], [0.8]] * 500, [0, 1] * 500
+    >>> found = reliability(GaussianNB(bounds=(0, 1), epsilon=5).fit(X, y), X, y, epsilon=1)
+    >>> found.value.shape, found.accuracy.value > 0.9
+    ((10,), True)
+    """
+    found = score(model, X, y, measure="reliability", epsilon=epsilon, delta=delta, random=random)
+    assert isinstance(found, Reliability)
     return found
 
 
@@ -132,7 +150,7 @@ def score(
     delta: Exact | None = None,
     random: Random | None = None,
 ) -> Score:
-    """One of the four by its name; without one, accuracy for a model of classes and R² for one of numbers."""
+    """One of the five by its name; without one, accuracy for a model of classes and R² for one of numbers."""
     promise = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     chosen = measure_of(model, measure)
     judge = judge_of(model, chosen, bounds_y)

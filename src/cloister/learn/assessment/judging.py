@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.assessment.scores import Confusion, Determination, Noise, Proportion, Score
+from cloister.learn.assessment.scores import SURE, Confusion, Determination, Noise, Proportion, Reliability, Score
 from cloister.learn.frame.base import PrivateModel, places_of
 from cloister.learn.frame.bounds import Rows, interval_of, steps_of
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Share
 from cloister.privacy import Exact, Guarantee, exact_probability
 
-Measure: TypeAlias = Literal["accuracy", "confusion", "mean_squared_error", "r2"]
-OF_CLASSES = ("accuracy", "confusion")
+Measure: TypeAlias = Literal["accuracy", "confusion", "reliability", "mean_squared_error", "r2"]
+OF_CLASSES = ("accuracy", "confusion", "reliability")
 OF_NUMBERS = ("mean_squared_error", "r2")
 _BITS = 20
 _STEP = 2**_BITS
@@ -48,6 +48,9 @@ class Judge:
         """Exact sums over the rows: private."""
         if self.classes is not None:
             size = len(self.classes)
+            if self.measure == "reliability":
+                right = truth == guess % size
+                return np.bincount(guess // size * 2 + right, minlength=2 * SURE).reshape(SURE, 2)
             cells = np.bincount(truth * size + guess, minlength=size**2).reshape(size, size)
             hits = int(np.trace(cells))
             return cells if self.measure == "confusion" else np.array([hits, int(cells.sum()) - hits])
@@ -75,6 +78,8 @@ class Judge:
         if self.measure == "confusion":
             assert self.classes is not None
             return Confusion(name="confusion matrix", counts=numbers, classes=self.classes, **about)
+        if self.measure == "reliability":
+            return Reliability(name="reliability", counts=numbers, **about)
         if self.measure == "accuracy":
             return Proportion(name="accuracy", part=float(numbers[0]), rest=float(numbers[1]), **about)
         assert self.bounds is not None
@@ -85,7 +90,8 @@ class Judge:
         return Determination(name="R²", errors=errors, others=others, sums=sums, squares=squares, step=float(_STEP), **about)
 
     def guesses(self, model: Any, X: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """What the model says of rows: the places of classes, or numbers.
+        """What the model says of rows: the places of classes, or numbers. For reliability, how sure it is besides, in tenths: the
+        place and as many times the number of classes.
 
         The sensitivity assumes that it says of each row what follows from that row alone. In floating point, the last bits of a
         product of matrices depend on how many rows it is made for, and with them a tie. So rows are asked about in blocks of one
@@ -98,7 +104,8 @@ class Judge:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # names of features were compared before; other warnings may tell of rows
-                said = [np.asarray(model.predict(full[first : first + _BLOCK])) for first in range(0, len(full), _BLOCK)]
+                say = model.predict if self.measure != "reliability" else model.predict_proba
+                said = [np.asarray(say(full[first : first + _BLOCK])) for first in range(0, len(full), _BLOCK)]
         except CloisterError:
             raise
         except Exception:  # the words of a model from elsewhere may show values
@@ -108,6 +115,10 @@ class Judge:
                 instead="a model that predicts any row",
             ) from None
         guesses = np.concatenate(said)[: len(X)]
+        if self.measure == "reliability":
+            sure = np.nan_to_num(guesses.astype(np.float64)).clip(0, 1)
+            tenth = np.minimum((sure.max(axis=1) * SURE).astype(np.int64), SURE - 1)
+            return np.asarray(tenth * sure.shape[1] + sure.argmax(axis=1), dtype=np.int64)
         return guesses.astype(np.float64) if self.classes is None else np.maximum(places_of(guesses, self.classes), 0)
 
 
@@ -139,6 +150,12 @@ def measure_of(model: Any, measure: Measure | None) -> Measure:
             f"measure={measure!r} is invalid",
             why=f"for this model there are {', '.join(known)}",
             instead=f"measure={known[0]!r}",
+        )
+    if measure == "reliability" and not hasattr(model, "predict_proba"):
+        raise InvalidParameter(
+            "measure='reliability' is invalid",
+            why=f"{type(model).__name__} says a class and no probability",
+            instead="measure='accuracy'",
         )
     return measure
 

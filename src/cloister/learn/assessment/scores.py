@@ -174,6 +174,53 @@ class Confusion(Score):
         return f"{self.accuracy}; the commonest class alone {self.silence.value:.4g}"
 
 
+SURE = 10
+"""Intervals of how sure a model is."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reliability(Score):
+    """How often a model is right where it is how sure: of each tenth of probability, how many of its rows were taken for another
+    class (first) and for what they are (second). A model is calibrated where it is right as often as it says.
+
+    >>> counts = np.array([[0.0, 0.0]] * 8 + [[30.0, 70.0], [2.0, 98.0]])
+    >>> found = Reliability(name="reliability", counts=counts, noise=None, guarantee=None)
+    >>> found.value[8:].round(2).tolist(), found.accuracy.value, found.bins[9].name
+    ([0.7, 0.98], 0.84, '90 to 100 %')
+    """
+
+    counts: npt.NDArray[np.float64]
+
+    @property
+    def value(self) -> npt.NDArray[np.float64]:
+        """The share of right answers in each tenth."""
+        return np.array([each.value for each in self.bins])
+
+    def margin(self, confidence: float = 0.95) -> npt.NDArray[np.float64]:
+        """Of each tenth by itself."""
+        return np.array([each.margin(confidence) for each in self.bins])
+
+    @property
+    def bins(self) -> list[Proportion]:
+        """Each tenth: the share of its rows that were taken for what they are."""
+        names = [f"{100 * place // SURE} to {100 * (place + 1) // SURE} %" for place in range(SURE)]
+        parts = zip(names, self.counts.tolist(), strict=True)
+        return [self._proportion(name, right, wrong, 1) for name, (wrong, right) in parts]
+
+    @property
+    def accuracy(self) -> Proportion:
+        """How many of all rows were taken for what they are."""
+        wrong, right = self.counts.sum(axis=0).tolist()
+        return self._proportion("accuracy", right, wrong, SURE)
+
+    def _proportion(self, name: str, part: float, rest: float, terms: int) -> Proportion:
+        about: dict[str, Any] = {"noise": self.noise, "guarantee": self.guarantee, "spent": self.spent, "marked": self.marked}
+        return Proportion(name=name, part=part, rest=rest, terms=(terms, terms), **about)
+
+    def __str__(self) -> str:
+        return str(self.accuracy)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Determination(Score):
     """R² = 1 − Σ(y − ŷ)² / Σ(y − ȳ)², from four noisy sums in steps, of e = (y − ŷ)²/width² and z = the target in [−1, 1].

@@ -10,6 +10,9 @@ Guarantee, of both models: the ε (with δ, where one is given; the ρ under ZCD
 more or less). Bounds, classes, groups and bins are declared. Proof:
 
 - The number of people, if no public `size` is given: it moves by 1.
+- Whether features whose names are alike up to an underscore are one category, if that is not declared (`one_category`): of each
+  of the G candidates, how many people have more than one of its features. A person is in each count at most once, so they move by
+  G in the sum of sizes and of squares.
 - Counts: a person is in one bin of each of the K columns, and counts `unit` there in all, split over classes by numbers that are
   not negative: so the sums move by K·unit in the sum of sizes, and by at most K·unit² in the sum of squares.
 - A column of a round: a person is in one leaf. Their gradient follows from the person's own row and from what was released
@@ -32,14 +35,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn.ensembles.boosting_losses import Floats, Integers, Logistic, Loss, Softmax, Squared
-from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
+from cloister.learn.ensembles.histograms import Columns, alike_in_name, apart, grouped, merged, sums, told_by_names
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, exact_positive
 
-_OF_SIZE = Fraction(1, 20)
+_OF_SIZE, _OF_NAMES = Fraction(1, 20), Fraction(1, 20)
 
 
 class _Boosting(PrivateModel):
@@ -62,15 +65,22 @@ class _Boosting(PrivateModel):
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         random = self.random or (default_random() if allowance is not None else Random.deterministic(0))
-        members, loss = grouped(rows.X.shape[1], self.groups), self._loss(rows.y)
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        loss, persons, groups = self._loss(rows.y), None, self.groups
+        maybe = alike_in_name(names, rows.box) if groups is None else []
+        if maybe:
+            persons = self._persons(rows, allowance, random)
+            groups = [*told_by_names(names, rows.box), *one_category(maybe, rows, persons, allowance, random)]
+        members = grouped(rows.X.shape[1], groups, names, rows.box)
         order = random.permutation(len(members))
         plan = plan_of(
             columns=len(members),
-            persons=self._persons(rows, allowance, random),
+            persons=self._persons(rows, allowance, random) if persons is None else persons,
             allowance=allowance,
             max_features=self._asked_for("max_features", 1, 10**6),
             bins=self._asked_for("bins", 2, 1024),
             rounds=self._asked_for("rounds", 0, 1000),
+            a_round=loss.a_round,
         )
         drawn = tuple(members[at] for at in sorted(order[: plan.columns].tolist()))
         columns = Columns(box=rows.box, members=drawn, bins=plan.bins)
@@ -120,8 +130,11 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
     `rounds` over all columns, `bins` of equal width for each feature and `max_features` columns, drawn without looking: by
     themselves as many as the budget and the number of rows carry; `size`, a public hint of how many rows there are, saves a
     twentieth of the budget, which is else paid for counting them. With few rows no round is made, and all is spent on counts.
-    `groups`: lists of the places of 0-or-1 features that one category was written as, so that it costs as much as one feature;
-    a table's categories are grouped by themselves. The guarantee and its proof stand at the top of this module.
+    `groups`: the 0-or-1 features that one category was written as, so that it costs as much as one feature: lists of their
+    places, or the names of categories (`["sex"]` for a frame's columns `sex_F` and `sex_M`). Columns that are called `sex=F` and
+    `sex=M`, and a table's categories, are grouped by themselves; of columns between 0 and 1 that are called `sex_F` and `sex_M` a
+    twentieth of the budget asks whether hardly anybody has two of them, where there are people enough to see it; else they stay
+    apart (`groups=[]`: nothing is grouped, and nothing is asked). The guarantee and its proof stand at the top of this module.
 
     References: Friedman (2001), Greedy function approximation: a gradient boosting machine. Nori, Caruana, Bu, Shen & Kulkarni
     (2021), Accuracy, interpretability, and differential privacy via explainable boosting. Maddock, Cormode, Wang, Maple & Jha
@@ -246,10 +259,29 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
         return np.asarray((1 - part) * low + part * high)
 
 
+def one_category(
+    maybe: list[tuple[int, ...]], rows: Rows, persons: float, allowance: Allowance | None, random: Random
+) -> list[list[int]]:
+    """Of features that may be one category by their names those that are: at most a sixth of all people have two of them, by
+    noisy counts. Where the deviation of these would be above a twelfth of the people nothing is bought, and each stays alone.
+
+    Guarantee: what the share says; see the top of this module. Which groups there are is post-processing.
+    """
+    width = len(maybe)
+    if allowance is not None:
+        part = Share(what="", currency=allowance.currency, amount=allowance.size * _OF_NAMES, portion=_OF_NAMES)
+        if math.sqrt(part.variance(l1=width, l2_squared=width)) > max(persons, 1.0) / 12:
+            return []
+    have = rows.box.middle <= rows.X
+    counts = np.array([int((have[:, each].sum(axis=1) > 1).sum()) for each in maybe])
+    if allowance is not None:
+        share = allowance.share("features that are one category", _OF_NAMES)
+        counts = share.add(counts, l1=width, l2_squared=width, random=random)
+    kept = [each for each, count in zip(maybe, counts.tolist(), strict=True) if count <= max(persons, 1.0) / 6]
+    return apart(sorted(kept, key=len, reverse=True))
+
+
 _MOST_ROUNDS, _MOST_BINS, _FEWEST_BINS = 4, 64, 4
-_A_ROUND = (
-    576  # rounds² times this many persons, in deviations of a count's noise: more rounds cost more than they bring (measured)
-)
 _A_COLUMN, _A_BIN = 40, 8
 _PLAIN = 5.0  # without noise, bins are as wide as if counts had this deviation: chance has one of its own
 
@@ -280,8 +312,9 @@ def plan_of(
     max_features: int | None = None,
     bins: int | None = None,
     rounds: int | None = None,
+    a_round: float = Logistic.a_round,
 ) -> BoostingPlan:
-    """What was asked for, and else what so many people can carry under this allowance.
+    """What was asked for, and else what so many people can carry under this allowance; `a_round` is the loss's.
 
     >>> from cloister.privacy import PureDP
     >>> plan_of(columns=14, persons=32_000, allowance=Allowance(PureDP(1)))
@@ -294,10 +327,11 @@ def plan_of(
     if max_features is None and allowance is not None and allowance.currency == "epsilon":
         few = min(max(int(persons / _A_COLUMN / _blur(1, allowance)), 1), most)
     firm = max(persons, 1.0) / (_PLAIN if allowance is None else _blur(few, allowance))
-    if bins is None:
-        bins = int(min(max(firm / _A_BIN, _FEWEST_BINS), _MOST_BINS))
     if rounds is None:
-        rounds = _MOST_ROUNDS if allowance is None else int(min(math.sqrt(firm / _A_ROUND), _MOST_ROUNDS))
+        rounds = _MOST_ROUNDS if allowance is None else int(min(math.sqrt(firm / a_round), _MOST_ROUNDS))
+    if bins is None:  # counts get a part of the budget, and a bin must stand out of the noise of that
+        part = 1.0 if allowance is None else float(BoostingPlan(columns=few, bins=1, rounds=rounds).counts)
+        bins = int(min(max(firm * part / _A_BIN, _FEWEST_BINS), _MOST_BINS))
     return BoostingPlan(columns=few, bins=bins, rounds=rounds)
 
 
@@ -306,9 +340,6 @@ def _blur(columns: int, allowance: Allowance) -> float:
     if allowance.currency == "epsilon":
         return math.sqrt(2) * columns / float(allowance.size)
     return math.sqrt(columns / float(allowance.size * (2 if allowance.currency == "rho" else 1)))
-
-
-_HEAVY = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -344,7 +375,8 @@ def counted(
         of_bin = merged(part.sum(axis=1), deviation * part.shape[1] ** 0.5, ordered=columns.ordered(column))
         held = np.zeros((int(of_bin.max()) + 1, part.shape[1]))
         np.add.at(held, of_bin, part)
-        start = pace * loss.start(held, whole, deviation + _HEAVY)
+        blur = deviation * np.sqrt(np.bincount(of_bin))
+        start = pace * loss.start(held, whole, blur)
         found.append(Leaves(of_bin=of_bin, size=np.maximum(held.sum(axis=1), 1.0), start=start))
     return tuple(found), loss.base(whole)
 
@@ -388,8 +420,7 @@ class Course:
                 reach = {"l1": loss.l1, "l2_squared": loss.l2_squared}
                 noisy = each.add(exact, random=random, **reach)
                 deviation = each.variance(**reach) ** 0.5 / loss.one
-            rigid = loss.curvature * one.size + deviation + _HEAVY
-            self.move(column, noisy / loss.one / rigid[:, None])
+            self.move(column, loss.step(noisy / loss.one, one.size, deviation))
 
     def move(self, column: int, step: Floats) -> None:
         """The leaves of a column, and the rows in them."""

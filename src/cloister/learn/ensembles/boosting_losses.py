@@ -7,6 +7,7 @@ sums are exact in whatever order.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Protocol, TypeAlias
@@ -18,6 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 _FINE = 20
+_HEAVY = 10.0
 _STEPS = 10
 _FAR = 16
 _ROOM = 30
@@ -55,14 +57,23 @@ class Loss(Protocol):
         """What counts alone say, of one column, times this over the root of how many columns there are: they say it together."""
 
     @property
+    def a_round(self) -> float:
+        """Rounds² times this many persons, in deviations of a count's noise: more rounds cost more than they bring (chosen by
+        `benchmarks/learn_defaults.py`)."""
+
+    @property
     def farthest(self) -> float:
         """The longest step of a leaf."""
 
     def shares(self) -> Integers:
         """What each row is counted as, before there is a model: numbers that are not negative."""
 
-    def start(self, counts: Floats, whole: Floats, room: float) -> Floats:
-        """What bins with these noisy counts say of the score, beside what all rows say; `room` is what a bin is drawn by."""
+    def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
+        """What leaves with these noisy counts say of the score, beside what all rows say; `blur` is the deviation of the noise of
+        each leaf's numbers."""
+
+    def step(self, gradients: Floats, size: Floats, blur: float) -> Floats:
+        """How far leaves of this many rows go by these noisy sums of gradients; `blur` is the deviation of the noise of each."""
 
     def base(self, whole: Floats) -> Floats:
         """The score of everybody, from noisy counts of all rows."""
@@ -87,20 +98,25 @@ class Logistic:
     bits: ClassVar[int] = _STEPS
     farthest: ClassVar[float] = 4.0
     eager: ClassVar[float] = 1.3
+    a_round: ClassVar[float] = 576
 
     def shares(self) -> Integers:
         """One in the column of the row's class."""
         return _places(self.y, 2)
 
-    def start(self, counts: Floats, whole: Floats, room: float) -> Floats:
+    def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
         """The difference of the two classes' naive Bayes terms."""
-        terms = _terms(counts, whole, room)
+        terms = _terms(counts, whole, blur)
         return np.asarray(terms[:, 1:] - terms[:, :1])
 
     def base(self, whole: Floats) -> Floats:
         """Log-odds."""
         shares = _portions(whole)
         return np.asarray(np.log(shares[1:] / shares[:1]))
+
+    def step(self, gradients: Floats, size: Floats, blur: float) -> Floats:
+        """Newton's, with the largest curvature, held back as if the noise and ten people more were like all."""
+        return np.asarray(gradients / (self.curvature * size + blur + _HEAVY)[:, None])
 
     def gradient(self, scores: Integers) -> Integers:
         """y − p, p from a table."""
@@ -128,18 +144,23 @@ class Softmax:
     bits: ClassVar[int] = _STEPS
     farthest: ClassVar[float] = 4.0
     eager: ClassVar[float] = 1.3
+    a_round: ClassVar[float] = 576
 
     def shares(self) -> Integers:
         """One in the column of the row's class."""
         return _places(self.y, self.classes)
 
-    def start(self, counts: Floats, whole: Floats, room: float) -> Floats:
+    def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
         """Naive Bayes terms."""
-        return _terms(counts, whole, room)
+        return _terms(counts, whole, blur)
 
     def base(self, whole: Floats) -> Floats:
         """Logarithms of the classes' shares."""
         return np.asarray(np.log(_portions(whole)))
+
+    def step(self, gradients: Floats, size: Floats, blur: float) -> Floats:
+        """Newton's, with the largest curvature, held back as if the noise and ten people more were like all."""
+        return np.asarray(gradients / (self.curvature * size + blur + _HEAVY)[:, None])
 
     def gradient(self, scores: Integers) -> Integers:
         """e_y − p; exponentials from a table, in whole numbers."""
@@ -170,6 +191,7 @@ class Squared:
     bits: ClassVar[int] = _FINE
     farthest: ClassVar[float] = 2.0
     eager: ClassVar[float] = 0.9
+    a_round: ClassVar[float] = 30
 
     @property
     def l1(self) -> int:
@@ -186,11 +208,16 @@ class Squared:
         above = (self.y + self.one) >> 1
         return np.stack([self.one - above, above], axis=1)
 
-    def start(self, counts: Floats, whole: Floats, room: float) -> Floats:
-        """How far the mean of a bin lies from that of all."""
-        size = np.maximum(counts.sum(axis=1), 0.0)
-        mean = np.clip((counts[:, 1] - counts[:, 0]) / np.maximum(size, 1.0), -1.0, 1.0)
-        return np.asarray(((mean - self.base(whole)) * size / (size + room))[:, None])
+    def start(self, counts: Floats, whole: Floats, blur: Floats) -> Floats:
+        """How far the mean of a leaf lies from that of its column, as far as that is not noise."""
+        size = np.maximum(counts.sum(axis=1), 1.0)
+        mean = np.clip((counts[:, 1] - counts[:, 0]) / size, -1.0, 1.0)
+        apart = mean - (mean * size).sum() / size.sum()
+        return believed(apart, math.sqrt(2) * blur / size, size)[:, None]
+
+    def step(self, gradients: Floats, size: Floats, blur: float) -> Floats:
+        """The mean of the rest, as far as it is not noise."""
+        return believed(gradients[:, 0] / size, blur / size, size)[:, None]
 
     def base(self, whole: Floats) -> Floats:
         """The mean of all."""
@@ -200,6 +227,21 @@ class Squared:
     def gradient(self, scores: Integers) -> Integers:
         """What is left of y, clipped."""
         return np.asarray(np.clip(self.y[:, None] - scores, -self.clip, self.clip))
+
+
+def believed(found: Floats, noise: Floats, size: Floats) -> Floats:
+    """Means of leaves, drawn towards 0 by as much as their spread is that of noise, as Efron & Morris (1973) do: with a signal of
+    variance τ² and an error of variance v, the share τ²/(τ² + v) of what was found. τ² is what the squares exceed the errors by,
+    weighted by 1/v: from noisy numbers alone. Ten people more are as if they were like all.
+
+    >>> believed(np.array([0.3, -0.3]), np.array([0.01, 0.01]), np.array([1000.0, 1000.0])).round(2).tolist()
+    [0.3, -0.3]
+    >>> believed(np.array([0.3, -0.3]), np.array([0.4, 0.4]), np.array([1000.0, 1000.0])).tolist()
+    [0.0, -0.0]
+    """
+    errors = noise**2 + 1e-15
+    signal = max(float(((found**2 - errors) / errors).sum() / (1 / errors).sum()), 0.0)
+    return np.asarray(found * (signal / (signal + errors)) * size / (size + _HEAVY))
 
 
 def _places(y: Integers, classes: int) -> Integers:
@@ -212,9 +254,9 @@ def _portions(whole: Floats) -> Floats:
     return np.asarray(counts / counts.sum())
 
 
-def _terms(counts: Floats, whole: Floats, room: float) -> Floats:
-    """log P(class | bin) − log P(class), with `room` more persons who are like all."""
-    shares = _portions(whole)
+def _terms(counts: Floats, whole: Floats, blur: Floats) -> Floats:
+    """log P(class | leaf) − log P(class), with ten persons more, and as many as the noise is, who are like all."""
+    shares, room = _portions(whole), blur[:, None] + _HEAVY
     held = np.maximum(counts, 0.0)
     return np.asarray(np.log((held + room * shares) / (held.sum(axis=1, keepdims=True) + room) / shares))
 

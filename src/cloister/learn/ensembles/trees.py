@@ -2,13 +2,14 @@
 
 Splits are chosen among public thresholds by permute-and-flip, level by level (`splits.py`), or drawn without looking at anybody
 (`method="random"`, an extremely random forest: the whole budget goes to the leaves). Leaves hold noisy class counts. Trees are
-complete, and their depth follows from public facts alone, so nothing of their shape depends on rows.
+complete, and their depth follows from public facts and a noisy count of rows, so nothing else of their shape depends on rows.
 
 Guarantee, of both models: the ε that was given, for neighbours that differ by one person (one more or less); under ZCDP the ρ
-that was given. Bounds and classes are declared. Proof: the levels and the leaves are drawn one after the other, and their shares
-add up (Dwork & Roth 2014, Theorem 3.16); a level costs its share by `splits.py`; a person is in one leaf of a tree and counts
-there in one class, so the counts move by 1 in all, and the discrete Laplace noise of their share has the scale 1/ε (Ghosh,
-Roughgarden & Sundararajan 2009). The trees of a forest:
+that was given. Bounds and classes are declared. Proof: the number of rows, where it is counted, moves by 1, and pays a share of
+its own; how the rest is divided follows from what was released (`Allowance` says why that is sound). The levels and the leaves
+are drawn one after the other, and their shares add up (Dwork & Roth 2014, Theorem 3.16); a level costs its share by `splits.py`;
+a person is in one leaf of a tree and counts there in one class, so the counts move by 1 in all, and the discrete Laplace noise of
+their share has the scale 1/ε (Ghosh, Roughgarden & Sundararajan 2009). The trees of a forest:
 
 - persons="apart": each person is sent to one tree, by a coin that nobody's data had a say in. Given the coins, neighbours differ
   in one tree's rows by one person: every tree may spend the whole (parallel composition, McSherry 2009, Theorem 4; a mixture over
@@ -40,7 +41,9 @@ from cloister.privacy import Exact, exact_positive
 _LEAF_SHARE = Fraction(3, 10)
 _ENOUGH = 100  # persons a leaf at ε = 1: with fewer, the noise of deeper splits costs more than they bring (measured)
 _DEEPEST = 12
-_USUAL_DEPTH, _USUALLY_DEEPEST, _USUAL_TREES = 4, 7, 3
+_USUALLY_DEEPEST, _USUAL_TREES = 7, 3
+_OF_SIZE = Fraction(1, 20)
+_PLENTY = 8000  # persons times ε from which "gini" tells more than "max" (benchmarks/learn_defaults.py)
 
 
 class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -57,9 +60,11 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes: Any
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        trees, apart, features = self._plan(rows.X.shape[1], allowance)
-        depth = self._depth(trees, allowance)
         random = self._source(allowance)
+        weight = self._weight(rows, allowance, random)
+        trees, apart, features = self._plan(rows.X.shape[1], weight)
+        depth = self._depth(trees, weight)
+        criterion: Criterion = self.criterion or ("gini" if weight >= _PLENTY else "max")
         X, y, k = rows.X, np.asarray(rows.y, dtype=np.int64), len(self.classes_)
         owner = random.below(trees, len(y)) if apart and trees > 1 else None
         epsilon = self._epsilon_of_a_level(allowance, depth, 1 if apart else trees)
@@ -78,7 +83,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
                     classes=k,
                     depth=depth,
                     bins=_whole(self.bins, "bins", 2, 4096),
-                    criterion=self.criterion,
+                    criterion=criterion,
                     features=features,
                     epsilon=epsilon,
                     random=random,
@@ -109,35 +114,43 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
-    def _plan(self, features: int, allowance: Allowance | None) -> tuple[int, bool, int]:
+    def _plan(self, features: int, weight: float) -> tuple[int, bool, int]:
         """How many trees, whether persons are apart, how many features are candidates of a split."""
-        if self.method not in ("greedy", "random"):
-            raise _unknown("method", self.method, '"greedy" and "random"', 'method="greedy"')
-        if self.criterion not in ("max", "gini"):
-            raise _unknown("criterion", self.criterion, '"max" and "gini"', 'criterion="max"')
         return 1, True, features
 
-    def _depth(self, trees: int, allowance: Allowance | None) -> int:
-        """By public facts: the depth that was asked for, else what the size hint and ε can carry, else a usual one."""
+    def _depth(self, trees: int, weight: float) -> int:
+        """The depth that was asked for, else what so many people can carry under this ε."""
         if self.max_depth is not None:
             return _whole(self.max_depth, "max_depth", 1, _DEEPEST)
-        if self.size is None:
-            return _USUAL_DEPTH
-        return min(max(int(math.log2(max(self._weight(allowance) / trees / _ENOUGH, 1.0))), 1), _USUALLY_DEEPEST)
+        return min(max(int(math.log2(max(weight / trees / _ENOUGH, 1.0))), 1), _USUALLY_DEEPEST)
 
-    def _weight(self, allowance: Allowance | None) -> float:
-        """Persons by the size hint, times ε up to 8."""
-        persons = float(exact_positive(self.size, "size"))
+    def _weight(self, rows: Rows, allowance: Allowance | None, random: Random) -> float:
+        """Persons times ε up to 8: by the public size, else by a noisy count, where anything follows from it."""
+        if self.method not in ("greedy", "random"):
+            raise _unknown("method", self.method, '"greedy" and "random"', 'method="greedy"')
+        if self.criterion not in (None, "max", "gini"):
+            raise _unknown("criterion", self.criterion, '"max", "gini" and None', "criterion=None")
         if allowance is None:
-            return persons * 8
-        epsilon = allowance.size if allowance.currency == "epsilon" else math.sqrt(2 * allowance.size)
-        return persons * min(float(epsilon), 8.0)
+            return 8.0 * (len(rows.X) if self.size is None else float(exact_positive(self.size, "size")))
+        epsilon = float(allowance.size) if allowance.currency == "epsilon" else math.sqrt(2 * float(allowance.size))
+        if self.size is not None:
+            persons = float(exact_positive(self.size, "size"))
+        elif self._settled_by_arguments():
+            return 0.0
+        else:
+            share = allowance.share("number of rows", _OF_SIZE)
+            persons = float(share.add(np.array([len(rows.X)]), l1=1, l2_squared=1, random=random)[0])
+        return max(persons, 0.0) * min(epsilon, 8.0)
+
+    def _settled_by_arguments(self) -> bool:
+        """Whether nothing is left that follows from the number of rows."""
+        return self.max_depth is not None and (self.criterion is not None or self.method == "random")
 
     def _epsilon_of_a_level(self, allowance: Allowance | None, depth: int, trees: int) -> Fraction | None:
         """What one tree may spend at a level: the level's share, in equal parts for trees that share persons."""
         if allowance is None or self.method == "random":
             return None
-        portion = (1 - _LEAF_SHARE) / depth
+        portion = allowance.left * (1 - _LEAF_SHARE) / depth
         drawn = [allowance.share(f"splits, level {level + 1}", portion) for level in range(depth)]
         return replace(drawn[0], amount=drawn[0].amount / trees).epsilon
 
@@ -151,9 +164,9 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 class DecisionTreeClassifier(_Trees):
     """A decision tree.
 
-    `max_depth`: as asked, else by ε and the public `size=` hint, else 4. `criterion`: "max" (the better at small ε) or "gini"
-    (with plenty of rows). `bins`: thresholds are multiples of a node's width over this. `method`: "greedy" or "random". The
-    guarantee and its proof stand at the top of this module.
+    `max_depth` and `criterion` ("max" is the better with few rows or a small ε, "gini" with many): as asked, else by ε and the
+    number of rows: a public `size=`, or a noisy count for a twentieth of the budget. `bins`: thresholds are multiples of a node's
+    width over this. `method`: "greedy" or "random". The guarantee and its proof stand at the top of this module.
 
     References: Friedman & Schuster (2010), Data mining with differential privacy. Fletcher & Islam (2019), Decision tree
     classification with differential privacy: a survey. McKenna & Sheldon (2020), Permute-and-flip.
@@ -173,7 +186,7 @@ class DecisionTreeClassifier(_Trees):
         delta: Exact | None = None,
         bounds: Any = None,
         method: Literal["greedy", "random"] = "greedy",
-        criterion: Criterion = "max",
+        criterion: Criterion | None = None,
         max_depth: int | None = None,
         bins: int = 32,
         size: Exact | None = None,
@@ -197,8 +210,8 @@ class DecisionTreeClassifier(_Trees):
 class RandomForestClassifier(_Trees):
     """A forest of decision trees, each on people of its own (`persons="apart"`) or on all of them with a part of ε.
 
-    `n_estimators` trees; by themselves as many as the size hint times ε has digits, less one, and 3 at most (3 without a hint):
-    with few people each, trees of their own are mostly noise. In each node `max_features` of the features are candidates, drawn
+    `n_estimators` trees; by themselves as many as the number of rows times ε has digits, less one, and 3 at most: with few people
+    each, trees of their own are mostly noise. In each node `max_features` of the features are candidates, drawn
     without looking; by itself all. The rest as in `DecisionTreeClassifier`. The guarantee and its proof stand at the top of this
     module.
 
@@ -207,7 +220,7 @@ class RandomForestClassifier(_Trees):
 
     >>> X, y = [[0.1, 5.0], [0.9, 5.0]] * 300, [0, 1] * 300
     >>> forest = RandomForestClassifier(epsilon=1, bounds=([0, 0], [1, 10]), max_depth=2).fit(X, y)
-    >>> forest.predict([[0.05, 1.0], [0.95, 1.0]]).tolist()
+    >>> forest.predict(X[:2]).tolist()
     [0, 1]
     """
 
@@ -222,7 +235,7 @@ class RandomForestClassifier(_Trees):
         bounds: Any = None,
         method: Literal["greedy", "random"] = "greedy",
         persons: Literal["apart", "all"] = "apart",
-        criterion: Criterion = "max",
+        criterion: Criterion | None = None,
         max_depth: int | None = None,
         max_features: int | None = None,
         bins: int = 32,
@@ -246,20 +259,18 @@ class RandomForestClassifier(_Trees):
         self.privacy = privacy
         self.random = random
 
-    def _plan(self, features: int, allowance: Allowance | None) -> tuple[int, bool, int]:
-        super()._plan(features, allowance)
+    def _plan(self, features: int, weight: float) -> tuple[int, bool, int]:
         if self.persons not in ("apart", "all"):
             raise _unknown("persons", self.persons, '"apart" and "all"', 'persons="apart"')
         if self.n_estimators is not None:
             trees = _whole(self.n_estimators, "n_estimators", 1, 1000)
         else:
-            trees = (
-                _USUAL_TREES
-                if self.size is None
-                else min(max(int(math.log10(max(self._weight(allowance), 1.0))), 1), _USUAL_TREES)
-            )
+            trees = min(max(int(math.log10(max(weight, 1.0))), 1), _USUAL_TREES)
         wanted = features if self.max_features is None else _whole(self.max_features, "max_features", 1, 10**6)
         return trees, self.persons == "apart", min(wanted, features)
+
+    def _settled_by_arguments(self) -> bool:
+        return super()._settled_by_arguments() and self.n_estimators is not None
 
 
 def _shrunk(counts: Floats, variance: float) -> Floats:

@@ -222,6 +222,18 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         can. A model that can learn either way says here which one."""
         return type(self)._learn_table is not PrivateModel._learn_table
 
+    def _takes_sums(self) -> bool:
+        """Whether it can learn from noisy sums over rows (`_learn_sums`), where an engine hands out none."""
+        return False
+
+    def _residual_slope(self, classes: int) -> float:
+        """Where its residuals are cut."""
+        return 1.0
+
+    def _learn_sums(self, source: Any, allowance: Allowance) -> None:
+        """Set the learned attributes by noisy sums over rows."""
+        raise NotImplementedError
+
     def _learn_table(
         self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance | None:

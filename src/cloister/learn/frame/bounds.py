@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
+from cloister.tables.engines.row_sums import centred
 
 Floats = npt.NDArray[np.float64]
 _LARGEST = 1e150
@@ -56,7 +57,7 @@ class Box:
 
     def centred(self, X: Floats) -> Floats:
         """Clipped and mapped to [−1, 1], the middle to 0."""
-        return np.clip((self.clipped(X) - self.middle) * (2 / self.width), -1.0, 1.0)
+        return centred(X, self.low, self.high)
 
 
 def box_of(bounds: Any, *, features: int, name: str = "bounds") -> Box:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.scores import Confusion, Score
+from cloister.learn.assessment.scores import Confusion, Reliability, Score
 from cloister.learn.frame.portable import plain, read_guarantee, read_spent, spent_of, write_guarantee
 from cloister.noise.allowance import Share
 from cloister.printable import escape
@@ -228,7 +228,7 @@ def _warnings(model: PrivateModel, scores: Sequence[Score]) -> list[str]:
 def _of_scores(scores: Sequence[Score]) -> list[CardLine]:
     lines = []
     for score in scores:
-        shown = score.accuracy if isinstance(score, Confusion) else score
+        shown = score.accuracy if isinstance(score, Confusion | Reliability) else score
         promise = "not private" if score.guarantee is None else f"bought with {score.guarantee}"
         lines.append(CardLine(what=shown.name, text=f"{shown.value:.4g} ± {shown.margin():.2g} (95 %), {promise}"))
         if isinstance(score, Confusion):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
+from cloister.tables.engines.row_sums import bounds_of, features_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ class Encoder:
     @property
     def bounds(self) -> tuple[list[float], list[float]]:
         """The lowest and the highest value of each feature."""
-        pairs = [pair for _, domain in self.columns for pair in _bounds(domain)]
+        pairs = [pair for _, domain in self.columns for pair in bounds_of(domain)]
         return [low for low, _ in pairs], [high for _, high in pairs]
 
     @property
@@ -81,7 +82,7 @@ class Encoder:
 
     def codes(self, rows: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
         """Features from a table's codes; NULL becomes NaN."""
-        parts = [_features(domain, np.asarray(rows[name])) for name, domain in self.columns]
+        parts = [features_of(domain, np.asarray(rows[name])) for name, domain in self.columns]
         return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
 
     def transform(self, frame: Any) -> npt.NDArray[np.float64]:
@@ -125,19 +126,3 @@ def _coded(domain: Domain, values: Any) -> npt.NDArray[np.int64]:
 
 def _names(column: str, domain: Domain) -> list[str]:
     return [f"{column}={value}" for value in domain.values()] if isinstance(domain, Category) else [column]
-
-
-def _bounds(domain: Domain) -> list[tuple[float, float]]:
-    if isinstance(domain, Category):
-        return [(0.0, 1.0)] * len(domain.values())
-    return [tuple(float(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))]  # type: ignore[list-item]
-
-
-def _features(domain: Domain, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    missing = codes == domain.null_code
-    if isinstance(domain, Category):
-        features = (codes[:, None] == np.arange(domain.low_code, domain.low_code + len(domain.values()))).astype(np.float64)
-        features[missing] = np.nan
-        return np.asarray(features, dtype=np.float64)
-    numbers = float(domain.origin) + codes * float(domain.step)
-    return np.asarray(np.where(missing, np.nan, numbers)[:, None], dtype=np.float64)

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn.frame.bounds import Rows, box_of, classes_of, interval_of
+from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
 from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.portable import from_plain, plain, read_spent, spent_of
-from cloister.noise import Random
+from cloister.noise import DiscreteGaussian, Random
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Guarantee
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
+from cloister.tables.engines.row_sums import COUNT, COUNTED, Fit, RowSums
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.session import Measurer
+    from cloister.session.execution.summing import RowSummer
     from cloister.session.questions.spend import Spending
 
 
@@ -159,6 +164,9 @@ class Learning:
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, if the method can keep such a promise."""
+        if not declaration.abilities.rows:
+            Allowance(spend, currency="rho")
+            return spend
         self.model._allowance(spend, rows=declaration.max_rows or 1)
         return spend
 
@@ -171,6 +179,58 @@ class Learning:
         allowance = model._allowance(guarantee, rows=declaration.max_rows or 1)
         model._fitted(rows_of(model, self.encoder, self.target, rows, declaration), allowance)
         return released(model)
+
+    @property
+    def takes_sums(self) -> bool:
+        """Whether the model learns from noisy sums over rows alone."""
+        return self.model._takes_sums()
+
+    def rho(self, guarantee: Guarantee) -> Fraction:
+        """What all sums together may cost a person."""
+        return Allowance(guarantee, currency="rho").size
+
+    def first_sum(self, summer: RowSummer, declaration: PrivateTable, guarantee: Guarantee) -> tuple[RowSums, DiscreteGaussian]:
+        """What is asked first: whoever agrees to that agrees to learning it in steps, up to that cost."""
+        return self._source(summer, declaration, guarantee).first()
+
+    def release_sums(self, summer: RowSummer, declaration: PrivateTable, guarantee: Guarantee) -> Mapping[str, Any]:
+        """Learn from sums over rows, and let out what was learnt."""
+        assert self.target is not None
+        model = clone(self.model)
+        model.n_features_in_ = len(self.encoder.names)
+        model.classes_ = classes_of(_classes(declaration.column(self.target), self.target))
+        allowance = Allowance(guarantee, currency="rho", rows=summer.rows)
+        with np.errstate(all="ignore"):
+            model._learn_sums(self._source(summer, declaration, guarantee), allowance)
+        return released(model._settled(allowance, marked=summer.random.marked))
+
+    def _source(self, summer: RowSummer, declaration: PrivateTable, guarantee: Guarantee) -> SummedRows:
+        assert self.target is not None
+        names = tuple(name for name, _ in self.encoder.columns)
+        slope = self.model._residual_slope(len(_classes(declaration.column(self.target), self.target)))
+        most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
+        fit = Fit.of(declaration.columns, names, self.target, slope=slope, most=most)
+        return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
+
+
+@dataclass(frozen=True)
+class SummedRows:
+    """Noisy sums over rows that stay where they are."""
+
+    summer: RowSummer
+    fit: Fit
+    box: Box
+
+    def first(self) -> tuple[RowSums, DiscreteGaussian]:
+        """The first one, at the least cost: its noise is chosen when it is asked."""
+        sums = RowSums(fit=self.fit, stage="classes")
+        return sums, self.summer.law(sums, self.summer.most / self.summer.rows**2 / 20)
+
+    def noisy(self, stage: str, share: Share, **public: Any) -> npt.NDArray[np.float64]:
+        """The sum of all sites, parts or whatever the engine has."""
+        sums = RowSums(fit=self.fit, stage=stage, **public)
+        found = np.asarray(self.summer.noisy(sums, share.mu_squared / 2), dtype=np.float64)
+        return found / COUNT if stage in COUNTED else found
 
 
 def rows_of(

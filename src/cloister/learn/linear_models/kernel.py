@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.bounds import Box, Rows, box_of
 from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
-from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax, softmax
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.random_features import drawn_frequencies, fourier_features
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Guarantee
+from cloister.tables.engines.row_sums import softmax
 
 Floats = npt.NDArray[np.float64]
 

@@ -25,10 +25,11 @@ from cloister.learn.linear_models import descent, newton, objective
 from cloister.learn.linear_models.losses import Logistic, Loss
 from cloister.learn.linear_models.minimum import minimum, steps_for
 from cloister.learn.linear_models.objective import solvable
-from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
+from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, scaled
 from cloister.noise import Random, VectorMechanism
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import Guarantee, PureDP
+from cloister.tables.engines.row_sums import STEPS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,6 +140,8 @@ Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]
 
 _METHODS = ("auto", "objective", "gradient", "newton", "output", "centroids")
+_MOST_ASKED = 40
+"""Steps whose sums are asked of an engine: each is a question to all sites."""
 _LEAST_RIDGE = 1e-4
 _SMALL = 8
 """Up to so many features, two classes and a δ, a pure objective is better than Gaussian gradients."""
@@ -203,6 +206,20 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         share = allowance.rest(_WHAT[method])
         self.method_: str = method
         self.coef_, self.intercept_ = prepared.unscaled(self._weights(method, prepared, loss, share))
+
+    def _learn_sums(self, source: RowSource, allowance: Allowance) -> None:
+        """A descent whose sums over rows are asked of the engine (`descent.descend`): the very steps that it takes here."""
+        self._check_parameters()
+        self.low_, self.high_ = source.box.low, source.box.high
+        self.margins_ = None
+        prepared = scaled(source, len(self.classes_), allowance)
+        loss = self._loss(len(self.classes_), private=True)
+        share = allowance.rest(_WHAT["gradient"])
+        self.method_ = "gradient"
+        mu, start = math.sqrt(share.mu_squared), _prior(prepared, loss)
+        down = descent.plan(persons=prepared.persons, dimension=prepared.dimension, mu=mu, most=_MOST_ASKED)
+        weights = descent.descend(prepared, loss, share, None, descent=down, start=start, sums=source)
+        self.coef_, self.intercept_ = prepared.unscaled(weights)
 
     def _chosen(self, allowance: Allowance, prepared: Prepared, classes: int) -> Method:
         if self.method != "auto":

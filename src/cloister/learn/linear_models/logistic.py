@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
-from cloister.learn.linear_models.losses import Logistic, Loss, Softmax, softmax
+from cloister.learn.linear_models.losses import Logistic, Loss, Softmax
 from cloister.noise import Random
+from cloister.tables.engines.row_sums import softmax
 
 _SLOPE = 0.7
 
@@ -88,6 +89,14 @@ class LogisticRegression(LinearClassifier):
 
     def _loss(self, classes: int, *, private: bool) -> Loss:
         return Logistic(slope=_SLOPE if private else 1.0) if classes == 2 else Softmax(classes=classes)
+
+    def _takes_sums(self) -> bool:
+        """By gradients."""
+        self._check_parameters()
+        return self.method in ("auto", "gradient")
+
+    def _residual_slope(self, classes: int) -> float:
+        return _SLOPE
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class, a row for each row."""

@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cloister.tables.engines.row_sums import logistic_residuals, softmax, softmax_residuals
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -107,8 +109,7 @@ class Logistic:
 
     def residuals(self, scores: Floats, classes: Integers) -> Floats:
         """p − y, cut at the slope."""
-        signs = _signs(classes)
-        return np.asarray(-signs * np.minimum(_sigmoid(-signs * scores[:, 0]), self.slope))[:, None]
+        return logistic_residuals(scores, classes, self.slope)
 
     def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
         """p(1 − p) where the slope still grows."""
@@ -164,9 +165,7 @@ class Softmax:
 
     def residuals(self, scores: Floats, classes: Integers) -> Floats:
         """p − e of the own class."""
-        p = softmax(scores)
-        p[np.arange(len(classes)), classes] -= 1
-        return p
+        return softmax_residuals(scores, classes)
 
     def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
         """(diag(p) − ppᵀ) times each direction."""
@@ -239,16 +238,6 @@ class HuberHinge:
 
     def _margins(self, scores: Floats, classes: Integers) -> Floats:
         return np.asarray(self._sides(classes) * scores)
-
-
-def softmax(scores: Floats) -> Floats:
-    """Scores as probabilities, a row for each person.
-
-    >>> softmax(np.array([[0.0, 0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    grown = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
 def _signs(classes: Integers) -> Floats:

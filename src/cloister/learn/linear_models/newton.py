@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.frame.vectors import noisy_vector
-from cloister.learn.linear_models.descent import RESIDUAL_BITS, cut, exact_scores
 from cloister.learn.linear_models.losses import Logistic
-from cloister.learn.linear_models.prepared import BITS, STEPS, Prepared
+from cloister.learn.linear_models.prepared import Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Share
+from cloister.tables.engines.row_sums import RESIDUAL_BITS, STEPS, cut, exact_scores, fine_bits, gradient_sum, longest_residual
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,16 +66,17 @@ def newton_steps(
     that without noise no step can overshoot.
     """
     rows = prepared.rows.astype(np.float64)
-    fine = 52 - BITS - math.ceil(math.log2(prepared.dimension))
+    fine = fine_bits(prepared.dimension)
     weights, total, kept = start.copy(), np.zeros_like(start), 0
     each = share.part(Fraction(1, newton.rounds))
     for_gradient, for_hessian = each.part(1 - newton.hessian), each.part(newton.hessian)
-    sensitivity = Fraction(math.ceil(newton.clip * 2**RESIDUAL_BITS)) * STEPS
+    sensitivity = Fraction(longest_residual(newton.clip) * STEPS)
     for turn in range(newton.rounds):
         scores = exact_scores(rows, weights, fine)
         residuals = cut(loss.residuals(scores, prepared.classes), newton.clip)
-        summed = np.rint(rows.T @ residuals.astype(np.float64)).astype(np.int64)
-        gradient = noisy_vector(summed, for_gradient, random, length=sensitivity) / (STEPS * 2.0**RESIDUAL_BITS)
+        gradient = noisy_vector(gradient_sum(rows, residuals), for_gradient, random, length=sensitivity) / (
+            STEPS * 2.0**RESIDUAL_BITS
+        )
         hessian, deviation = noisy_hessian(prepared.rows, scores, for_hessian, random)
         weights = weights - _inverse(hessian, newton.damping * deviation * math.sqrt(prepared.dimension)) @ gradient
         if turn >= newton.rounds // 2:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from cloister.learn.frame.vectors import as_fraction
 from cloister.learn.linear_models.losses import Loss
 from cloister.learn.linear_models.minimum import minimum, steps_for
-from cloister.learn.linear_models.prepared import STEPS, Prepared
+from cloister.learn.linear_models.prepared import Prepared
 from cloister.noise import Random, VectorMechanism
+from cloister.tables.engines.row_sums import STEPS
 
 Floats = npt.NDArray[np.float64]
 

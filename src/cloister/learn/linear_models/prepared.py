@@ -8,8 +8,10 @@ is; noise for what is left is then a half to a tenth as wide.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,23 +20,27 @@ from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.vectors import noisy_vector
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
+from cloister.tables.engines.row_sums import (
+    COUNT,
+    COUNTED,
+    EDGES,
+    SHARE_OF_INTERCEPT,
+    SHARE_OF_REST,
+    STEPS,
+    FeatureRows,
+    Fit,
+    RowSums,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BITS = 14
-STEPS = 2**BITS
-"""A row as whole steps: the longest row has this length."""
-
-_EDGES = 2.0 ** (-np.arange(18, -1, -1) / 3)
 _LEAST_PERSONS = 10.0
 _WORTH = 0.5
 """How long the noise of a centre may be, over the radius; else only its level is bought: the mean over all features."""
 _NEARLY_ALL = 0.95
 _MOST = 0.7
 """How many rows are not cut: around a bought centre the few that lie far off may be."""
-_INTERCEPT = 0.5
-"""The constant feature, over the radius of the others."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,11 +75,11 @@ class Prepared:
     @property
     def constant(self) -> float:
         """The last column."""
-        return float(math.floor(STEPS * _share_of_intercept()) / STEPS)
+        return float(math.floor(STEPS * SHARE_OF_INTERCEPT) / STEPS)
 
     def unscaled(self, weights: Floats) -> tuple[Floats, Floats]:
         """Weights of prepared rows as coefficients and intercepts of the features as they came, a row a column of scores."""
-        scale = _share_of_rest() / self.radius
+        scale = SHARE_OF_REST / self.radius
         inner = weights[:-1] * scale
         coefficients = inner * (2 / self.box.width)[:, None]
         shift = self.centre @ inner + self.box.middle @ coefficients
@@ -81,72 +87,103 @@ class Prepared:
 
     def scaled_margins(self, margin: float, columns: int) -> Floats:
         """What a margin of every prepared weight is for the coefficients."""
-        each = margin * _share_of_rest() / self.radius * 2 / self.box.width
+        each = margin * SHARE_OF_REST / self.radius * 2 / self.box.width
         return np.tile(each, (columns, 1))
 
 
+class RowSource(Protocol):
+    """Where sums over rows come from, noisy: the rows themselves, or an engine that hands none out."""
+
+    @property
+    def box(self) -> Box:
+        """What the features may hold."""
+
+    def noisy(self, stage: str, share: Share, **public: Any) -> Floats:
+        """A sum (`cloister.tables.engines.row_sums.STAGES`), with noise for one person more or less."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsHere:
+    """Sums over rows in this process."""
+
+    rows: Rows
+    fit: Fit
+    random: Random | None
+
+    @property
+    def box(self) -> Box:
+        """As declared."""
+        return self.rows.box
+
+    @cached_property
+    def features(self) -> FeatureRows:
+        """In [−1, 1]."""
+        return FeatureRows(self.box.centred(self.rows.X), np.asarray(self.rows.y, dtype=np.int64))
+
+    def noisy(self, stage: str, share: Share, **public: Any) -> Floats:
+        """Exactly summed, then with noise."""
+        sums = RowSums(fit=self.fit, stage=stage, **public)
+        exact = sums.exact(self.features)
+        if stage in COUNTED:
+            return share.add(exact // COUNT, l1=1, l2_squared=1, random=self.random)
+        return noisy_vector(exact, share, self.random, length=Fraction(sums.length))
+
+
 def prepare(rows: Rows, classes: int, allowance: Allowance, random: Random | None) -> Prepared:
+    """What `scaled` buys, and these rows as they are then."""
+    whole = (("", rows.X.shape[1]),)
+    fit = Fit(features=whole, target="", classes=classes, slope=1.0, most=Fraction(1))
+    here = RowsHere(rows, fit, random)
+    found, features = scaled(here, classes, allowance), here.features
+    ready = features.ready(tuple(found.centre.tolist()), found.radius)
+    return replace(found, rows=ready.astype(np.int64), classes=features.y)
+
+
+def scaled(source: RowSource, classes: int, allowance: Allowance) -> Prepared:
     """Buy class counts, a radius, and a centre: of each feature where that is worth its price, else one level for all features.
+    There are no rows in it.
 
     Guarantee: each part is a sum in which one person more or less counts once: a class (sensitivity 1), a bin of lengths
     (sensitivity 1), a vector of length at most 1 (L2 sensitivity 1, in whole steps). What is bought next depends on what was
     released before, never on rows: adaptive composition, which the allowance counts.
     """
-    y = np.asarray(rows.y, dtype=np.int64)
-    X = rows.box.centred(rows.X)
-    share = allowance.share("class counts", "0.05")
-    counted = np.bincount(y, minlength=classes)[:classes].astype(np.int64)
-    counts = np.maximum(share.add(counted, l1=1, l2_squared=1, random=random), 1.0)
+    share, features = allowance.share("class counts", "0.05"), source.box.features
+    counts = np.maximum(source.noisy("classes", share), 1.0)
     variance = share.variance(l1=1, l2_squared=1)
     persons = max(float(counts.sum()), _LEAST_PERSONS)
-    features = X.shape[1]
-    radius, square = _radius(X, allowance.share("length of rows", "0.05"), _NEARLY_ALL, random)
+    noisy = source.noisy("lengths", allowance.share("length of rows", "0.05"))
+    radius, _ = _radius(noisy, features, _NEARLY_ALL)
     if _expected_error(features, allowance, persons) < _WORTH:
-        share, seen = allowance.share("centre of rows", "0.1"), X
+        share, stage, seen = allowance.share("centre of rows", "0.1"), "centre", features
     else:
-        share, seen = allowance.share("level of rows", "0.05"), X.sum(axis=1, keepdims=True) / math.sqrt(features)
-    total = noisy_vector(ball_rows(seen, radius).sum(axis=0), share, random, length=Fraction(STEPS))
-    centre = total / (STEPS * persons) * radius * np.ones(features) / math.sqrt(features / seen.shape[1])
+        share, stage, seen = allowance.share("level of rows", "0.05"), "level", 1
+    total = source.noisy(stage, share, radius=radius)
+    centre = total / (STEPS * persons) * radius * np.ones(features) / math.sqrt(features / seen)
     length = float(np.linalg.norm(centre))
     centre *= min(1.0, radius / length) if length > 0 else 1.0
-    radius, square = _radius(X - centre, allowance.share("length of centred rows", "0.05"), _MOST, random)
+    about = tuple(centre.tolist())
+    noisy = source.noisy("lengths", allowance.share("length of centred rows", "0.05"), centre=about)
+    radius, square = _radius(noisy, features, _MOST)
     return Prepared(
-        rows=_with_constant(ball_rows(X - centre, radius, share=_share_of_rest())),
-        classes=y,
+        rows=np.zeros((0, features + 1), dtype=np.int64),
+        classes=np.zeros(0, dtype=np.int64),
         counts=counts,
         count_variance=variance,
-        square=square * _share_of_rest() ** 2,
-        box=rows.box,
+        square=square * SHARE_OF_REST**2,
+        box=source.box,
         centre=centre,
         radius=radius,
     )
 
 
-def ball_rows(X: Floats, radius: float, *, share: float = 1.0) -> Integers:
-    """Rows cut to a length of at most `radius`, as whole steps of which the radius has `share` · STEPS; never longer than that.
-
-    Cut towards 0, after a scaling that leaves a margin of 2⁻⁴⁰: so neither rounding nor floating point can lengthen a row.
-
-    >>> ball_rows(np.array([[3.0, 4.0], [0.5, 0.0]]), 1.0).tolist()
-    [[9830, 13107], [8191, 0]]
-    """
-    lengths = np.sqrt((X**2).sum(axis=1, keepdims=True))
-    factors = share * (1 - 2.0**-40) / np.maximum(lengths, radius)
-    return np.asarray(np.trunc(X * factors * STEPS), dtype=np.int64)
-
-
-def _radius(X: Floats, share: Share, quantile: float, random: Random | None) -> tuple[float, float]:
-    """The least of 19 public radii within which a noisy share `quantile` of the rows lies, and the rows' mean square over its."""
-    longest = math.sqrt(X.shape[1]) * 2
-    lengths = np.sqrt((X**2).sum(axis=1)) / longest
-    places = np.minimum(np.searchsorted(_EDGES, lengths), len(_EDGES) - 1)
-    held = np.bincount(places, minlength=len(_EDGES)).astype(np.int64)
-    noisy = share.add(held, l1=1, l2_squared=1, random=random)
+def _radius(noisy: Floats, features: int, quantile: float) -> tuple[float, float]:
+    """The least of 19 public radii within which a share `quantile` of the rows lies, by their noisy numbers, and the rows' mean
+    square over its."""
     reached = np.cumsum(np.maximum(noisy, 0.0)) >= quantile * max(float(np.maximum(noisy, 0.0).sum()), 1.0)
-    radius = float(_EDGES[int(np.argmax(reached)) if reached.any() else -1])
-    squares = np.minimum(_EDGES * 2 ** (-1 / 6) / radius, 1.0) ** 2
+    radius = float(EDGES[int(np.argmax(reached)) if reached.any() else -1])
+    squares = np.minimum(EDGES * 2 ** (-1 / 6) / radius, 1.0) ** 2
     square = float(np.clip(noisy @ squares / max(float(noisy.sum()), _LEAST_PERSONS), 0.0, 1.0))
-    return radius * longest, square
+    return radius * math.sqrt(features) * 2, square
 
 
 def _expected_error(features: int, allowance: Allowance, persons: float) -> float:
@@ -155,16 +192,3 @@ def _expected_error(features: int, allowance: Allowance, persons: float) -> floa
     if allowance.currency == "epsilon":
         return features / (size * persons)
     return math.sqrt(features / (size if allowance.currency == "mu_squared" else 2 * size)) / persons
-
-
-def _share_of_intercept() -> float:
-    return _INTERCEPT / math.hypot(1, _INTERCEPT)
-
-
-def _share_of_rest() -> float:
-    return 1 / math.hypot(1, _INTERCEPT)
-
-
-def _with_constant(rows: Integers) -> Integers:
-    constant = np.full((len(rows), 1), math.floor(STEPS * _share_of_intercept()), dtype=np.int64)
-    return np.concatenate([rows, constant], axis=1)

@@ -10,7 +10,7 @@ facts and reports alone, so whatever is done after `aggregate` is post-processin
 
 from __future__ import annotations
 
-from cloister.local.learning.gaussian import LocalGaussianNB, equal_width
+from cloister.local.learning.gaussian import LocalGaussianNB, equal_frequency, equal_width, in_bins
 from cloister.local.learning.naive_bayes import LocalNaiveBayes, NaiveBayesModel
 from cloister.local.learning.regression import LinearModel, LocalLinearRegression, LocalLogisticRegression
 
@@ -21,5 +21,7 @@ __all__ = [
     "LocalLogisticRegression",
     "LocalNaiveBayes",
     "NaiveBayesModel",
+    "equal_frequency",
     "equal_width",
+    "in_bins",
 ]

@@ -41,6 +41,8 @@ class LocalNaiveBayes:
     known variance of the noise says (James & Stein 1961, positive part), and made consistent (norm-sub). `negative="one"` does
     as the published program does: what is below 0 becomes 1.
 
+    A feature of one value is the same for all: nobody tells of it, and it costs no report.
+
     >>> model = LocalNaiveBayes([["low", "high"], range(3)], ["no", "yes"], epsilon=2)
     >>> people = [["low", 0], ["high", 2]] * 5000
     >>> reports = model.randomize(people, ["no", "yes"] * 5000, random=Random.deterministic(1))
@@ -57,11 +59,15 @@ class LocalNaiveBayes:
         protocol: type[FrequencyOracle] | None = None,
         picks: int | None = None,
     ) -> None:
-        self.features = tuple(domain_of(feature) for feature in features)
+        listed = [feature if isinstance(feature, Domain) else list(feature) for feature in features]
+        self.places = tuple(at for at, feature in enumerate(listed) if len(feature) != 1)
+        self.width = len(listed)
+        self.features = tuple(domain_of(listed[at]) for at in self.places)
         self.classes = domain_of(classes)
         self.epsilon = exact_positive(epsilon, "epsilon")
         if not self.features:
-            raise InvalidParameter("features= is invalid", why="it is missing", instead='features=[["low", "high"]]')
+            why = "each has one value, so nobody tells anything by it" if listed else "it is missing"
+            raise InvalidParameter("features= is invalid", why=why, instead='features=[["low", "high"]]')
         d = len(self.features)
         if picks is not None and (isinstance(picks, bool) or not isinstance(picks, int) or not 1 <= picks <= d):
             raise InvalidParameter("picks= is invalid", why=f"a person tells of 1 to {d} features", instead="picks=1")
@@ -80,7 +86,7 @@ class LocalNaiveBayes:
 
     def randomize(self, rows: Any, classes: Any, *, random: Random | None = None) -> tuple[Reports, ...]:
         """For each feature, the reports of those who tell of it; to run where the person is, alone or for many at once."""
-        records, said = _columns(rows, len(self.features)), self.classes.places(classes)
+        records, said = _columns(rows, self.width, self.places), self.classes.places(classes)
         if any(len(column) != len(said) for column in records):
             raise InvalidParameter("Rows and classes are invalid", why="they differ in number", instead="one class a row")
         chance = source(random)
@@ -112,9 +118,10 @@ class LocalNaiveBayes:
         if negative == "one":
             held = [np.where(table * n <= 0, 1.0, table * n) for table, n in zip(tables, ns, strict=True)]
         else:
-            held = [_drawn_in(table, noise, n, classes) for table, noise, n in zip(tables, noises, ns, strict=True)]
+            held = [drawn_in(table, noise, n, classes) for table, noise, n in zip(tables, noises, ns, strict=True)]
         logs = tuple(np.log(table / table.sum(axis=0)) for table in held)
-        return NaiveBayesModel(features=self.features, classes=self.classes, log_classes=np.log(classes), log_values=logs)
+        how: dict[str, Any] = {"width": self.width, "places": self.places, "log_classes": np.log(classes), "log_values": logs}
+        return NaiveBayesModel(features=self.features, classes=self.classes, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +129,18 @@ class NaiveBayesModel:
     """A naive Bayes model: the logarithms of the classes' shares, and of each value's share within each class."""
 
     features: tuple[Domain, ...]
+    """Those of which people tell."""
     classes: Domain
     log_classes: Floats
     log_values: tuple[Floats, ...]
+    width: int
+    """How many values a row has; those of constant features say nothing."""
+    places: tuple[int, ...]
+    """Where the others are among them."""
 
     def scores(self, rows: Any) -> Floats:
         """For each row, the log-likelihood of it together with each class."""
-        columns = _columns(rows, len(self.features))
+        columns = _columns(rows, self.width, self.places)
         parts = [log[f.places(column)] for log, f, column in zip(self.log_values, self.features, columns, strict=True)]
         return np.asarray(self.log_classes + np.sum(parts, axis=0), dtype=np.float64)
 
@@ -170,7 +182,7 @@ def _class_shares(tables: Sequence[Floats], noises: Sequence[float], ns: Sequenc
     return np.asarray(held / held.sum(), dtype=np.float64)
 
 
-def _drawn_in(table: Floats, noise: float, n: int, classes: Floats) -> Floats:
+def drawn_in(table: Floats, noise: float, n: int, classes: Floats) -> Floats:
     """Towards what independence says, by the share of the deviation that the noise explains; nothing below 0, and half a person
     for each value, so that none is impossible."""
     values = norm_sub(table.sum(axis=1), 1.0)
@@ -182,11 +194,11 @@ def _drawn_in(table: Floats, noise: float, n: int, classes: Floats) -> Floats:
     return np.asarray(held + (values[:, None] + 1e-3) / max(1, n), dtype=np.float64)
 
 
-def _columns(rows: Any, width: int) -> list[Any]:
-    """Rows of values as columns."""
+def _columns(rows: Any, width: int, places: Sequence[int]) -> list[Any]:
+    """Rows of so many values as columns; of those, the ones at these places."""
     if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.shape[1] == width:
-        return list(rows.T)
+        return [rows[:, at] for at in places]
     listed = [list(row) for row in rows]
     if any(len(row) != width for row in listed):
         raise InvalidParameter("The rows are invalid", why=f"each needs {width} values", instead="one value a feature")
-    return [list(column) for column in zip(*listed, strict=True)] if listed else [[] for _ in range(width)]
+    return [[row[at] for row in listed] for at in places]

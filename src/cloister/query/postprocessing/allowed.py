@@ -56,6 +56,8 @@ _KINDS: dict[type[exp.Expression], frozenset[str]] = {
     exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
     exp.ConcatWs: frozenset({"expressions", "safe", "coalesce"}),
     exp.StrPosition: frozenset({"this", "substr"}),
+    exp.Translate: frozenset({"this", "from_", "to"}),
+    exp.Initcap: _TWO,
     # days
     exp.DateTrunc: frozenset({"this", "unit"}),
     exp.TimestampTrunc: frozenset({"this", "unit", "input_type_preserved"}),
@@ -87,6 +89,7 @@ _KINDS: dict[type[exp.Expression], frozenset[str]] = {
     exp.LastValue: _ONE,
     exp.NthValue: frozenset({"this", "offset"}),
     exp.Grouping: frozenset({"expressions"}),
+    exp.GroupConcat: frozenset({"this", "separator"}),
 }
 for _kind in (
     exp.Neg,
@@ -147,6 +150,7 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.CovarSamp: "covar_samp",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
+    exp.GroupConcat: "string_agg",
 }
 """Aggregates over answers, by the name that the engine has for each."""
 WINDOWS: dict[type[exp.Expression], str] = {
@@ -204,7 +208,7 @@ def check(node: exp.Expression) -> None:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
-    if isinstance(node, exp.TimeToStr) and not _is_short(node.args.get("format")):
+    if isinstance(node, exp.TimeToStr) and not is_short(node.args.get("format")):
         raise unsupported("A long format", "STRFTIME(day, '%Y-%m')")
     if isinstance(node, exp.Var) and _WORD.fullmatch(node.name) is None:
         raise unsupported(f"The word {clipped(node.name)}", _LINE)
@@ -217,7 +221,8 @@ def check(node: exp.Expression) -> None:
                 raise unsupported("A frame that is not of constants", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
 
 
-def _is_short(written: Any) -> bool:
+def is_short(written: Any) -> bool:
+    """Whether a format is a text that is written out, and no longer than one may be."""
     return isinstance(written, exp.Literal) and written.is_string and len(written.this) <= _LONGEST_FORMAT
 
 

@@ -265,6 +265,8 @@ class _Cut:
             alias = f"s{number}"
             word = _word_of(join)
             using = [part.name for part in join.args.get("using") or ()]
+            if str(join.args.get("method") or "").upper() == "NATURAL":
+                using = scope.in_common(step)
             equal = []
             for name in using:
                 left = scope.column(exp.column(exp.to_identifier(name)))
@@ -663,8 +665,11 @@ def _with_names(query: exp.Select, known: Known) -> exp.Select:
 
 def _word_of(join: exp.Join) -> str:
     method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
-    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+    natural = method == "NATURAL"
+    if (method and not natural) or kind not in ("", "INNER", "OUTER", "CROSS"):
         raise unsupported(f"{method or kind} JOIN", "JOIN … ON a.sex = b.sex")
+    if natural:
+        return f"{side} JOIN" if side else "JOIN"
     if kind == "CROSS" or (not side and not kind and join.args.get("on") is None and not join.args.get("using")):
         return "CROSS JOIN"
     return f"{side} JOIN" if side else "JOIN"

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from cloister.query.constants import NUMBERS
+from cloister.query.constants import NUMBERS, between_words
 from cloister.query.postprocessing.allowed import AGGREGATES, WINDOWS, check, named, refused_above
 from cloister.query.postprocessing.values import NEVER, Value, folded, follows, number, truth, uncertain
 from cloister.query.refusals import refused, shown
@@ -19,6 +19,9 @@ _MOST_TEXT, _DEEPEST = 40_000, 40
 """The engine's time to read a rule grows with the square of how deep it stands in others."""
 LONGEST_TEXT = 1_000
 """The most bytes of a text that is made of others."""
+LONGEST_LIST = 20_000
+"""The most bytes of a text that STRING_AGG makes of a group: all groups together are no longer than their rows."""
+_LONGEST_SEPARATOR = 20
 TOO_LONG = "error('a text is too long')"
 _SYNTAX = (exp.Literal, exp.Null, exp.Boolean, exp.Var, exp.DataType, exp.Interval, exp.Identifier, exp.Star)
 _REALS = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
@@ -80,7 +83,9 @@ class Rows:
     keys: set[str] = field(default_factory=set)
     """The keys of groups with released numbers in them: of the value of such a group nothing is known but that it is its key."""
     places: str = "z"
-    """What tells the rows of a window apart."""
+    """What tells the rows of a window apart: where groups are made, those."""
+    one_by_one: str = "z"
+    """What tells the rows apart that aggregates look at."""
 
 
 @dataclass(kw_only=True)
@@ -169,6 +174,8 @@ class Expressions:
         if isinstance(tree, exp.Div | exp.Mod | exp.IntDiv):
             operator = {exp.Div: "/", exp.Mod: "%", exp.IntDiv: "//"}[type(tree)]
             return f"({parts[0].sql} {operator} NULLIF({parts[1].sql}, 0))"
+        if isinstance(tree, exp.Initcap):
+            return _capitals(parts[0].sql, between_words(tree))
         sql = _atom(type(tree)(**args).sql(dialect="duckdb"))
         if isinstance(tree, exp.DPipe | exp.Concat | exp.ConcatWs | exp.Replace):
             return _short(tree, parts, sql)
@@ -341,6 +348,13 @@ class Expressions:
             tree, condition = tree.this, tree.expression.this
             check(tree)
         extra, descending = "", False
+        listed = tree.this if isinstance(tree, exp.WithinGroup) else tree
+        if isinstance(listed, exp.GroupConcat):
+            if over is not None:
+                raise refused(
+                    f"{shown(listed)} OVER is not supported", "it would be as long for each row", "STRING_AGG(region, ', ')"
+                )
+            return self._list(listed, tree.expression if isinstance(tree, exp.WithinGroup) else None, condition)
         if isinstance(tree, exp.WithinGroup):
             ordered = tree.expression.expressions
             if not isinstance(tree.this, exp.PercentileCont | exp.PercentileDisc) or len(ordered) != 1:
@@ -366,6 +380,44 @@ class Expressions:
             filters=[each for each in (given, self.rows.where if over is None else None) if each is not None],
             loose=self.rows.loose if over is None else self.rows.after,
         ).value()
+
+    def _list(self, tree: exp.GroupConcat, order: exp.Expression | None, condition: exp.Expression | None) -> Value:
+        """STRING_AGG: the texts of a group in an order, or in that of the rows. What is known of it is that of all its parts."""
+        check(tree)
+        target, separator = tree.this, tree.args.get("separator")
+        if isinstance(target, exp.Order):
+            target, order = target.this, target
+        distinct = isinstance(target, exp.Distinct)
+        wanted = target.expressions if isinstance(target, exp.Distinct) else [target]
+        sign = separator.this if isinstance(separator, exp.Literal) and separator.is_string else None
+        if len(wanted) != 1 or sign is None or len(sign) > _LONGEST_SEPARATOR:
+            raise refused(
+                f"{shown(tree)} is not supported",
+                f"it needs one value and a separator of at most {_LONGEST_SEPARATOR} signs that is written out",
+                "STRING_AGG(region, ', ' ORDER BY region)",
+            )
+        inner = Expressions(names=self.names, rows=self.rows)
+        part = inner.read(wanted[0])
+        sorted_by = [(inner.read(each.this), each) for each in (order.expressions if order is not None else ())]
+        conditions = [] if condition is None else [inner.read(condition)]
+        conditions += [] if self.rows.where is None else [self.rows.where]
+        text = f"CAST({part.sql} AS VARCHAR)"
+        if distinct and any(value.sql != part.sql for value, _ in sorted_by):
+            raise refused(f"{shown(tree)} is not supported", "it orders different values by another", "STRING_AGG(region, ', ')")
+        if distinct:
+            ordering = f"{text}{direction(sorted_by[0][1]) if sorted_by else ''}"
+        else:
+            ordering = ", ".join([*(f"{value.sql}{direction(each)}" for value, each in sorted_by), self.rows.one_by_one])
+        rows = f" FILTER (WHERE {' AND '.join(each.sql for each in conditions)})" if conditions else ""
+        made = (
+            f"string_agg({'DISTINCT ' if distinct else ''}{text}, {exp.Literal.string(sign).sql(dialect='duckdb')}"
+            f" ORDER BY {ordering}){rows}"
+        )
+        size = f"coalesce(sum(strlen({text}) + {len(sign.encode())}){rows}, 0) > {LONGEST_LIST}"
+        sql = f"(CASE WHEN {size} THEN {TOO_LONG} ELSE {made} END)"
+        if self.rows.loose or not all(each.certain for each in (*conditions, *(value for value, _ in sorted_by))):
+            return uncertain(sql)
+        return Value(sql) if part.certain else Value(sql, "exact", f"coalesce(bool_and({part.exact}){rows}, TRUE)")
 
     @staticmethod
     def _arguments(tree: exp.Expression, target: Any, inner: Expressions) -> list[Value]:
@@ -596,6 +648,13 @@ def direction(ordered: exp.Ordered) -> str:
     """
     check(ordered)
     return f"{' DESC' if ordered.args.get('desc') else ''} NULLS {'FIRST' if ordered.args.get('nulls_first') else 'LAST'}"
+
+
+def _capitals(sql: str, between: str | None) -> str:
+    """INITCAP, which the engine has not: each word with a capital."""
+    other, word = (r"[^\p{L}\p{N}]", r"[\p{L}\p{N}]") if between is None else (f"[{between}]", f"[^{between}]")
+    pattern = exp.Literal.string(f"{word}+|{other}+").sql(dialect="duckdb")
+    return f"array_to_string(list_transform(regexp_extract_all({sql}, {pattern}), lambda w: upper(w[1]) || lower(w[2:])), '')"
 
 
 def _short(tree: exp.Expression, parts: Sequence[Value], sql: str) -> str:

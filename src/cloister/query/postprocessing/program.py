@@ -30,7 +30,7 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.query.parse import Parsed
-from cloister.query.postprocessing.expressions import LONGEST_TEXT, TOO_LONG
+from cloister.query.postprocessing.expressions import LONGEST_LIST, LONGEST_TEXT, TOO_LONG
 from cloister.query.postprocessing.queries import Column, Step
 from cloister.query.postprocessing.values import macros
 from cloister.query.publics import PublicSource
@@ -165,7 +165,7 @@ class Program:
     @contextmanager
     def _engine(self, inputs: Sequence[tuple[Frame, Mapping[str, tuple[Any, Any]]]]) -> Iterator[Any]:
         """A locked engine that holds the parts and the public tables; what runs too long in it is ended."""
-        with locked(memory=_MEMORY, first=macros()) as connection:
+        with locked(memory=_MEMORY, first=macros(f"i_of() {self.sql}")) as connection:
             for number, (part, (frame, margins)) in enumerate(zip(self.parts, inputs, strict=True)):
                 _load(connection, f"r{number}", frame, [each.kind for each in part.columns], margins)
             for public in self.publics:
@@ -190,7 +190,7 @@ class Program:
         except duckdb.OutOfMemoryException:
             why = f"it needs more than {_MEMORY} of memory"
         except duckdb.InvalidInputException:
-            why = f"a text is longer than {LONGEST_TEXT:,} bytes, or a value is out of range"
+            why = f"a text is longer than {LONGEST_TEXT:,} bytes (a list of them {LONGEST_LIST:,}), or a value is out of range"
         except duckdb.Error:
             why = "the engine cannot work it out: two kinds of values are put together, or a number is too large"
         except _TooLarge:

@@ -13,7 +13,7 @@ are broken by it, so that a result is the same each time, whatever is known of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from cloister.query.postprocessing.allowed import AGGREGATES, LIMITS, SELECT, pa
 from cloister.query.postprocessing.expressions import Expressions, Rows, direction
 from cloister.query.postprocessing.values import Kind, Value, uncertain
 from cloister.query.refusals import clipped, refused, shown, unsupported, whole
-from cloister.query.rows import Field, Qualifier, choose, named, same
+from cloister.query.rows import Field, Qualifier, choose, in_common, named, same
 
 _MOST_COLUMNS = 500
 _FIELD = "field"
@@ -59,6 +59,10 @@ class Step:
         prefix = f"{alias}." if alias else ""
         return Value(f"{prefix}c{place}", column.kind, "" if column.kind == "certain" else f"{prefix}i{place}")
 
+    def values(self, places: Iterable[int]) -> list[Value]:
+        """Some of its columns, where it stands alone."""
+        return [self.value(place, "") for place in places]
+
 
 @dataclass(kw_only=True)
 class Scope:
@@ -83,6 +87,10 @@ class Scope:
             self.fields.append(
                 Field(name=column.name, column=key, qualifiers=tuple(qualifiers), hidden=column.name.lower() in hidden)
             )
+
+    def in_common(self, step: Step) -> list[str]:
+        """What NATURAL JOIN with one more source compares: the columns of a name that both have."""
+        return in_common(self.fields, [column.name for column in step.columns], "JOIN … ON a.sex = b.sex")
 
     def may_be_missing(self, alias: str, *, chosen: bool) -> None:
         """A source whose columns are NULL where a row of another side matches none of it. Where released numbers decide that
@@ -183,6 +191,7 @@ class Select:
         rows = Rows(
             loose=self.loose,
             places=self.places,
+            one_by_one=self.places,
             windows={each.this.name.lower(): each for each in tree.args.get("windows") or ()},
         )
         plain = self.scope.reader = Expressions(names=self.scope, rows=rows)
@@ -360,14 +369,17 @@ class Select:
 
 def stacked(tree: exp.SetOperation, left: Step, right: Step, name: str) -> tuple[str, Step]:
     """UNION, EXCEPT or INTERSECT of two steps."""
-    parts_of(tree, frozenset({"this", "expression", "distinct", "with_", "order", "limit", "offset"}), tree.key.upper())
+    read = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
+    parts_of(tree, frozenset(read | ({"by_name"} if isinstance(tree, exp.Union) else set())), tree.key.upper())
     if len(left.columns) != len(right.columns):
         raise refused(
             f"{tree.key.upper()} is not supported",
             "its parts have not the same number of columns",
             "SELECT a, b … UNION ALL SELECT a, b …",
         )
-    pairs = list(zip(left.columns, right.columns, strict=True))
+    places = _by_name(left, right) if tree.args.get("by_name") else range(len(right.columns))
+    parts = ((left, range(len(left.columns))), (right, places))
+    pairs = [(one, right.columns[place]) for one, place in zip(left.columns, places, strict=True)]
     certain = all(one.kind == other.kind == "certain" for one, other in pairs)
     whole_rows = isinstance(tree, exp.Union) and not tree.args.get("distinct")
     loose = left.loose or right.loose or not (certain or whole_rows)
@@ -375,15 +387,15 @@ def stacked(tree: exp.SetOperation, left: Step, right: Step, name: str) -> tuple
     if whole_rows:
         kinds: list[Kind] = [_joined(one.kind, other.kind) for one, other in pairs]
         sides = [
-            f"SELECT {_listed(_as(step, kinds))}, list_prepend({side}, z) AS z FROM {step.name}"
-            for side, step in enumerate((left, right))
+            f"SELECT {_listed(_as(step, order, kinds))}, list_prepend({side}, z) AS z FROM {step.name}"
+            for side, (step, order) in enumerate(parts)
         ]
         inner = f" {word} ".join(sides)
     else:
         kinds = ["certain" if one.kind == other.kind == "certain" else "exact" for one, other in pairs]
         sides = [
-            f"SELECT {', '.join(step.value(place, '').sql for place in range(len(kinds)))} FROM {step.name}"
-            for step in (left, right)
+            f"SELECT {', '.join(f'{value.sql} AS c{place}' for place, value in enumerate(step.values(order)))} FROM {step.name}"
+            for step, order in parts
         ]
         inner = f" {word} ".join(sides)
     columns = tuple(Column(one.name, kind) for (one, _), kind in zip(pairs, kinds, strict=True))
@@ -395,17 +407,28 @@ def stacked(tree: exp.SetOperation, left: Step, right: Step, name: str) -> tuple
     return f"SELECT {listed} FROM ({inner}) ORDER BY {order}z{limit}", step
 
 
+def _by_name(left: Step, right: Step) -> list[int]:
+    """The places of the right side's columns in the order of the left's names."""
+    names, others = ([column.name.lower() for column in step.columns] for step in (left, right))
+    if sorted(names) != sorted(others) or len(set(names)) < len(names):
+        raise refused(
+            "UNION BY NAME is not supported",
+            "its parts have not the same names of columns, each once",
+            "SELECT a, b … UNION ALL BY NAME SELECT b, a …",
+        )
+    return [others.index(name) for name in names]
+
+
 def _joined(one: Kind, other: Kind) -> Kind:
     if one == other:
         return one
     return "number" if {one, other} == {"number", "certain"} else "exact"
 
 
-def _as(step: Step, kinds: Sequence[Kind]) -> list[Value]:
-    """The columns of a step, with what is known of them in the form that a kind has."""
+def _as(step: Step, places: Iterable[int], kinds: Sequence[Kind]) -> list[Value]:
+    """These columns of a step, with what is known of them in the form that a kind has."""
     found = []
-    for place, kind in enumerate(kinds):
-        value = step.value(place, "")
+    for value, kind in zip(step.values(places), kinds, strict=True):
         bound = {"certain": "", "number": value.interval, "truth": value.truth, "exact": value.exact}[kind]
         found.append(Value(value.sql, kind, bound))
     return found

@@ -21,7 +21,7 @@ from cloister.session.execution.kinds import as_bought
 from cloister.session.planning.plan import Plan, following, price
 from cloister.session.planning.shape import Shape, digest_of, numbers_of
 from cloister.session.questions.limits import in_turn, stopped_after
-from cloister.session.questions.spend import Spend, Spending, spend_of
+from cloister.session.questions.spend import Spend, Spending, amount_of, spend_of
 from cloister.session.releases.store import Found, Stored, to_bytes
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Answering, Relation, check_aggregation
@@ -99,6 +99,18 @@ def stored(
     return plan, history
 
 
+def given(asker: Asker, shape: Shape) -> tuple[Plan, History] | None:
+    """The plan and the history of one question's answer that this person paid for before, or was debited for as a whole: nothing
+    is charged or debited now. None where that is none."""
+    history, digest, drawn = asker.history([shape]), digest_of([shape]), asker.ledger.drawn
+    if asker.who in {each.who for each in history.purchases}:  # not what others have added to it
+        history = history.only([each.who == asker.who for each in history.purchases])
+    others = history.paid_by_others(asker.who).items()
+    if not history.stored or any(amount_of(drawn(each, asker.who, digest)) < amount_of(cost) for each, cost in others):
+        return None
+    return repeated(asker, [shape], history), history
+
+
 def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
     """The plan of what was bought already."""
     shapes = as_bought(shapes, history)
@@ -141,7 +153,8 @@ def _charged(
         ]
 
     asker.progress("asking the engine")
-    with stopped_after(limit, tables.values(), firm=asker.time_limit is not None) as clock:
+    firm, needs = asker.time_limit is not None, plan.time_limit
+    with stopped_after(limit, tables.values(), firm=firm, needs=needs, attempt=reservation.attempt) as clock:
         try:
             found = scrubbed(noisy)
         except KeyboardInterrupt:

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from cloister.noise import Random
 from cloister.session.state.table_snapshot import Table
-from cloister.tables import Domain, PrivateTable
+from cloister.tables import Domain, Place, PrivateTable
 
 NOTE = "REHEARSAL: made-up rows that follow the declarations; nothing private was read, nothing was spent"
 
@@ -35,8 +38,13 @@ def rehearsal_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
-    rows = min(table.size or _ROWS, _MOST_ROWS)
-    columns = {name: _values(domain, rows, random) for name, domain in table.columns.items()}
+    rows = declared_rows(table)
+    columns: dict[str, list[Any]] = {}
+    for name, domain in table.columns.items():
+        if isinstance(domain, Place):  # it stands in two columns of its source
+            columns[domain.longitude], columns[domain.latitude] = _places(domain, rows, random)
+        else:
+            columns[name] = _values(domain, rows, random)
     if table.unit is not None and table.unit not in columns:
         persons = max(1, rows // max(1, (table.max_rows or 1) // 2))
         columns[table.unit] = [f"p{number}" for number in _below(persons, rows, random)]
@@ -45,14 +53,36 @@ def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
     return made
 
 
+def declared_codes(domain: Domain, rows: int, random: Random) -> npt.NDArray[np.int64]:
+    """The codes of values that spread evenly over what is declared, and of every twelfth a missing one where there are such: of
+    rehearsals, and of synthetic tables that nothing was spent on.
+
+    >>> from cloister.tables import Boolean
+    >>> set(declared_codes(Boolean(), 50, Random.deterministic(1)).tolist())
+    {0, 1}
+    """
+    codes = domain.low_code + random.below(domain.high_code - domain.low_code + 1, rows).astype(np.int64)
+    if domain.nullable:
+        codes[::_TEXTS] = domain.null_code
+    return codes
+
+
+def declared_rows(table: PrivateTable) -> int:
+    """How many made-up rows stand for a table: by the public hint of its size."""
+    return min(table.size or _ROWS, _MOST_ROWS)
+
+
 def _values(domain: Domain, rows: int, random: Random) -> list[Any]:
     if domain.size is None:
         return [f"p{number}" for number in _below(_TEXTS, rows, random)]
-    places = _below(domain.size, rows, random)
-    values: list[Any] = [domain.decode(domain.low_code + place) for place in places]
+    return [None if code == domain.null_code else domain.decode(int(code)) for code in declared_codes(domain, rows, random)]
+
+
+def _places(domain: Place, rows: int, random: Random) -> tuple[list[Any], list[Any]]:
+    pairs: list[Any] = [domain.decode(code) for code in _below(domain.outside, rows, random)]
     if domain.nullable:
-        values[:: max(2, _TEXTS)] = [None] * len(values[:: max(2, _TEXTS)])
-    return values
+        pairs[::_TEXTS] = [(None, None)] * len(pairs[::_TEXTS])
+    return [longitude for longitude, _ in pairs], [latitude for _, latitude in pairs]
 
 
 def _below(bound: int, count: int, random: Random) -> list[int]:

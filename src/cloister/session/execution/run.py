@@ -31,7 +31,8 @@ class RowMethod(Protocol):
     """What `Door.run` takes: the columns that it reads, what it is (public), its guarantee for a spend, and its release.
 
     A class may declare `stored`, a pair of texts: the name of its digests, which stays when module or class are renamed; and
-    `by_unit = True`, to be handed "unit" too: numbers that say which rows are one person's.
+    `by_unit = True`, to be handed "unit" too: numbers that say which rows are one person's. A method that can do with noisy sums
+    over rows says so by `takes_sums`, and then has `rho`, `first_sum` and `release_sums`, too (`summing.py`).
     """
 
     @property
@@ -87,13 +88,25 @@ class Outcome:
     marked: bool
 
 
+def reads_units(method: RowMethod) -> bool:
+    """Whether it is handed whose each row is: most methods declare nothing about it."""
+    return bool(getattr(method, "by_unit", False))
+
+
+def sums_of(method: RowMethod, declaration: PrivateTable) -> bool:
+    """Whether a method learns from sums over rows, where the table's engine gives these and no rows."""
+    able = declaration.abilities
+    return not able.rows and able.row_sums and bool(getattr(method, "takes_sums", False))
+
+
 def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     """Charge and digest of a run, from declarations alone; a method that promises less than the spend buys is refused."""
-    check_rows(entry.name, entry.declaration)
+    if not sums_of(method, entry.declaration):
+        check_rows(entry.name, entry.declaration)
     for column in method.columns:
         if column not in entry.declaration.columns:
             raise unknown_column(column, entry.name, list(entry.declaration.columns))
-    if getattr(method, "by_unit", False) and "unit" in method.columns:
+    if reads_units(method) and "unit" in method.columns:
         raise InvalidParameter(
             "The column 'unit' is invalid",
             why="by this name the method is told whose a row is",

@@ -12,10 +12,22 @@ import json
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
-from cloister.errors import LedgerError
+from cloister.errors import LedgerError, UnsupportedQuery
 from cloister.session.asker import Asker
-from cloister.session.execution.run import Outcome, RowMethod, RunPlan, digest_once, outcome_of, run_blob, run_plan
+from cloister.session.execution.run import (
+    Outcome,
+    RowMethod,
+    RunPlan,
+    digest_once,
+    outcome_of,
+    reads_units,
+    run_blob,
+    run_plan,
+    sums_of,
+)
+from cloister.session.execution.summing import RowSummer
 from cloister.session.questions.limits import in_turn, limit_of
 from cloister.session.questions.spend import Spending, spend_of
 from cloister.session.state.scrubbed import scrubbed
@@ -44,6 +56,8 @@ def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spe
 
 
 def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
+    if sums_of(method, _row_entry(seen, table).declaration):
+        return _summed(asker, seen, method, table, plan, purpose, what)
     random = asker.registry.random
     prepared = seen.snapshot.prepare(table)
     declaration, condition = _row_entry(seen, table).declaration, seen.view.rows.get(table)
@@ -52,7 +66,7 @@ def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan,
         reservation = asker.reserve({plan.population: plan.cost}, what, purpose)
 
         def released() -> bytes:
-            rows = prepared.rows(list(method.columns), where=condition, unit=getattr(method, "by_unit", False))
+            rows = prepared.rows(list(method.columns), where=condition, unit=reads_units(method))
             reading.close()  # others may ask while the method works
             return run_blob(method.release(rows, declaration, plan.cost, random), marked=random.marked)
 
@@ -61,6 +75,31 @@ def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan,
         except KeyboardInterrupt:
             prepared.cancel()
             raise
+    asker.ledger.settle(reservation, blob, marked=random.marked)
+    return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
+
+
+def _summed(asker: Asker, seen: Seen, method: Any, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
+    """The same where the engine gives sums over rows and no rows: the first is agreed to before anything is reserved."""
+    random, declaration = asker.registry.random, _row_entry(seen, table).declaration
+    if seen.view.rows.get(table) is not None:
+        raise UnsupportedQuery(
+            f"Learning from a part of the rows of {table!r} is not supported",
+            why="its engine adds up all of them",
+            instead="a grant of all rows",
+        )
+    rows = (declaration.max_rows or 1) * declaration.abilities.parts_of_a_person
+    how: dict[str, Any] = {"who": asker.who, "purpose": purpose, "most": method.rho(plan.cost)}
+    summer = RowSummer(prepared=seen.snapshot.prepare(table), table=table, rows=rows, random=random, **how)
+    with in_turn([summer.prepared.turn()], asker.time_limit or limit_of(1, declaration.size)):
+        summer.compiled = summer.prepared.compiled(summer.request(*method.first_sum(summer, declaration, plan.cost)))
+    reservation = asker.reserve({plan.population: plan.cost}, what, purpose)
+    summer.charge = str(reservation.id)
+    try:
+        blob = scrubbed(lambda: run_blob(method.release_sums(summer, declaration, plan.cost), marked=random.marked))
+    except KeyboardInterrupt:
+        summer.prepared.cancel()
+        raise
     asker.ledger.settle(reservation, blob, marked=random.marked)
     return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
 

@@ -17,30 +17,70 @@ from cloister.session.asker import Asker
 from cloister.session.execution.answer import additive, cellwise, request_of
 from cloister.session.planning.plan import Part, price
 from cloister.session.planning.shape import Shape
+from cloister.session.questions.declared import Declared
 from cloister.session.questions.limits import in_turn, limit_of
 from cloister.session.questions.spend import Spending
 from cloister.session.state.scrubbed import scrubbed
-from cloister.session.state.view import Seen
-from cloister.tables import Answering, Prepared, PrivateTable, prepare
+from cloister.session.state.view import Seen, rebuilt
+from cloister.tables import (
+    Answering,
+    Base,
+    Extended,
+    Filtered,
+    Prepared,
+    PrivateTable,
+    Projected,
+    PublicJoined,
+    Relation,
+    prepare,
+    relate,
+)
 from cloister.tables.engines.noised import Whole, exact_integers
 
 Advance: TypeAlias = Callable[[Mapping[str, Whole]], tuple[bytes, bytes]]
 """From the exact integers of a step, by raw and cell, to its release and the sealed state after it."""
 
 
-def steppable(shape: Shape) -> bool:
-    """Whether the integers of a question are sums over its rows, in cells that are known beforehand: then those of all steps are
-    a linear map of the rows, and a person with m rows moves them by m times what one row does."""
-    alone = isinstance(shape.question.table, str) and not shape.also  # one population is charged for all steps
-    return alone and shape.grid.declared and cellwise(shape) and additive(shape)
+_ROW_BY_ROW = (Base, Extended, Filtered, Projected, PublicJoined)
+"""What is made of each row of one table by itself: each row of it becomes rows that follow from it and from public tables."""
+
+
+def obstacle(shape: Shape) -> str | None:
+    """Why the integers of a question are not sums over the rows of one table, in cells that are known beforehand; None where they
+    are. Then those of all steps are a linear map of the rows, and a person with m rows moves them by m times what one row does:
+    computed columns, conditions and public tables act on each row by itself, whichever step it is in."""
+    table = shape.question.table
+    if not isinstance(table, str) and not all(isinstance(each, _ROW_BY_ROW) for each in table.walk()):
+        return "it joins private tables, or first works out something of each person's rows"
+    if shape.also:  # one population is charged for all steps
+        return "its rows are of people of several populations"
+    if not shape.grid.declared:
+        return "the values of its keys are not declared"
+    if not cellwise(shape):
+        return "a quantile, a median or another order of values is no sum over rows"
+    return None if additive(shape) else "a number of different persons or values is no sum over rows"
+
+
+def name_of(table: str | Relation) -> str:
+    """The one private table of a question that nothing stands in the way of."""
+    return table if isinstance(table, str) else table.bases()[0]
+
+
+def meaning(seen: Seen, shape: Shape) -> str | list[object]:
+    """What is declared of the rows, whichever version of them there is."""
+    table = shape.question.table
+    if isinstance(table, str):
+        return shape.fingerprint
+    return [table.describe(), *(seen.snapshot.entry(name).fingerprint for name in table.bases())]
 
 
 def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
     """The noise of each raw, as one answer for that spend would have it: spends nothing."""
-    if not steppable(shape):
+    why = obstacle(shape)
+    if why is not None:
         raise UnsupportedQuery(
             "Steps under one charge are not supported",
-            why="the answer is not a sum over rows in declared groups of one table",
+            why=why,
             instead="COUNT, SUM, AVG or VARIANCE by declared columns; or a charge for each step",
         )
     [part] = price([shape], asker.spends([shape], spend)).parts
@@ -64,18 +104,20 @@ def step(
         )
     part = replace(part, shape=replace(part.shape, question=shape.question))
     shape, table = part.shape, shape.question.table
-    assert isinstance(table, str)
+    name = name_of(table)
     with ExitStack() as held:
+        declaration: Declared
         prepared: Answering
         if rows is None:
             prepared = seen.snapshot.rows_of(table)
         else:
-            fed = scrubbed(lambda: _fed(rows, seen.snapshot.entry(table).declaration, asker))
+            fed = scrubbed(lambda: _fed(rows, seen.snapshot.entry(name).declaration, asker))
             held.callback(fed.close)
-            prepared, part = fed, replace(part, shape=replace(part.shape, declaration=fed.declaration))
+            declaration, prepared = (fed.declaration, fed) if isinstance(table, str) else _over(table, fed)
+            part = replace(part, shape=replace(shape, declaration=declaration))
         if type(prepared).noised is not Answering.noised:
             raise UnsupportedQuery(
-                f"Steps of {table!r} are not supported",
+                f"Steps of {name!r} are not supported",
                 why="its exact sums exist nowhere",
                 instead="session.sql(…) for each step",
             )
@@ -93,4 +135,11 @@ def step(
 
 def _fed(rows: Any, declaration: PrivateTable, asker: Asker) -> Prepared:
     """Rows of one step, prepared as the table's own are; without a unit: whoever feeds them holds its cap over all steps."""
-    return prepare(PrivateTable.declared(rows, declaration.columns, version="fed"), workspace=asker.registry.workspace)
+    table = PrivateTable.declared(rows, declaration.columns, version="fed", during=declaration.during)
+    return prepare(table, workspace=asker.registry.workspace)
+
+
+def _over(relation: Relation, fed: Prepared) -> tuple[Relation, Answering]:
+    """The same of each row that was fed."""
+    over = rebuilt(relation, lambda base: Base(name=base.name, table=fed.declaration))
+    return over, relate(over, dict.fromkeys(over.bases(), fed))

@@ -9,8 +9,10 @@ one with the smaller total variance is taken, each block counted in units of the
     Gaussian   Σ l2²/(2ρᵢ)      with ρᵢ ∝ l2
 
 One number is sharper with Laplace noise; where a unit moves many (counts over k groups have l1 = k and l2 = √k) Gaussian
-noise wins. What is charged is (ε, δ) in either case. With undeclared keys a threshold needs a δ too: then half of the δ is
-the threshold's and half the noise's. The guarantees of the two halves add, by sequential composition."""
+noise wins. Where the asker fixes what part of the spend each block takes, its variance counts by the square of that part: the
+noise of what takes little matters little. What is charged is (ε, δ) in either case. With undeclared keys a threshold needs a δ
+too: then half of the δ is the threshold's and half the noise's. The guarantees of the two halves add, by sequential composition.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +66,10 @@ def choice_of(spend: Spend, blocks: Sequence[Block], *, open_keys: bool, weights
     if rho <= 0:
         return plain
     gaussian_amounts = _split(rho, blocks, "zcdp", weights)
-    of_laplace = sum(2 * block.split_l1**2 / amount**2 for block, amount in zip(blocks, laplace, strict=True))
-    of_gaussian = sum(block.split_l2_squared / (2 * amount) for block, amount in zip(blocks, gaussian_amounts, strict=True))
+    counts = [weight**2 for weight in weights or [Fraction(1)] * len(blocks)]
+    parts = list(zip(counts, blocks, laplace, gaussian_amounts, strict=True))
+    of_laplace = sum(count * 2 * block.split_l1**2 / amount**2 for count, block, amount, _ in parts)
+    of_gaussian = sum(count * block.split_l2_squared / (2 * amount) for count, block, _, amount in parts)
     if of_gaussian >= of_laplace:
         return plain
     return Choice(gaussian=True, amounts=gaussian_amounts, noise_delta=delta, key_delta=spend.delta - delta)

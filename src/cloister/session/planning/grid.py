@@ -1,10 +1,11 @@
 """The groups of an answer: the product of the keys' declared domains, or what a threshold lets through.
 
 With declared keys every combination appears, in declared order, occupied or not: the shape of the answer is fixed by the plan.
-Conditions on a key's own column, joined by AND, narrow its domain in advance (`narrowing.py`). Rows without a value of a key that
-is not declared nullable are measured as a group of their own, which no answer shows: it costs nothing, since no row is in two
-groups, and with it the sum over all groups is the total, so that a coarser answer follows from a finer one. A Text key has no
-declared domain; then only the groups that pass the noisy threshold appear, in the order of their keys.
+Conditions on a key's own column, joined by AND, narrow its domain in advance (`narrowing.py`), unless a question asks for
+`every_group`. Rows without a value of a key that is not declared nullable are measured as a group of their own, which no answer
+shows: it costs nothing, since no row is in two groups, and with it the sum over all groups is the total, so that a coarser answer
+follows from a finer one. A Text key has no declared domain; then only the groups that pass the noisy threshold appear, in the
+order of their keys.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def grid_of(question: Question, declaration: Declared) -> Grid:
         if size is not None:
             size += 1
         first = 0 if size is None or not isinstance(key, str) else domain.low_code
-        kept = None if size is None else narrowed(key, size, question.where, declaration)
+        kept = None if size is None or question.every_group else narrowed(key, size, question.where, declaration)
         axes.append(Axis(key=key, domain=domain, first=first, whole=size, kept=kept))
     grid = Grid(tuple(axes))
     if grid.cells > _MOST_CELLS:

@@ -112,11 +112,12 @@ class Sharing:
             if isinstance(statistic, Quantile | Smallest | Largest):
                 domain = self._declared(statistic.column)
                 if domain.kind not in _ORDERED:
-                    raise UnsupportedQuery(
-                        f"{statistic.name!r} is not supported",
-                        why=f"{statistic.column!r} is declared as {domain.kind}, which has no order",
-                        instead=f'Mode(column="{statistic.column}")',
-                    )
+                    column = statistic.column
+                    why, instead = f"{column!r} is declared as {domain.kind}, which has no order", f'Mode(column="{column}")'
+                    if domain.kind == "moment":
+                        why = f"{column!r} is declared as moment, of which days and hours are found, not seconds"
+                        instead = f"CAST({column} AS DATE), or hour({column})"
+                    raise UnsupportedQuery(f"{statistic.name!r} is not supported", why=why, instead=instead)
                 self._needs_declared_keys(statistic.name)
                 columns[statistic.column] = None
         return columns

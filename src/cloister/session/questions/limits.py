@@ -1,11 +1,12 @@
 """How long the engine may work on a question: a limit that follows from public facts, and a clock that keeps it.
 
 Whoever waits can see how long an answer takes; the limit makes sure that nobody waits for ever on a question that only some rows
-make slow. A question that is stopped costs in full (promise 2): the engine had begun to read. Asked again, it runs once more
-under that charge.
+make slow. A question that is stopped costs in full (promise 2): the engine had begun to read. Asked again, it goes on once more
+under that charge, and for ten times as long, since it would be stopped in vain otherwise.
 
 A limit that follows from declared sizes is meant for a machine that does nothing else. Where others keep it busy when the time is
-over, it is stretched once, by how much slower the machine is just then for a work of ours that reads no row.
+over, it is stretched once, by how much slower the machine is just then for a work of ours that reads no row. By that speed, and
+the declared size, a question that is stopped says what it may need.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _FORGET = 100
 _BUSY, _BUSIEST = 1.5, 20.0
 """Below the first the machine counts as quiet: the engine itself may keep its processors busy. No limit is stretched by more than
 the second."""
+_AGAIN = 1.0
+"""Seconds after which what began when the time was over is stopped, too."""
 _SAMPLE = 0.05
+_GOES_ON = 10
+"""How many times as long as the first a second attempt may take."""
 
 
 class Stoppable(Protocol):
@@ -41,9 +46,13 @@ class Stoppable(Protocol):
 class Clock:
     """Stops the engine when the time is over, and knows that it did. It is made in the thread that asks."""
 
-    def __init__(self, seconds: float, tables: Collection[Stoppable], *, firm: bool = True) -> None:
-        self.seconds = seconds
-        self._firm = firm
+    def __init__(
+        self, seconds: float, tables: Collection[Stoppable], *, firm: bool = True, needs: float | None = None, attempt: int = 1
+    ) -> None:
+        self.seconds = seconds if firm or attempt == 1 else _GOES_ON * seconds
+        self._needs = seconds if needs is None else needs
+        self._firm, self._attempt = firm, attempt
+        self._busy: float | None = None
         self._tables = tables
         self._over = False
         self._thread = threading.get_ident()
@@ -67,15 +76,28 @@ class Clock:
         for table in self._tables:
             table.cancel(self._thread)
 
+    @property
+    def over(self) -> bool:
+        """Whether the time was over before the work was done."""
+        return self._over
+
     def check(self) -> None:
-        """Says that the time was over, if it was."""
-        if self._over:
-            raise EngineError(
-                "The query was stopped",
-                why=f"the engine took longer than its limit of {self.seconds:,.0f} seconds; what was reserved stays charged",
-                instead="the same query again: the first repetition is not charged; the limit follows the declared size= of the "
-                f"table, or cl.Session(…, time_limit={10 * max(60, round(self.seconds))})",
-            )
+        """Says that the time was over, if it was, and what the question may need by the machine's speed just then."""
+        if not self._over:
+            return
+        needs = self._needs * max(1.0, min(self._busy or busyness(), _BUSIEST))
+        longer = f"cl.Session(…, time_limit={10 * max(60, round(max(needs, self.seconds)))})"
+        instead = "the same query again: the first repetition is not charged and may take ten times as long"
+        if self._attempt > 1:
+            instead = f"{longer}, and the same query: it is charged again"
+        elif self._firm:
+            instead = f"{longer}, and the same query: the first repetition is not charged"
+        raise EngineError(
+            "The query was stopped",
+            why=f"the engine took longer than its limit of {self.seconds:,.0f} seconds; what was reserved stays charged; by its "
+            f"declared size= it may need {needs:,.0f} on a machine as busy as this one is",
+            instead=instead,
+        )
 
     @property
     def runs(self) -> bool:
@@ -84,15 +106,18 @@ class Clock:
 
     def ring(self) -> None:
         """The time is over; on a busy machine not yet, unless somebody chose it."""
-        if not self._firm and (busy := busyness()) > _BUSY:
-            self._firm, given = True, self.seconds
-            self.seconds = given * min(busy, _BUSIEST)
-            _ALARMS.set(self, self.seconds - given)
-            return
+        if not self._firm and self._busy is None:
+            self._busy = busyness()
+            if self._busy > _BUSY:
+                given = self.seconds
+                self.seconds = given * min(self._busy, _BUSIEST)
+                _ALARMS.set(self, self.seconds - given)
+                return
         with self._turn:
             if self._runs:
                 self._over = True
                 self.stop()
+                _ALARMS.set(self, _AGAIN)
 
 
 class _Alarms:
@@ -147,13 +172,16 @@ _ALARMS = _Alarms()
 
 
 @contextmanager
-def stopped_after(seconds: float, tables: Collection[Stoppable], *, firm: bool = True) -> Iterator[Clock]:
-    """A clock that runs while the engine works; one that is not `firm` gives more time on a busy machine.
+def stopped_after(
+    seconds: float, tables: Collection[Stoppable], *, firm: bool = True, needs: float | None = None, attempt: int = 1
+) -> Iterator[Clock]:
+    """A clock that runs while the engine works; one that is not `firm` gives more time on a busy machine, and to a second
+    attempt. `needs` is what follows from declared sizes, where the limit is another.
 
     >>> with stopped_after(60, []) as clock:
     ...     clock.check()
     """
-    clock = Clock(seconds, tables, firm=firm)
+    clock = Clock(seconds, tables, firm=firm, needs=needs, attempt=attempt)
     clock.start()
     try:
         yield clock

@@ -295,6 +295,9 @@ class Question:
     where: Expression | None = None
     hidden: tuple[str, ...] = ()
     """Statistics that are measured, since a `Combined` stands on them, and not shown."""
+    every_group: bool = False
+    """Whether the groups are all that the keys' domains make, those included that the conditions leave empty: what a model is
+    fitted to. Otherwise a condition on a key's own column narrows them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistics", tuple(self.statistics))

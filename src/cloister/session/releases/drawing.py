@@ -59,6 +59,13 @@ def png(specification: dict[str, Any], scale: float = 2.0) -> bytes:
     return bytes(vl_convert.vegalite_to_png(_uncut(specification), scale=scale))
 
 
+def svg_png(drawn: str, scale: float = 2.0) -> bytes:
+    """An SVG as PNG, so many times as large."""
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(drawn, scale=scale))
+
+
 def _counted_anew(drawn: str) -> str:
     """The same picture with its gradients and clips numbered from 0: the library counts them through the life of the process."""
     numbers: dict[str, str] = {}

@@ -198,11 +198,13 @@ class _Noisy:
         return self.certainty.radius(self.about(one)) * self.certainty.radius(self.about(other)) / self.safe
 
     def covariance(self, one: int, other: int, less: int) -> Linearised:
-        """Σ(p − μ)(q − ν)/(n − less); a quarter of the count over the divisor is the most that is possible."""
+        """Σ(p − μ)(q − ν)/(n − less); a quarter of the count over the divisor is the most that is possible. Where the noise hides
+        how many rows there are, a variance is that of an even spread over the range, a third of the most: half of the most errs
+        by twice as much where people are spread less than evenly."""
         polynomial, divisor, tight = self.product(one, other), self.safe - less, self.tight - less
         rows = np.maximum(np.where(self.sure, self.least, 2.0), 2.0)
         most = rows / (rows - less) / 4
-        middle = most / 2 if one == other else 0.0
+        middle = most / 3 if one == other else 0.0
         value = np.where(self.sure, self.total(polynomial) / divisor, middle)
         weights = self.of.weights({**polynomial, self.power(): polynomial[self.power()] - value})
         rest = self.certainty.radius(weights) * (1 / tight - 1 / divisor) + self.second(one, other) / tight

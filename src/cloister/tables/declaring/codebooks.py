@@ -18,9 +18,8 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cloister.errors import InvalidDeclaration
 from cloister.printable import shown
-from cloister.tables.declaring.draft import Codebook, ColumnDraft, of_declaration, said
+from cloister.tables.declaring.draft import Codebook, ColumnDraft, of_declaration, refusal, said
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.lines import delimiter_of
 
@@ -64,15 +63,34 @@ _HEADS = {
     "missing": ("missing", "missing_values", "missing_value", "na", "缺失值"),
     "about": ("about", "description", "label", "title", "question", "meaning", "说明"),
 }
+_REDCAP = {
+    "variable_/_field_name": "name",
+    "field_type": "kind",
+    "field_label": "about",
+    "choices,_calculations,_or_slider_labels": "values",
+    "text_validation_type_or_show_slider_number": "written",
+    "text_validation_min": "low",
+    "text_validation_max": "high",
+}
+"""What stands where in the data dictionary that REDCap exports."""
+_REDCAP_KINDS = {
+    **dict.fromkeys(("radio", "dropdown"), "category"),
+    **dict.fromkeys(("yesno", "truefalse"), "boolean"),
+    **dict.fromkeys(("calc", "slider"), "real"),
+    **dict.fromkeys(("text", "notes", "sql", "file"), "text"),
+}
 _KINDS = {
     "integer": "integer int whole number,bigint smallint tinyint count counts year whole 整数",
     "real": "real float double decimal numeric number continuous num scale 数值",
     "category": "category categorical nominal ordinal factor enum choice code codes single choice 分类",
     "date": "date day datetime timestamp time 日期",
+    "moment": "moment 时刻",
     "boolean": "boolean bool logical binary flag yes/no 布尔",
     "text": "text string str char varchar character free text 文本",
     "identifier": "identifier id key uuid guid 标识",
 }
+_NO_COLUMN = ("descriptive", "checkbox")
+"""A text between questions, and a question of which each choice is a column with a name of its own."""
 _WORDS = {word: kind for kind, text in _KINDS.items() for word in re.split(r"[ ,]", text)}
 _RANGE = re.compile(
     r"\s*([+-]?[0-9][0-9.]*|[0-9]{4}-[0-9]{2}-[0-9]{2})\s*(?:\.\.+|–|—|-|to|bis|:|…)\s*([+-]?[0-9][0-9.]*|[0-9]{4}-[0-9]{2}-[0-9]{2})\s*"
@@ -91,7 +109,7 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
     '0'
     """
     if len(text) > LONGEST:
-        raise wrong(f"it is longer than {LONGEST:,} characters", "the codebook of one table")
+        raise refusal(f"it is longer than {LONGEST:,} characters", "the codebook of one table")
     plain = text.removeprefix("\ufeff").strip()
     if plain.startswith("<"):
         from cloister.tables.declaring.ddi import read_ddi
@@ -103,7 +121,7 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
         from cloister.tables.declaring.create_table import read_create_table
 
         if len(plain) > (longest := _LONGEST_SQL):
-            raise wrong(f"it is longer than {longest:,} characters", "the codebook of one table")
+            raise refusal(f"it is longer than {longest:,} characters", "the codebook of one table")
         book = read_create_table(plain, table)
     elif re.search(r"(?m)^[ \t]*\[(tables|columns)\b", plain):
         book = _of_toml(plain, table)
@@ -120,9 +138,9 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
     else:
         book = _of_lines(plain)
     if not book.columns:
-        raise wrong("it describes no column", _EXAMPLE)
+        raise refusal("it describes no column", _EXAMPLE)
     if len(book.columns) > _MOST:
-        raise wrong(f"it describes more than {_MOST:,} columns", "the codebook of one table")
+        raise refusal(f"it describes more than {_MOST:,} columns", "the codebook of one table")
     return book
 
 
@@ -135,17 +153,21 @@ def rows_of_codebook(rows: Iterable[Sequence[str]]) -> Codebook:
             heads = _heads(row)
             break
     if "name" not in heads:
-        raise wrong("no column of its first line is called name, column or variable", _EXAMPLE)
+        raise refusal("no column of its first line is called name, column or variable", _EXAMPLE)
     columns: dict[str, ColumnDraft] = {}
     for line, row in found:
         cells = {part: row[place].strip() for part, place in heads.items() if place < len(row)}
         name = cells.get("name", "")
         if not name:
             if any(each.strip() for each in row):
-                raise wrong(f"line {line}, column {letter(heads['name'])}: the name is missing", _EXAMPLE)
+                raise refusal(f"line {line}, column {letter(heads['name'])}: the name is missing", _EXAMPLE)
             continue
+        if cells.get("kind", "") in _NO_COLUMN and "written" in heads:
+            continue
+        if "written" in heads:
+            cells = _of_redcap(cells)
         if name in columns:
-            raise wrong(f"line {line}, column {letter(heads['name'])}: {shown(name)[:200]!r} stands twice", "each column once")
+            raise refusal(f"line {line}, column {letter(heads['name'])}: {shown(name)[:200]!r} stands twice", "each column once")
         columns[name] = _drafted(cells, line, heads)
     return Codebook(columns=columns)
 
@@ -184,18 +206,34 @@ def letter(place: int) -> str:
     return (letter(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
 
 
-def wrong(why: str, instead: str) -> InvalidDeclaration:
-    """The refusal of a codebook."""
-    return InvalidDeclaration("The codebook is invalid", why=why, instead=instead)
-
-
 def _heads(row: Sequence[str]) -> dict[str, int]:
+    cells = [re.sub(r"[\s_]+", "_", cell.strip().lower()) for cell in row]
     known = {word: part for part, words in _HEADS.items() for word in words}
+    if next(iter(_REDCAP)) in cells:
+        known = _REDCAP
     found: dict[str, int] = {}
-    for place, cell in enumerate(row):
-        part = known.get(re.sub(r"[\s_]+", "_", cell.strip().lower()))
+    for place, cell in enumerate(cells):
+        part = known.get(cell)
         if part is not None:
             found.setdefault(part, place)
+    return found
+
+
+def _of_redcap(cells: Mapping[str, str]) -> dict[str, str]:
+    """A line of a REDCap dictionary as one of ours: a text may be checked to be a number or a day.
+
+    >>> _of_redcap({"kind": "radio", "values": "1, Male | 2, Female"})["values"].split()
+    ['1', '2']
+    >>> _of_redcap({"kind": "text", "written": "date_dmy"})["kind"]
+    'date'
+    """
+    kind = _REDCAP_KINDS.get(cells.get("kind", "").lower(), "text")
+    found = {**cells, "kind": kind, "values": ""}
+    if kind == "category":
+        choices = (choice.partition(",")[0].strip() for choice in cells.get("values", "").split("|"))
+        found["values"] = "\n".join(choices)
+    elif kind == "text":
+        found["kind"] = kind_of(cells.get("written", "").partition("_")[0]) or "text"
     return found
 
 
@@ -205,7 +243,7 @@ def _drafted(cells: Mapping[str, str], line: int, heads: Mapping[str, int]) -> C
     if word and not kind:
         kinds = ", ".join(_KINDS)
         why = f"line {line}, column {letter(heads['kind'])}: the kind is not one of {kinds}"
-        raise wrong(why, _EXAMPLE)
+        raise refusal(why, _EXAMPLE)
     low, high = cells.get("low", ""), cells.get("high", "")
     listed: tuple[str, ...] = ()
     within = _RANGE.fullmatch(values) if len(values) <= _LONGEST_RANGE else None
@@ -233,7 +271,7 @@ def _of_lines(text: str) -> Codebook:
     delimiter = delimiter_of(text.partition("\n")[0])
     rows = tried(lambda: list(csv.reader(io.StringIO(text), delimiter=delimiter)), csv.Error)
     if rows is None:
-        raise wrong("a field of it is too long, or its quotes do not close", _EXAMPLE)
+        raise refusal("a field of it is too long, or its quotes do not close", _EXAMPLE)
     return rows_of_codebook(rows)
 
 
@@ -242,7 +280,7 @@ def _of_json(text: str, table: str) -> Codebook:
     if isinstance(document, list):
         document = {"fields": document}
     if not isinstance(document, Mapping):
-        raise wrong(
+        raise refusal(
             "it is neither JSON that can be read nor a list of columns", '{"fields": [{"name": "age", "type": "integer"}]}'
         )
     if isinstance(document.get("resources"), list):
@@ -259,7 +297,7 @@ def _resource(resources: list[Any], table: str) -> Mapping[str, Any]:
     known = [each for each in resources if isinstance(each, Mapping) and isinstance(each.get("schema"), Mapping)]
     named = [each for each in known if each.get("name") == table]
     if len(named or known) != 1:
-        raise wrong("it describes several tables, and none of this name", "the Table Schema of one of them")
+        raise refusal("it describes several tables, and none of this name", "the Table Schema of one of them")
     return (named or known)[0]
 
 
@@ -271,7 +309,7 @@ def _frictionless(schema: Mapping[str, Any]) -> Codebook:
     for place, each in enumerate(schema["fields"], 1):
         name = each.get("name") if isinstance(each, Mapping) else None
         if not isinstance(name, str) or not name:
-            raise wrong(f"the field {place} has no name", '{"name": "age", "type": "integer"}')
+            raise refusal(f"the field {place} has no name", '{"name": "age", "type": "integer"}')
         columns[name] = _field(each, name in keys and len(keys) == 1, everywhere)
     return Codebook(columns=columns)
 
@@ -309,14 +347,14 @@ def _texts(given: object) -> tuple[str, ...]:
 def _of_toml(text: str, table: str) -> Codebook:
     document = tried(lambda: tomllib.loads(text), ValueError, RecursionError)
     if document is None:
-        raise wrong("it is not a declarations file that can be read", "[tables.people.columns]")
+        raise refusal("it is not a declarations file that can be read", "[tables.people.columns]")
     tables = document.get("tables")
     if not isinstance(tables, Mapping):
         return of_declaration(document)
     known = {name: each for name, each in tables.items() if isinstance(each, Mapping)}
     found = known.get(table) or (next(iter(known.values())) if len(known) == 1 else None)
     if found is None:
-        raise wrong("it describes several tables, and none of this name", "the declaration of one of them")
+        raise refusal("it describes several tables, and none of this name", "the declaration of one of them")
     return of_declaration(found)
 
 

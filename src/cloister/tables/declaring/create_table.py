@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cloister.tables.declaring.codebooks import wrong
-from cloister.tables.declaring.draft import Codebook, ColumnDraft
+from cloister.tables.declaring.draft import Codebook, ColumnDraft, refusal
 from cloister.tables.engines.guard import tried
 
 _DIALECTS = ("postgres", "mysql", "duckdb", "tsql", "oracle")
@@ -32,7 +31,7 @@ def read_create_table(text: str, table: str = "") -> Codebook:
     created = _created(text)
     named = [each for each in created if each.this.this.name.lower() == table.lower()]
     if len(named or created) != 1:
-        raise wrong("it creates several tables, and none of this name", _EXAMPLE)
+        raise refusal("it creates several tables, and none of this name", _EXAMPLE)
     create = (named or created)[0]
     columns: dict[str, ColumnDraft] = {}
     for each in create.this.expressions:
@@ -58,7 +57,7 @@ def _created(text: str) -> list[Any]:
         found = [each for each in tried(read, SqlglotError, RecursionError) or () if isinstance(each, exp.Create)]
         if created := [each for each in found if isinstance(each.this, exp.Schema)]:
             return created
-    raise wrong("it has no CREATE TABLE that can be read", _EXAMPLE)
+    raise refusal("it has no CREATE TABLE that can be read", _EXAMPLE)
 
 
 def _column(column: Any) -> ColumnDraft:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from cloister.errors import InvalidDeclaration
-from cloister.tables.declaring.codebooks import wrong
-from cloister.tables.declaring.draft import Codebook, ColumnDraft
+from cloister.tables.declaring.draft import Codebook, ColumnDraft, refusal
 
 _DEEPEST = 60
 _MOST_ENDS = 3
@@ -30,6 +29,7 @@ class _Variable:
     codes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     discrete: bool = False
+    integer: bool = False
 
     def draft(self) -> ColumnDraft:
         """What it says of its column. Fewer than three labels within a valid range are the ends of a scale, others categories."""
@@ -39,7 +39,7 @@ class _Variable:
         bounded = kind in ("integer", "real", "date")
         whole = all(re.fullmatch("[-+]?[0-9]+", end) for end in (self.low, self.high))
         return ColumnDraft(
-            kind="integer" if kind == "real" and self.discrete and whole else kind,
+            kind="integer" if kind == "real" and whole and (self.discrete or self.integer) else kind,
             low=self.low if bounded else "",
             high=self.high if bounded else "",
             values=tuple(codes) if kind == "category" else (),
@@ -61,7 +61,7 @@ class _Reading:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._open.append(name.rpartition(" ")[2])
         if len(self._open) > _DEEPEST:
-            raise wrong("its elements are nested too deep", "the codebook as DDI Codebook 2.5")
+            raise refusal("its elements are nested too deep", "the codebook as DDI Codebook 2.5")
         each, self._text = self._open[-1], ""
         if each == "var":
             self._variable = _Variable(attributes.get("name", "").strip(), discrete=attributes.get("intrvl") == "discrete")
@@ -71,6 +71,7 @@ class _Reading:
         if each == "range" and above == "valrng":
             self._variable.low = attributes.get("min", "").strip()[:100]
             self._variable.high = attributes.get("max", "").strip()[:100]
+            self._variable.integer = attributes.get("UNITS") == "INT"
         elif each == "item" and above == "invalrng":
             self._variable.missing.append(attributes.get("VALUE", "").strip())
         elif each == "catgry":
@@ -109,6 +110,9 @@ def read_ddi(text: str) -> Codebook:
     >>> book = read_ddi(f'<codeBook><var name="age"><valrng>{said}</valrng><varFormat type="numeric"/></var></codeBook>')
     >>> book.columns["age"].kind, book.columns["age"].high
     ('real', '120')
+    >>> whole = '<valrng><range UNITS="INT" min="0" max="120"/></valrng>'
+    >>> read_ddi(f'<codeBook><var name="age">{whole}<varFormat type="numeric"/></var></codeBook>').columns["age"].kind
+    'integer'
     """
     reading = _Reading()
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -126,11 +130,11 @@ def read_ddi(text: str) -> Codebook:
     if error is not None:
         raise error
     if line:
-        raise wrong(f"line {line}: it is not XML that can be read", "the codebook as DDI Codebook 2.5")
+        raise refusal(f"line {line}: it is not XML that can be read", "the codebook as DDI Codebook 2.5")
     if not reading.found:
-        raise wrong("it has no variables of DDI Codebook", "the codebook as DDI Codebook 2.5, or as CSV")
+        raise refusal("it has no variables of DDI Codebook", "the codebook as DDI Codebook 2.5, or as CSV")
     return Codebook(columns=reading.found)
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise wrong("it declares a document type, and entities are not read", "the codebook without <!DOCTYPE …>")
+    raise refusal("it declares a document type, and entities are not read", "the codebook without <!DOCTYPE …>")

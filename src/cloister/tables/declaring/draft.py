@@ -17,7 +17,7 @@ from cloister.errors import CloisterError, InvalidDeclaration, MissingBound
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.plain import domain_of
 
-BOUNDED = ("integer", "real", "date")
+BOUNDED = ("integer", "real", "date", "moment")
 _OF_A_KIND = ("kind", "low", "high", "step", "values", "nullable")
 _OF_ANY = ("reason", "missing", "about")
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
@@ -94,6 +94,10 @@ class Codebook:
     max_rows: int | None = None
     size: int | None = None
     notes: tuple[str, ...] = ()
+    places: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Columns that are made of two of the table's, by name, as plain data."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Where the box or the regions of a place come from."""
 
     def of(self, names: Iterable[str]) -> dict[str, ColumnDraft]:
         """What it says of these columns: under the same name, or the one name that is spelled alike.
@@ -148,8 +152,11 @@ def declaration_text(name: str, source: str, kinds: Mapping[str, str], book: Cod
     lines += [f"{part} = {number}" for part, number in (("max_rows", book.max_rows), ("size", book.size)) if number]
     lines += ["", f"[tables.{_key(name)}.columns]"]
     reasons = []
+    used = {place.get(part) for place in book.places.values() for part in ("longitude", "latitude")}
     for column, kind in kinds.items():
         draft = book.columns.get(column, ColumnDraft())
+        if not draft.kind and column in used:
+            continue
         if not draft.kind:
             lines.append(f"# {_key(column)} is dropped" + (f": {_comment(draft.about)}" if draft.about else ""))
             continue
@@ -162,6 +169,11 @@ def declaration_text(name: str, source: str, kinds: Mapping[str, str], book: Cod
         lines.append(f"{_key(column)} = {{ {', '.join(parts)} }}")
         if draft.reason:
             reasons.append(f"{_key(column)} = {_text(draft.reason)}")
+    for column, place in book.places.items():
+        parts = [f"{part} = {_value(value)}" for part, value in place.items() if value not in (False, None, [])]
+        lines.append(f"{_key(column)} = {{ {', '.join(parts)} }}")
+        if book.reasons.get(column):
+            reasons.append(f"{_key(column)} = {_text(book.reasons[column])}")
     if reasons:
         lines += ["", f"[tables.{_key(name)}.reasons]", *reasons]
     return "\n".join(lines) + "\n"
@@ -176,9 +188,12 @@ def of_declaration(declared: Mapping[str, Any]) -> Codebook:
     columns, reasons = declared.get("columns"), declared.get("reasons") or {}
     if not isinstance(columns, Mapping) or not isinstance(reasons, Mapping):
         raise InvalidDeclaration("The codebook is invalid", why="it declares no column", instead='{"columns": {…}}')
-    found = {}
+    found, places = {}, {}
     for name, each in columns.items():
         each = each if isinstance(each, Mapping) else {}
+        if each.get("kind") == "place":
+            places[str(name)] = each
+            continue
         values = each.get("values")
         parts = {part: str(each[part]) for part in ("kind", "low", "high", "step") if each.get(part) is not None}
         listed = tuple(map(said, values)) if isinstance(values, list) else ()
@@ -190,6 +205,8 @@ def of_declaration(declared: Mapping[str, Any]) -> Codebook:
         unit=str(declared.get("unit") or ""),
         max_rows=most if isinstance(most, int) else None,
         size=size if isinstance(size, int) else None,
+        places=places,
+        reasons={name: str(reasons[name]) for name in places if reasons.get(name)},
     )
 
 
@@ -204,6 +221,11 @@ def said(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+def refusal(why: str, instead: str) -> InvalidDeclaration:
+    """The refusal of a codebook."""
+    return InvalidDeclaration("The codebook is invalid", why=why, instead=instead)
 
 
 def _unfinished(draft: ColumnDraft) -> str:
@@ -228,8 +250,8 @@ def _comment(text: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, int) else _text(str(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return str(value) if isinstance(value, int | float) else _text(str(value))

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cloister.tables.declaring.codebooks import rows_of_codebook, wrong
-from cloister.tables.declaring.draft import Codebook, said
+from cloister.tables.declaring.codebooks import rows_of_codebook
+from cloister.tables.declaring.draft import Codebook, refusal, said
 from cloister.tables.engines.guard import tried
 
 READERS = {
@@ -33,10 +33,10 @@ def read_labels(path: Path) -> Codebook:
     kind = path.suffix.lower().removeprefix(".")
     if kind not in READERS:
         kinds = ", ".join(READERS)
-        raise wrong(f"its name ends in none of {kinds}", "the codebook as CSV")
+        raise refusal(f"its name ends in none of {kinds}", "the codebook as CSV")
     lines = tried(lambda: labels_in(str(path), kind), Exception)
     if lines is None:
-        raise wrong("the file is damaged", "the codebook as CSV")
+        raise refusal("the file is damaged", "the codebook as CSV")
     return rows_of_codebook(lines)
 
 

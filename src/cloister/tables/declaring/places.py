@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -159,6 +159,17 @@ class Place(Domain):
         around = f", {len(self.regions)} regions" if self.regions else ""
         nullable = ", nullable=True" if self.nullable else ""
         return f"Place(({ends}){around}, longitude={self.longitude!r}, latitude={self.latitude!r}{nullable})"
+
+
+def sources_of(columns: Mapping[str, Domain]) -> list[str]:
+    """The columns of a source that declared ones are read from, each once: of a place its two numbers.
+
+    >>> from cloister.tables.declaring.columns import Integer
+    >>> sources_of({"home": Place((4.2, 51.9, 4.5, 52.1), longitude="lon", latitude="lat"), "age": Integer(0, 120)})
+    ['lon', 'lat', 'age']
+    """
+    pairs = ((domain.longitude, domain.latitude) if isinstance(domain, Place) else (name,) for name, domain in columns.items())
+    return list(dict.fromkeys(name for pair in pairs for name in pair))
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,39 @@ def regions_of(given: object, name: str = "name") -> tuple[Region, ...]:
     return tuple(found)
 
 
+def geojson_of(regions: Iterable[Region]) -> dict[str, Any]:
+    """Regions as GeoJSON, from which `regions_of` reads the same again.
+
+    >>> square = Region("Square", (((0, 0), (4, 0), (4, 4), (0, 4)),))
+    >>> regions_of(geojson_of([square])) == (square,)
+    True
+    """
+    features = []
+    for region in regions:
+        rings = [[[x / PARTS, y / PARTS] for x, y in (*ring, ring[0])] for ring in region.rings]
+        border = {"type": "Polygon", "coordinates": rings}
+        features.append({"type": "Feature", "properties": {"name": region.name}, "geometry": border})
+    return {"type": "FeatureCollection", "features": features}
+
+
+def regions_kept(plain: Any) -> list[Region]:
+    """Regions as a declaration keeps them, a name with rings of whole millionths of a degree: not yet checked for what they mean.
+
+    >>> regions_kept([["Square", [[[0, 0], [4, 0], [4, 4], [0, 4]]]]])[0].box
+    (0, 0, 4, 4)
+    """
+    try:
+        found = [Region(name, tuple(tuple((x, y) for x, y in ring) for ring in rings)) for name, rings in plain]
+    except (TypeError, ValueError):
+        raise refused("its regions are not names with rings") from None
+    whole = all(
+        type(end) is int and abs(end) <= 180 * PARTS for each in found for ring in each.rings for at in ring for end in at
+    )
+    if not whole or not all(ring for each in found for ring in each.rings):
+        raise refused("its rings are not of whole millionths of a degree")
+    return found
+
+
 def refused(why: str, instead: str = _EXAMPLE) -> InvalidDeclaration:
     """The refusal of a GeoJSON."""
     return InvalidDeclaration("regions=… is invalid", why=why, instead=instead)

@@ -5,7 +5,8 @@ its list of columns tells, which a declaration publishes anyhow. Each comes with
 vocabulary knows what ages are, and not whom a study took.
 
 A name is read as words. It is known where its last words are (`patient_age`), or its first words before a unit, a number or a
-moment (`age_at_entry`, `weight_kg`, `sbp_2`). `age_group` is not an age.
+moment (`age_at_entry`, `weight_kg`, `sbp_2`). `age_group` is not an age. What stands in brackets is read last, where it gives
+codes: `Sex (1=male, 2=female)` has the categories 1 and 2, and of `Sex (1=male)` the owner has to say the other.
 """
 
 # ruff: noqa: E501 - one entry, one line
@@ -13,6 +14,7 @@ moment (`age_at_entry`, `weight_kg`, `sbp_2`). `age_group` is not an age.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -29,6 +31,7 @@ _COUNTRIES = (
 )
 _CHAPTERS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII"
 _YEAR = "{year}"
+_CODED = "the codes that the column's name gives"
 _DIRECT = "it identifies people directly"
 
 _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -46,15 +49,56 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("birth year, year of birth, yob, geburtsjahr, geboortejaar, 出生年份", ("integer", "1900", _YEAR), "births since 1900"),
     ("death date, date of death, dod, deceased date", ("date", "1900-01-01", "{year}-12-31"), "deaths since 1900"),
     ("year, jahr, jaar, annee, ano, anno, 年份", ("integer", "1900", _YEAR), "years since 1900"),
+    (
+        "monthly income, income monthly, monthly salary, monthly wage, monthly pay, monthly earnings, monatseinkommen, 月收入, 月収",
+        ("real", "0", "50000", "1"),
+        "monthly incomes in published scales; higher ones count as the upper bound",
+    ),
     ("month, monat, maand, mois, mes, mese, 月份", ("integer", "1", "12"), "months of a year"),
     ("weekday, day of week, dow, wochentag", ("integer", "1", "7"), "days of a week"),
     ("week, calendar week, iso week, kw", ("integer", "1", "53"), "weeks of a year"),
     ("hour, hour of day, stunde, uur, heure", ("integer", "0", "23"), "hours of a day"),
     ("quarter, quartal, trimestre", ("integer", "1", "4"), "quarters of a year"),
-    ("country, country code, land, pays, pais, nationality, citizenship", ("category", *_COUNTRIES.split()), "ISO 3166-1 codes"),
+    ("country, country code, country of birth, birth country, geburtsland, land, pays, pais, nationality, citizenship, 国籍, 出生国", ("category", *_COUNTRIES.split()), "ISO 3166-1 codes"),
     ("icd 10 chapter, icd chapter, diagnosis chapter", ("category", *_CHAPTERS.split()), "the chapters of ICD-10"),
-    ("icd 10, icd 10 code, icd, icd code, diagnosis code, dx code, main diagnosis", ("text",), ""),
+    ("icd 10, icd 10 code, icd, icd code, diagnosis code, dx code, main diagnosis, diagnosis, diagnose, dx, 诊断, 診断", ("text",), ""),
     ("postcode, postal code, zip, zip code, zipcode, plz, code postal, cap, cep, 邮编, 邮政编码, 郵便番号", ("text",), ""),
+    (
+        "marital status, civil status, familienstand, estado civil, stato civile, burgerlijke staat",
+        ("category", "single", "married", "widowed", "divorced", "separated"),
+        "the statuses that censuses of the United Nations' recommendations count",
+    ),
+    ("婚姻状况", ("category", "未婚", "有配偶", "离婚", "丧偶"), "the statuses of China's census"),
+    (
+        "race",
+        (
+            "category", "American Indian or Alaska Native", "Asian", "Black or African American",
+            "Native Hawaiian or Other Pacific Islander", "White",
+        ),
+        "the categories of the United States' OMB (1997)",
+    ),
+    (
+        "ethnicity, ethnic group, hispanic origin",
+        ("category", "Hispanic or Latino", "Not Hispanic or Latino"),
+        "the categories of the United States' OMB (1997)",
+    ),
+    (
+        "employment status, labour force status, labor force status, work status, erwerbsstatus",
+        ("category", "employed", "unemployed", "outside the labour force"),
+        "the three statuses of the ILO",
+    ),
+    (
+        "education, bildung, ausbildung, opleiding, formation, educacion, 学历, 最終学歴, occupation, job, job title, profession, beruf, "
+        "beroep, metier, ocupacion, 职业, 職業",
+        ("text",),
+        "",
+    ),
+    (
+        "region, state, province, county, district, canton, bundesland, kanton, provincie, departement, provincia, 省份, 地区, "
+        "language, native language, mother tongue, first language, sprache, muttersprache, taal, langue, idioma, lingua, 语言, 言語",
+        ("text",),
+        "",
+    ),
     ("city, town, municipality, ort, stad, ville, ciudad", ("text",), ""),
     (
         "income, salary, wage, wages, pay, earnings, annual income, household income, einkommen, gehalt, inkomen, salaire, revenu, "
@@ -70,7 +114,7 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("heart rate, pulse, hr, puls, hartslag", ("integer", "20", "250"), "beats a minute that devices show"),
     ("temperature, body temperature, temp", ("real", "30", "45", "0.1"), "body temperatures in °C"),
     ("oxygen saturation, spo2, sao2, spo 2, sao 2", ("integer", "50", "100"), "per cent that devices show"),
-    ("hba1c, hba 1c, hba 1 c", ("real", "3", "20", "0.1"), "per cent that laboratories report"),
+    ("hba1c, hba 1c, hb a1c, hba 1 c", ("real", "3", "20", "0.1"), "per cent that laboratories report"),
     ("cholesterol, total cholesterol", ("real", "0", "500", "1"), "mg/dl that laboratories report"),
     ("glucose, blood sugar, blood glucose", ("real", "0", "600", "1"), "mg/dl that laboratories report"),
     ("blood group, blood type, blutgruppe", ("category", "A", "B", "AB", "0"), "the AB0 groups"),
@@ -98,6 +142,7 @@ _KNOWN: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         "visit date, admission date, discharge date, date of visit, date of admission, encounter date, interview date, event date, "
+        "date of diagnosis, diagnosis date, "
         "aufnahmedatum, opnamedatum, date, datum, fecha",
         ("date",),
         "",
@@ -127,6 +172,11 @@ _AROUND = frozenset(
     "first last value measured self reported".split()
 )
 _BEFORE = 3
+_PERIODS = frozenset("month monthly monatlich monat mensuel week weekly hour hourly day daily".split())  # noqa: SIM905
+_COUNTS = frozenset(["n", "no", "num", "number", "count", "anzahl", "nombre"])
+_YEARLY = "yearly "
+_BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
+_CODE = re.compile(r"(\w+)\s*[=:]\s*\w+")
 
 
 def suggest(names: Iterable[str], *, today: datetime.date | None = None) -> dict[str, ColumnDraft]:
@@ -144,17 +194,50 @@ def suggest(names: Iterable[str], *, today: datetime.date | None = None) -> dict
 
 
 def _known(name: str) -> ColumnDraft | None:
-    """The entry of the longest run of words that ends the name, without the neutral words behind it where there is none."""
-    said = words(name)
+    """What the name says, and else what it says without its brackets, with the codes that stand in them."""
+    name = name.replace("/", " per ")
+    found = _named(words(name))
+    inside = [each for part in _BRACKETS.findall(name) for each in _CODE.findall(part)]
+    if found is None or inside:
+        found = _named(words(_BRACKETS.sub(" ", name)))
+    if found is None or not inside or found.kind not in ("category", "boolean", "text", "integer"):
+        return found
+    codes = tuple(dict.fromkeys(inside))
+    return ColumnDraft(kind="category", values=codes if len(codes) > 1 else (), reason=_CODED if len(codes) > 1 else "")
+
+
+def _named(said: list[str]) -> ColumnDraft | None:
+    """The entry of the longest run of words that ends the name, without the neutral words behind it where there is none.
+
+    Of `age at diagnosis` the words before the moment are looked at first, and a number of things is none of them.
+    """
+    whole = _entries().get(" ".join(said))
+    if whole is not None:
+        return whole
+    if "at" in said[1:]:
+        return _named(said[: said.index("at", 1)])
+    if said[:1] and said[0] in _COUNTS:
+        return None
+    periods = _PERIODS.intersection(said)
+    if "per" in said[1:]:
+        known = _named(said[: said.index("per", 1)])
+        return known and _of_period(known, periods)
     while said:
         for start in range(min(len(said), _BEFORE + 1)):
             known = _entries().get(" ".join(said[start:]))
             if known is not None and not (start and said[start:] == ["name"]):  # hospital_name is nobody's name
-                return known
+                return _of_period(known, periods)
         if not (said[-1].isdigit() or said[-1] in _AROUND):
             return None
         said = said[:-1]
     return None
+
+
+def _of_period(known: ColumnDraft, periods: frozenset[str]) -> ColumnDraft | None:
+    """A scale of years is not one of months: monthly incomes have their own, and others none."""
+    if not periods or not known.reason.startswith(_YEARLY):
+        return known
+    return _entries()["monthly income"] if all(each.startswith(("mon", "men")) for each in periods) else None
 
 
 @cache
@@ -173,4 +256,5 @@ def _entries() -> Mapping[str, ColumnDraft]:
 
 def reasons() -> tuple[str, ...]:
     """Every reason that a suggestion gives."""
-    return tuple(dict.fromkeys(draft.reason or draft.about for draft in _entries().values() if draft.reason or draft.about))
+    told = (draft.reason or draft.about for draft in _entries().values())
+    return tuple(dict.fromkeys(each for each in (*told, _CODED) if each))

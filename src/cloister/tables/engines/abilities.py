@@ -30,6 +30,10 @@ class Abilities:
     """It counts groups that are known in advance; it can't look which keys occur."""
     rows: bool = True
     """Whether it hands out rows (to a method that declares its guarantee, and by the marked door)."""
+    row_sums: bool = False
+    """Whether it adds up, with noise, what each row adds to a descent, where it hands out no rows (`row_sums.py`)."""
+    relations: bool = True
+    """Whether it answers questions about computed columns, joins and whatever else is made of its rows."""
     parts_of_a_person: int = 1
     """In how many parts, each with a cap of its own, one person may have rows. The sensitivity is so many times larger."""
     shares: tuple[int, int] | None = None
@@ -55,6 +59,8 @@ class Abilities:
             additive_noise_only=any(one.additive_noise_only for one in each),
             declared_keys_only=any(one.declared_keys_only for one in each),
             rows=all(one.rows for one in each),
+            row_sums=all(one.row_sums for one in each),
+            relations=all(one.relations for one in each),
             parts_of_a_person=max((one.parts_of_a_person for one in each), default=1),
             shares=next((one.shares for one in each if one.shares is not None), None),
         )

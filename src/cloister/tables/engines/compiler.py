@@ -142,6 +142,7 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
         keys[f"k{position}"] = code
         reads.append("text" if isinstance(key, str) and isinstance(layout.domains[key], Text) else "code")
     measures: dict[str, Any] = {}
+    scope = layout.scope(rows, dialect)
     for position, aggregate in enumerate(request.aggregates):
         measure, read = _measure(scope, rows, aggregate, layout, dialect)
         measures[f"a{position}"] = measure
@@ -262,7 +263,6 @@ def _bin(code: Any, starts: tuple[int, ...], first: int, last: int) -> Any:
 def _measure(scope: Scope, rows: Any, aggregate: Aggregate, layout: Layout, dialect: str) -> tuple[Any, str]:
     import ibis
 
-    scope = layout.scope(rows, dialect)
     codes = [scope.code(name) for name, _ in aggregate.factors]
     if aggregate.kind != "sum":
         counted = [*(codes if aggregate.kind == "values" else ()), *(scope.code(name) for name in aggregate.present)]

@@ -90,6 +90,8 @@ class DuckDBSpelling(Spelling):
         if kind == "days":
             day = f"DATE '1970-01-01' + CAST(CASE WHEN {x} BETWEEN {_FIRST_DAY} AND {_LAST_DAY} THEN {x} END AS INTEGER)"
             return f"COALESCE(CAST(CAST({day} AS DATE) AS VARCHAR), CAST({x} AS VARCHAR))"
+        if kind == "timestamp":  # of seconds or milliseconds, which a text is not made of where microseconds do not reach
+            return f"CASE WHEN {self._micros(x, kind)} IS NOT NULL THEN CAST({x} AS VARCHAR) END"
         return f"CAST({x} AS VARCHAR)"
 
     def finite(self, x: str) -> str:
@@ -130,16 +132,20 @@ class DuckDBSpelling(Spelling):
             return f"CASE WHEN {given} THEN {day} - DATE '1970-01-01' END"
         if kind == "date":
             return f"CASE WHEN isfinite({x}) THEN {x} - DATE '1970-01-01' END"
-        micros = f"epoch_us({x})"
-        return (
-            f"CASE WHEN isfinite({x}) THEN ({micros} - (({micros} % 86400000000) + 86400000000) % 86400000000) // 86400000000 END"
-        )
+        return self._floored(x, kind, 86_400_000_000)
 
     def seconds(self, x: str, kind: str) -> str:
         """From microseconds, infinite ones are NULL."""
-        micros = f"epoch_us({x})"
-        floored = f"({micros} - (({micros} % 1000000) + 1000000) % 1000000) // 1000000"
-        return f"CASE WHEN isfinite({x}) THEN {floored} END"
+        return self._floored(x, kind, 1_000_000)
+
+    def _micros(self, x: str, kind: str) -> str:
+        """A time in microseconds; one of seconds or milliseconds that is too far away for them would fail, and is NULL."""
+        return f"TRY_CAST({x} AS TIMESTAMP)" if kind == "timestamp" else x
+
+    def _floored(self, x: str, kind: str, unit: int) -> str:
+        time = self._micros(x, kind)
+        micros = f"epoch_us({time})"
+        return f"CASE WHEN isfinite({time}) THEN ({micros} - (({micros} % {unit}) + {unit}) % {unit}) // {unit} END"
 
     def matches(self, t: str, pattern: str) -> str:
         """RE2, of the whole text."""

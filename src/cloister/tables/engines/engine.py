@@ -26,6 +26,7 @@ from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.ibis_compilers import load
 from cloister.tables.engines.noised import Noised, NoisedRequest, exact_integers, noised_groups
 from cloister.tables.engines.request import Aggregation, Groups, joined, size_of
+from cloister.tables.engines.row_sums import FeatureRows, Fit
 from cloister.tables.engines.workspace import Room, Workspace
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import filled, holds_markers
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from cloister.tables.relations.derived import Relation
     from cloister.tables.relations.public import PublicCodes
 
+_MOST_PUBLIC = 512
+"""Public tables, in as many forms as questions look up: of more the oldest goes, or who asks for ever more fills the memory."""
 _MOST_PLANS = 512
 PIECE = 16_384
 """Rows that are fetched at a time."""
@@ -167,12 +170,17 @@ class Answering(ABC):
             aggregation, plan = request.aggregations[0], compiled[0]
             return noised_groups(request, lambda take: self.each(aggregation, plan, take), random)
         found = [self.aggregate(aggregation, plan) for aggregation, plan in zip(request.asked, compiled, strict=True)]
-        exact = exact_integers(request, found)
+        exact = exact_integers(request, found, self.features)
         values, laws = {}, {}
         for integers in request.integers:
             law = laws[integers.name] = integers.law
             values[integers.name] = np.asarray(law.release(exact[integers.name], random=random))
         return Noised(values, laws)
+
+    def features(self, fit: Fit) -> FeatureRows:
+        """The rows, as a descent sees them."""
+        wanted = [name for name, _ in fit.features]
+        return FeatureRows.of(fit, self.declared.columns, self.rows([*wanted, fit.target]))
 
     def turn(self) -> Turn | None:
         """Where an engine can't work on any number of questions at once, whoever asks waits for this, before the charge."""
@@ -290,9 +298,13 @@ class Prepared(Answering):
             return self._sites[other]
 
     def beside_public(self, codes: PublicCodes) -> Site:
-        """Where public rows stand for this table's engine; brought there once, removed at close."""
+        """Where public rows stand for this table's engine; brought there once, removed at close, or after many others."""
         with self._placing:
             if codes.digest not in self._sites:
+                public = [key for key in self._sites if isinstance(key, str)]
+                if len(public) >= _MOST_PUBLIC:
+                    oldest = self._sites.pop(public[0])
+                    guarded("The table could not be closed", lambda: self._remove(oldest))
                 self._sites[codes.digest] = self._reading(lambda: self._publish(codes))
             return self._sites[codes.digest]
 

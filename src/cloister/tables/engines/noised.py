@@ -28,6 +28,7 @@ import numpy.typing as npt
 from cloister.noise import Random
 from cloister.noise.laws import LAWS, law_plain
 from cloister.tables.engines.request import Aggregation, Groups, joined, size_of
+from cloister.tables.engines.row_sums import FeatureRows, Fit, RowSums
 
 if TYPE_CHECKING:
     from cloister.noise.strategies import Product, Strategy
@@ -305,7 +306,7 @@ class Integers:
     """Integers of one kind in all cells, and the noise of each."""
 
     name: str
-    map: Combination | RangeSums | LevelSums
+    map: Combination | RangeSums | LevelSums | RowSums
     law: Law
 
     def plain(self) -> Any:
@@ -343,6 +344,11 @@ class NoisedRequest:
     who: str = ""
     purpose: str = ""
     """By whom and for what it is asked: for owners who decide by it, and no part of the request itself."""
+
+    @property
+    def fit(self) -> Fit | None:
+        """What is learned by it, where it is a step of a descent over rows."""
+        return next((each.map.fit for each in self.integers if isinstance(each.map, RowSums)), None)
 
     @property
     def asked(self) -> tuple[Aggregation, ...]:
@@ -392,8 +398,11 @@ class Noised:
     """The parts whose rows are not in the values, where some dropped out."""
 
 
-def exact_integers(request: NoisedRequest, found: Iterable[Groups]) -> dict[str, Whole]:
-    """The exact integers of a request with declared cells, from the groups of what it asks (`asked`), in that order."""
+def exact_integers(
+    request: NoisedRequest, found: Iterable[Groups], features: Callable[[Fit], FeatureRows] | None = None
+) -> dict[str, Whole]:
+    """The exact integers of a request with declared cells, from the groups of what it asks (`asked`), in that order; sums over
+    rows from their `features`."""
     groups, cells = iter(found), request.cells
     assert cells is not None
     aggregates: dict[str, Whole] = {}
@@ -410,6 +419,9 @@ def exact_integers(request: NoisedRequest, found: Iterable[Groups]) -> dict[str,
         if isinstance(integers.map, LevelSums):
             place = integers.map.hierarchy
             exact[integers.name] = integers.map.exact(leaves[place], request.hierarchies[place])
+        elif isinstance(integers.map, RowSums):
+            assert features is not None
+            exact[integers.name] = integers.map.exact(features(integers.map.fit))
         else:
             exact[integers.name] = integers.map.exact(aggregates)
     return exact

@@ -177,22 +177,21 @@ class SparkSpelling(Spelling):
 
     def number(self, t: str) -> str:
         """Behind the pattern, `try_cast`; Java reads too large a number as infinite."""
-        pattern = self.literal(f"^({NUMBER})$")
-        return f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {t} RLIKE {pattern} THEN try_cast({t} AS DOUBLE) END"
+        return f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {self.matches(t, NUMBER)} THEN try_cast({t} AS DOUBLE) END"
 
     def whole(self, t: str) -> str:
         """Through a decimal of 38 digits."""
         h = f"try_cast({t} AS DECIMAL(38, 0))"
         limit = 2**62
         return (
-            f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {t} RLIKE {self.literal(f'^({WHOLE})$')} THEN "
+            f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {self.matches(t, WHOLE)} THEN "
             f"CASE WHEN {h} IS NULL THEN CASE WHEN contains({t}, '-') THEN -{limit} ELSE {limit} END "
             f"WHEN {h} > {limit} THEN {limit} WHEN {h} < -{limit} THEN -{limit} ELSE CAST({h} AS BIGINT) END END"
         )
 
     def named_integer(self, t: str) -> str:
         """`try_cast` behind the pattern."""
-        return f"CASE WHEN {t} RLIKE {self.literal(f'^({PLAIN_INTEGER})$')} THEN try_cast({t} AS BIGINT) END"
+        return f"CASE WHEN {self.matches(t, PLAIN_INTEGER)} THEN try_cast({t} AS BIGINT) END"
 
     def days(self, x: str, kind: str) -> str:
         """Whole days; an instant is turned to UTC by arithmetic, so the session's time zone does not matter."""
@@ -200,7 +199,7 @@ class SparkSpelling(Spelling):
             t = f"ltrim(CAST({x} AS STRING))"
             first = f"substr({t}, 1, 10)"
             return (
-                f"CASE WHEN CAST({x} AS STRING) RLIKE {self.literal(f'^({ISO_DATE})$')} AND {first} >= '0001' "
+                f"CASE WHEN {self.matches(f'CAST({x} AS STRING)', ISO_DATE)} AND {first} >= '0001' "
                 f"THEN CAST(datediff(try_cast({first} AS DATE), DATE '1970-01-01') AS BIGINT) END"
             )
         if kind == "timestamptz":
@@ -214,8 +213,9 @@ class SparkSpelling(Spelling):
         return f"{self.days(x, kind)} * 86400 + hour({x}) * 3600 + minute({x}) * 60 + second({x})"
 
     def matches(self, t: str, pattern: str) -> str:
-        """Between the ends of the text."""
-        return f"({t} RLIKE {self.literal(f'^({pattern})$')})"
+        """Between the ends of the text; $ would let a line end behind it pass."""
+        whole = self.literal(f"^({pattern})\\z")
+        return f"({t} RLIKE {whole})"
 
     def spelled(self, t: str) -> str:
         """Lower case, trimmed."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from cloister.errors import UnsupportedQuery
 from cloister.tables.expression.arithmetic import Binary, aligned, as_number, joined
 from cloister.tables.expression.dates import to_days
+from cloister.tables.expression.evaluate import may_reach
 from cloister.tables.expression.expressions import And, Expression, IsNull, Not, Or
 from cloister.tables.expression.forms import Form, Interval, Listed, Located, Moments, Nothing, Number, Words, bounded, remapped
 from cloister.tables.expression.scalar import Domains, Scalar, need
@@ -55,7 +56,8 @@ class Case(Scalar):
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
-        """The branches as one kind."""
+        """The branches as one kind. NULL is a group where one of them is, and where declared values reach a NULL that is
+        written: no ELSE is ELSE NULL."""
         values = [value.form(domains, within) for _, value in self.branches]
         values.append(self.otherwise.form(domains, within) if self.otherwise is not None else _null())
         conditions = [condition for condition, _ in self.branches]
@@ -67,7 +69,9 @@ class Case(Scalar):
             return scope.operations.chosen(branches, built[-1])
 
         one = unified(values, "CASE", choose, extra=sum(2 * condition.size + 1 for condition in conditions))
-        return replace(one, certain=all(value.certain for value in values))
+        null = [isinstance(value, Nothing) for value in values]
+        nullable = one.nullable or may_reach(conditions, null, domains)
+        return replace(one, certain=all(value.certain for value in values), nullable=nullable)
 
 
 @dataclass(frozen=True)
@@ -172,17 +176,19 @@ class NullIf(Binary):
     >>> from cloister.tables.declaring.columns import Integer
     >>> from cloister.tables.expression.scalars import Const, Ref
     >>> NullIf(Ref("pay"), Const(99)).domain({"pay": Integer(0, 99)})
-    Integer(low=0, high=99, nullable=False)
+    Integer(low=0, high=99, nullable=True)
     """
 
     stored: ClassVar[str] = "nullif"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
-        """left, compared on what both have in common."""
+        """left, compared on what both have in common. NULL is a group where the two can be equal."""
         left, right = self.left.form(domains), self.right.form(domains)
         if isinstance(left, Nothing) or isinstance(right, Nothing):
             return left
         first, second = common([left, right], "NULLIF")
+        lists = isinstance(left, Listed) and isinstance(right, Listed)  # as they are before they are put together
+        meet = _meet(left, right) if lists else _meet(first, second)
 
         def build(scope: Scope) -> Any:
             wide = any(isinstance(form, Number) and form.wide for form in (first, second))
@@ -192,7 +198,15 @@ class NullIf(Binary):
             gone = ops.no_words() if isinstance(left, Words) else ops.nothing(wide=is_wide)
             return ops.chosen([(sides[0] == sides[1], gone)], left.build(scope))
 
-        return replace(left, build=build, certain=False, weight=left.weight + first.weight + second.weight + 2)
+        weight = left.weight + first.weight + second.weight + 2
+        return replace(left, build=build, certain=False, nullable=left.nullable or meet, weight=weight)
+
+
+def _meet(first: Form, second: Form) -> bool:
+    """Whether two forms of one kind have a value in common, as far as their bounds tell."""
+    if isinstance(first, Number | Moments) and isinstance(second, Number | Moments):
+        return max(first.low, second.low) <= min(first.high, second.high)
+    return not (isinstance(first, Listed) and isinstance(second, Listed)) or not {*first.options}.isdisjoint(second.options)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ narrowed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cloister.tables.expression.scalar import Scalar
 
 MOST_VALUES = 1_000_000
+_MOST_TOGETHER = 100_000
 
 
 class LaneScope(Scope):
@@ -116,6 +118,46 @@ def image(
     if mask is not None:
         values, null = values[mask], null[mask]
     return np.unique(np.where(null, result.null_code, values).astype(np.int64))
+
+
+def may_reach(conditions: Sequence[Expression], wanted: Sequence[bool], domains: Mapping[str, Domain]) -> bool:
+    """Whether the first condition that is true can be one of those that are wanted; the last of `wanted` is for none being true.
+
+    Where the columns that they read take more than 100,000 values together, or undeclared ones: yes.
+
+    >>> from cloister.tables import Column, Compare, Integer, Literal
+    >>> small, large = (Compare(op, Column("x"), Literal(3)) for op in ("<", ">="))
+    >>> [may_reach(each, [False] * len(each) + [True], {"x": Integer(0, 9)}) for each in ([small], [small, large])]
+    [True, False]
+    """
+    if not any(wanted):
+        return False
+    read = sorted({name for condition in conditions for name in condition.columns()})
+    sizes = [domains[name].size for name in read]
+    known = [size + domains[name].nullable for name, size in zip(read, sizes, strict=True) if size is not None]
+    if len(known) < len(read) or math.prod(known) > _MOST_TOGETHER:
+        return True
+    return _may_reach(tuple(conditions), repr(conditions), tuple(wanted), tuple((name, domains[name]) for name in read))
+
+
+@lru_cache(maxsize=128)
+def _may_reach(
+    conditions: tuple[Expression, ...], _told: str, wanted: tuple[bool, ...], columns: tuple[tuple[str, Domain], ...]
+) -> bool:
+    """`_told` tells apart what is equal and means different things: 1 and True."""
+    codes = []
+    for _, domain in columns:
+        every = _all_codes(domain)
+        assert every is not None
+        codes.append(every if domain.nullable else every[:-1])
+    rows = dict(zip((name for name, _ in columns), (each.ravel() for each in np.meshgrid(*codes)), strict=True))
+    left = np.ones(len(next(iter(rows.values()))) if rows else 1, dtype=bool)
+    for condition, here in zip(conditions, wanted[:-1], strict=True):
+        true = holds(condition, dict(columns), rows)
+        if here and bool(np.any(true & left)):
+            return True
+        left &= ~true
+    return wanted[-1] and bool(left.any())
 
 
 def _true(found: Lane, length: int) -> npt.NDArray[np.bool_]:

@@ -473,8 +473,8 @@ def number_of(name: str, domain: Domain, value: Any) -> Fraction:
     >>> number_of("age", Integer(0, 9), "4.5")
     Traceback (most recent call last):
     ...
-    cloister.errors.UnsupportedQuery: The column 'age' was compared wrongly: a str is not a number.
-      Instead: age = 40
+    cloister.errors.UnsupportedQuery: The column 'age' was compared wrongly: a text is not a number.
+      Instead: age >= 40
     """
     if isinstance(domain, Date | Periods):
         days = None if isinstance(value, datetime.datetime) else Date("0001-01-01", "9999-12-31").encode(value)
@@ -489,7 +489,8 @@ def number_of(name: str, domain: Domain, value: Any) -> Fraction:
     if isinstance(domain, Place):
         raise _refused(name, "a place is not compared", f"grid({name}, 500) = '…'")
     if isinstance(value, bool | str | datetime.date):
-        raise _refused(name, f"a {type(value).__name__} is not a number", f"{name} = 40")
+        wrong = "a text is not a number" if isinstance(value, str) else "a truth value is not a number"
+        raise _refused(name, "a day is not a number" if isinstance(value, datetime.date) else wrong, f"{name} >= 40")
     return _rational(value)
 
 

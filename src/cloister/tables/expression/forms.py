@@ -5,8 +5,8 @@ whole numbers, its size is known before any row is read, and what could pass 2^1
 numbers there are lists (categories and truth values, by position), dates (by day or by period) and texts.
 
 `certain` says that no row makes it NULL. `nullable` says whether NULL is a group of its own when the column is a key: it is
-where a column that it reads declares so. An undefined result (x / 0) of columns that are not nullable is NULL and falls in no
-group.
+where a column that it reads declares so, and where CASE or NULLIF name it. An undefined result (x / 0) of columns that are not
+nullable is NULL and falls in no group.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ _AN_EDGE = 12
 """Operations that an edge of a border is written with."""
 
 
-def _located(scalar: Scalar, domains: Domains) -> Located:
+def located(scalar: Scalar, domains: Domains) -> Located:
+    """A place; anything else is refused."""
     form = scalar.form(domains)
     if not isinstance(form, Located):
         raise UnsupportedQuery(
@@ -37,8 +38,9 @@ def _located(scalar: Scalar, domains: Domains) -> Located:
     return form
 
 
-def _regional(scalar: Scalar, domains: Domains) -> Located:
-    form = _located(scalar, domains)
+def regional(scalar: Scalar, domains: Domains) -> Located:
+    """A place that is declared with regions; any other is refused."""
+    form = located(scalar, domains)
     if not form.place.regions:
         raise UnsupportedQuery(
             "A function of places is not supported",
@@ -69,12 +71,12 @@ class GridCell(Scalar):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A list of all cells, and outside."""
-        x = _located(self.x, domains)
+        x = located(self.x, domains)
         place, cells = x.place, Cells.of(x.place, self.metres)
 
         def build(scope: Scope) -> Any:
             ops, at = scope.operations, x.build(scope)
-            column, row = _lattice(ops, at, place.rows)
+            column, row = lattice(ops, at, place.rows)
             across = ops.quotient(column, ops.whole(cells.width), wide=False)
             up = ops.quotient(row, ops.whole(cells.height), wide=False)
             cell = up * ops.whole(cells.columns) + across
@@ -101,12 +103,12 @@ class Lattice(Scalar):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A whole number."""
-        x = _located(self.x, domains)
+        x = located(self.x, domains)
         rows, which = x.place.rows, ("column", "row").index(self.axis)
         high = (x.place.columns, rows - 1)[which]
 
         def build(scope: Scope) -> Any:
-            return _lattice(scope.operations, x.build(scope), rows)[which]
+            return lattice(scope.operations, x.build(scope), rows)[which]
 
         return Number(grid=Fraction(1), low=0, high=high, integer=True, build=build, **joined((x,), x.weight + 2))
 
@@ -139,8 +141,8 @@ class RegionOf(Scalar):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A list of all regions, and outside."""
-        x = _regional(self.x, domains)
-        border = _Border.of(x, self.column, self.row, domains)
+        x = regional(self.x, domains)
+        border = Border.of(x, self.column, self.row, domains)
         regions = x.place.regions
 
         def build(scope: Scope) -> Any:
@@ -173,7 +175,7 @@ class Within(Scalar):
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A truth value."""
-        x = _regional(self.x, domains)
+        x = regional(self.x, domains)
         region = next((each for each in x.place.regions if each.name == self.name), None)
         if region is None:
             names = [each.name for each in x.place.regions][:_MOST_NAMED]
@@ -182,7 +184,7 @@ class Within(Scalar):
                 why=f"declared are {', '.join(map(repr, names))}",
                 instead=f"ST_Within(place, '{names[0]}')",
             )
-        border = _Border.of(x, self.column, self.row, domains)
+        border = Border.of(x, self.column, self.row, domains)
 
         def build(scope: Scope) -> Any:
             ops, at = scope.operations, x.build(scope)
@@ -192,13 +194,13 @@ class Within(Scalar):
         return Listed(options=(False, True), build=build, nullable=x.nullable, weight=border.weight((region,)))
 
 
-def _lattice(ops: Operations, at: Any, rows: int) -> tuple[Any, Any]:
+def lattice(ops: Operations, at: Any, rows: int) -> tuple[Any, Any]:
     """Column and row of a place."""
     return ops.quotient(at, ops.whole(rows), wide=False), ops.remainder(at, ops.whole(rows))
 
 
 @dataclass(frozen=True)
-class _Border:
+class Border:
     """Where a place lies to the borders of regions: its column and row are compared with numbers that are all known."""
 
     place: Place
@@ -206,7 +208,8 @@ class _Border:
     row: Number
 
     @classmethod
-    def of(cls, x: Located, column: Scalar, row: Scalar, domains: Domains) -> _Border:
+    def of(cls, x: Located, column: Scalar, row: Scalar, domains: Domains) -> Border:
+        """Of a place with its `Lattice`."""
         return cls(x.place, as_number(column.form(domains)), as_number(row.form(domains)))
 
     def weight(self, regions: Sequence[Region]) -> int:

@@ -9,6 +9,7 @@
     choices.py      Case, Coalesce, NullIf, LeastOf, GreatestOf, Truth
     dates.py        DatePart, DateTrunc, DateShift, DateDiff
     places.py       GridCell, Lattice, RegionOf, Within
+    distances.py    InBox, Metres, Near, NearestRegion
     texts.py        TextFunction
     casts.py        Cast
     computed.py     the domains that only computed columns have
@@ -29,6 +30,7 @@ from cloister.tables.expression.arithmetic import Absolute, Add, Modulo, Multipl
 from cloister.tables.expression.casts import Cast
 from cloister.tables.expression.choices import Case, Coalesce, GreatestOf, LeastOf, NullIf, Truth
 from cloister.tables.expression.dates import DateDiff, DatePart, DateShift, DateTrunc
+from cloister.tables.expression.distances import InBox, Metres, Near, NearestRegion
 from cloister.tables.expression.places import GridCell, Lattice, RegionOf, Within
 from cloister.tables.expression.quotients import Divide, Exp, Ln, Power, Sqrt
 from cloister.tables.expression.rounding import Ceiling, Clamp, Floor, Round
@@ -37,6 +39,7 @@ from cloister.tables.expression.texts import TextFunction
 
 __all__ = [
     "Absolute", "Add", "Case", "Cast", "Ceiling", "Clamp", "Coalesce", "Const", "DateDiff", "DatePart", "DateShift",
-    "DateTrunc", "Divide", "Exp", "Floor", "GreatestOf", "GridCell", "Lattice", "LeastOf", "Ln", "Modulo", "Multiply", "Negate",
+    "DateTrunc", "Divide", "Exp", "Floor", "GreatestOf", "GridCell", "InBox", "Lattice", "LeastOf", "Ln", "Metres",
+    "Modulo", "Multiply", "Near", "NearestRegion", "Negate",
     "NullIf", "Power", "Ref", "RegionOf", "Round", "Scalar", "Sign", "Sqrt", "Subtract", "TextFunction", "Truth", "Within",
 ]  # fmt: skip

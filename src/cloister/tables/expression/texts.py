@@ -8,6 +8,7 @@ refused: engines differ in what an upper-case letter is.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,7 +24,7 @@ from cloister.tables.expression.scope import Scope
 
 TEXT_FUNCTIONS = (
     *("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace", "position"),
-    *("lpad", "rpad", "split"),
+    *("lpad", "rpad", "split", "reverse", "translate", "initcap"),
 )
 _MOST_PAIRS = 10_000
 _LONGEST_VALUE = 10_000
@@ -31,13 +32,14 @@ _LONGEST_LIST = 10_000_000
 _LONGEST = 10_000
 _ARGUMENTS = {"lower": (0, 0), "upper": (0, 0), "trim": (0, 0), "length": (0, 0), "substring": (1, 2), "left": (1, 1)}
 _ARGUMENTS |= {"right": (1, 1), "replace": (2, 2), "concat": (1, 20), "position": (1, 1)}
-_ARGUMENTS |= {"lpad": (2, 2), "rpad": (2, 2), "split": (2, 2)}
+_ARGUMENTS |= {"lpad": (2, 2), "rpad": (2, 2), "split": (2, 2), "reverse": (0, 0), "translate": (2, 2), "initcap": (0, 1)}
 
 
 @dataclass(frozen=True)
 class TextFunction(Scalar):
     """lower, upper, trim, substring(start, length), length, concat, left(n), right(n), replace(old, new), position(part),
-    lpad(n, sign), rpad(n, sign) or split(sign, place) of a text.
+    lpad(n, sign), rpad(n, sign), split(sign, place), reverse, translate(from, to) or initcap(signs between words) of a text;
+    without these signs, words are what letters and digits make.
 
     >>> from cloister.tables.declaring.columns import Category
     >>> from cloister.tables.expression.scalars import Ref
@@ -89,6 +91,15 @@ class TextFunction(Scalar):
             return str.lower if self.name == "lower" else str.upper
         if self.name == "trim":
             return lambda text: text.strip(" ")
+        if self.name == "reverse":
+            return _reversed
+        if self.name == "translate":
+            before, after = self._text(0), self._text(1)
+            table = {ord(sign): after[place : place + 1] for place, sign in reversed(list(enumerate(before)))}
+            return lambda text: text.translate(table)
+        if self.name == "initcap":
+            between = set(self._text(0)) if self.arguments else None
+            return lambda text: _capitals(text, between)
         if self.name == "replace":
             old, new = self._text(0), self._text(1)
             return lambda text: _replaced(text, old, new)
@@ -164,6 +175,21 @@ class TextFunction(Scalar):
         if not isinstance(argument, Const) or argument.kind != "text":
             raise _refused(self.name, "its arguments must be text constants")
         return str(argument.value)
+
+
+def _reversed(text: str) -> str:
+    if any(unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Sk") for sign in text):
+        raise _refused("reverse", "engines differ in where a sign of several characters ends")
+    return text[::-1]
+
+
+def _capitals(text: str, between: set[str] | None) -> str:
+    """The first sign of each word as a capital, the rest in lower case."""
+    found, inside = [], False
+    for sign in text:
+        found.append(sign.lower() if inside else sign.upper())
+        inside = sign.isalnum() if between is None else sign not in between
+    return "".join(found)
 
 
 def _replaced(text: str, old: str, new: str) -> str:

@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.tables.declaring.columns import Domain
@@ -38,6 +38,14 @@ _MOST_DERIVED = 1_000_000
 _LONGEST_SPAN = 2**62
 _MOST_NODES = 400
 _DEEPEST = 80
+
+
+class RowNumber(NamedTuple):
+    """A column of whole numbers, never NULL, that tells a unit's rows with the same keys apart; each is from `low` to `high`."""
+
+    keys: frozenset[str]
+    low: int
+    high: int
 
 
 class Relation(ABC):
@@ -106,8 +114,8 @@ class Relation(ABC):
         """
         return self.max_rows == 1
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
-        """Columns of whole numbers from 1 that, with the columns named for each, tell a unit's rows apart and are never NULL."""
+    def numbered(self) -> Mapping[str, RowNumber]:
+        """The columns that number a unit's rows, by name."""
         return {}
 
     def variety(self, names: frozenset[str]) -> int:

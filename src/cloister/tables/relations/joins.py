@@ -31,6 +31,12 @@ class UnitJoined(Relation):
     The place (left.place - 1) · right.span + right.place tells the pairs apart; a left row that stays alone takes the first place
     of its stretch.
 
+    With `full`, which goes with `outer`, a right row without a partner stays, too, with NULL in the columns of the left side,
+    behind the places of all pairs: it is its own unit's, and no other unit's rows decide whether it has a partner. With L and R
+    rows of which a and b stay alone there are at most (L - a)(R - b) + a + b. That is linear in a and in b, so the most is at a
+    corner: L·R where none stays alone, L + R where all do. Without `on` a row stays alone only where the other side has none, so
+    there are L·R at most; where each row of one side has at most one partner, L + R.
+
     Units are the same where their names are: 4 and "4" (`preparation.py`). That both tables speak of the same people is what
     one population means; a session refuses a join of two.
 
@@ -46,9 +52,11 @@ class UnitJoined(Relation):
     right: Relation
     on: tuple[tuple[str, str], ...] = ()
     outer: bool = False
+    full: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on", tuple((left, right) for left, right in self.on))
+        object.__setattr__(self, "outer", self.outer or self.full)
         for side in (self.left, self.right):
             needs_unit(side, "A join of private tables")
         if self.left.through != self.right.through:
@@ -68,15 +76,26 @@ class UnitJoined(Relation):
     @cached_property
     def columns(self) -> Mapping[str, Domain]:
         """Those of the left, then those of the right; these have a group of NULL in an outer join."""
-        right = self.right.columns.items()
+        sides = ((self.left, self.full), (self.right, self.outer))
         return MappingProxyType(
-            {**self.left.columns, **{name: with_nullable(domain, self.outer or domain.nullable) for name, domain in right}}
+            {
+                name: with_nullable(domain, missing or domain.nullable)
+                for side, missing in sides
+                for name, domain in side.columns.items()
+            }
         )
 
-    @property
+    @cached_property
     def max_rows(self) -> int:
-        """The product, or the bound of one side where each of its rows has at most one partner."""
+        """The product, or the bound of one side where each of its rows has at most one partner. Worked out once: the bounds below
+        ask for each other."""
         left, right = self.left.max_rows or 1, self.right.max_rows or 1
+        if self.full and self.on:
+            sides = (self.left, self.right)
+            once = any(side.tells_apart(frozenset(pair[place] for pair in self.on)) for place, side in enumerate(sides))
+            return left + right if once else max(left * right, left + right)
+        if self.full:
+            return left * right
         found = [left * right]
         if self.right.tells_apart(frozenset(other for _, other in self.on)):
             found.append(left)
@@ -86,8 +105,8 @@ class UnitJoined(Relation):
 
     @property
     def span(self) -> int:
-        """The product."""
-        return self.left.span * self.right.span
+        """The product, and the right side's beside it where its rows may stay alone."""
+        return self.left.span * self.right.span + (self.right.span if self.full else 0)
 
     @property
     def unit_type(self) -> str:
@@ -104,14 +123,17 @@ class UnitJoined(Relation):
         return (self.left if name in self.left.columns else self.right).origins(name)
 
     def _variety(self, names: frozenset[str]) -> int:
-        """A tuple is one of the left's and one of the right's, or with `outer` one of the left's and NULL throughout."""
+        """A tuple is one of the left's and one of the right's, or with `outer` one of the left's and NULL throughout, or with
+        `full` NULL throughout and one of the right's."""
         right = names & self.right.columns.keys()
+        left = names - right
         found = self.right.variety(right) + self.outer if right else 1
-        return self.left.variety(names - right) * found
+        return (self.left.variety(left) + self.full if left else 1) * found
 
     def describe(self) -> Any:
-        """Both sides, the pairs, and whether it is outer."""
-        return ["joined", self.left.describe(), self.right.describe(), [list(pair) for pair in self.on], self.outer]
+        """Both sides, the pairs, and whether it is outer or full."""
+        pairs = [list(pair) for pair in self.on]
+        return ["joined", self.left.describe(), self.right.describe(), pairs, "full" if self.full else self.outer]
 
     def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
         """A join on the unit's name and the codes of the pairs."""
@@ -126,12 +148,15 @@ class UnitJoined(Relation):
             target = unified(one, domains)
             mine, theirs = left[f"c{lefts.index(one)}"], right[f"r{rights.index(other)}"]
             conditions.append(recoded(mine, domains[0], target) == recoded(theirs, domains[1], target))
-        rows = (left.left_join if self.outer else left.inner_join)(right, conditions)
+        rows = (left.outer_join if self.full else left.left_join if self.outer else left.inner_join)(right, conditions)
         partner = ibis.coalesce(rows.right_place, 1) if self.outer else rows.right_place
         codes = {f"c{i}": rows[f"c{i}"] for i in range(len(lefts))}
         codes |= {f"c{len(lefts) + i}": rows[f"r{i}"] for i in range(len(rights))}
-        place = (rows.place - 1) * self.right.span + partner
-        return rows.select(**codes, unit=rows.unit.cast(self.unit_type), place=place)
+        place, unit = (rows.place - 1) * self.right.span + partner, rows.unit.cast(self.unit_type)
+        if self.full:
+            place = ibis.coalesce(place, self.left.span * self.right.span + rows.right_place)
+            unit = ibis.coalesce(unit, rows.right_unit.cast(self.unit_type))
+        return rows.select(**codes, unit=unit, place=place)
 
 
 @dataclass(frozen=True, kw_only=True)

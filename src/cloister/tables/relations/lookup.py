@@ -84,7 +84,7 @@ class PublicJoined(OfOne):
             {**self.source.columns, **{new: with_nullable(domain, self.outer or domain.nullable) for (new, _), domain in found}}
         )
 
-    @property
+    @cached_property
     def max_rows(self) -> int | None:
         """μ times that of the source; None where a row stays a person."""
         if self.source.max_rows is None:

@@ -12,7 +12,7 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Category, Domain, Integer, Text
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.engines.compiler import storage
-from cloister.tables.relations.derived import OfOne, Relation, known, needs_unit, unique
+from cloister.tables.relations.derived import OfOne, Relation, RowNumber, known, needs_unit, unique
 
 Numbering: TypeAlias = Literal["row_number", "rank", "dense_rank"]
 
@@ -79,9 +79,10 @@ class Numbered(OfOne):
         numbers = self.kind == "row_number" and {self.number, *self.keys} <= names
         return self.max_rows == 1 or numbers or self.source.tells_apart(names & self.source.columns.keys())
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
-        """The number, unless equal rows share one."""
-        return {**self.source.numbered(), **({self.number: frozenset(self.keys)} if self.kind == "row_number" else {})}
+    def numbered(self) -> Mapping[str, RowNumber]:
+        """The number, unless equal rows share one: at most as large as the rows that are numbered here are many."""
+        own = {self.number: RowNumber(frozenset(self.keys), 1, self.max_rows)} if self.kind == "row_number" else {}
+        return {**self.source.numbered(), **own}
 
     def _variety(self, names: frozenset[str]) -> int:
         """Of the source's columns as there; with the number one for each row."""

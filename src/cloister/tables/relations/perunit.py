@@ -79,8 +79,8 @@ class UnitAggregate:
         if self.kind == "sum":
             step = common_step(domain.step, domain.origin)
             whole = domain.origin == 0 and step == 1 and domain.kind != "real"
-            return numeric(what, min(low, low * most), max(high, high * most), step, whole=whole, nullable=False)
-        return numeric(what, low, high, domain.step / self._fineness(domain, most), whole=False, nullable=False)
+            return numeric(what, min(low, low * most), max(high, high * most), step, whole=whole, nullable=domain.nullable)
+        return numeric(what, low, high, domain.step / self._fineness(domain, most), whole=False, nullable=domain.nullable)
 
     def measure(self, rows: Any, code: Any, source: Relation) -> Any:
         """The Ibis aggregate of the codes, in the codes of `domain`."""

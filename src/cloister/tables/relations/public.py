@@ -66,6 +66,8 @@ class PublicCodes:
         return list(zip(*lists, strict=True))
 
 
+_MOST_KNOWN = 512
+"""Forms of one public table that are kept: of more the oldest goes."""
 _KNOWN: weakref.WeakKeyDictionary[PublicTable, dict[Any, PublicCodes]] = weakref.WeakKeyDictionary()
 _LOCK = threading.RLock()
 
@@ -90,6 +92,8 @@ def public_codes(name: str, table: PublicTable, on: Sequence[tuple[Domain, str]]
     with _LOCK:
         known = _KNOWN.setdefault(table, {})
         if wanted not in known:
+            if len(known) >= _MOST_KNOWN:
+                del known[next(iter(known))]
             known[wanted] = _encode(name, table, on, columns)
         return known[wanted]
 

@@ -17,7 +17,7 @@ from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.compiler import Layout, storage
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, Literal
-from cloister.tables.relations.derived import WIDEST, OfOne, Relation, known, needs_unit, packed, unique
+from cloister.tables.relations.derived import WIDEST, OfOne, Relation, RowNumber, known, needs_unit, packed, unique
 
 if TYPE_CHECKING:
     from cloister.tables.expression.scalar import Scalar
@@ -163,7 +163,7 @@ class Extended(OfOne):
         """As in the source."""
         return self.max_rows == 1 or self.source.tells_apart(names & self.source.columns.keys())
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
+    def numbered(self) -> Mapping[str, RowNumber]:
         """As in the source."""
         return self.source.numbered()
 
@@ -195,9 +195,10 @@ class Filtered(OfOne):
     """The rows for which a condition is true.
 
     Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had. Where a column
-    of whole numbers tells the unit's rows apart (`tells_apart`: their number in an order, say) and the condition bounds it, at
-    most as many as there are numbers within the bounds, since each of these is that of one row at most. Where it does so together
-    with other columns, at most that for each tuple that the unit's rows have in them.
+    of whole numbers tells the unit's rows apart (`numbered`: their number in an order, say) and the condition bounds it, at most
+    as many as there are numbers within the bounds, since each of these is that of one row at most. Where it does so together with
+    other columns, at most that for each tuple that the unit's rows have in them. How large a number may be is known from the rows
+    that were numbered, together with every condition since; never from how many rows are left, whose numbers may be the largest.
 
     >>> from cloister.tables import Column, Compare, Integer, Literal
     >>> people = Base(name="people", table=PrivateTable({"age": [39]}, {"age": Integer(0, 120)}))
@@ -225,21 +226,19 @@ class Filtered(OfOne):
         """Those of the source."""
         return self.source.columns
 
-    @property
+    @cached_property
     def max_rows(self) -> int | None:
-        """That of the source, or as many as the numbers that pass."""
+        """That of the source, or as many as the numbers that pass. Worked out once: each bound below asks for it again."""
         most = self.source.max_rows
         if most is None:
             return None
-        numbered = self.source.numbered()
-        for name, keys in numbered.items():
-            low, high = _within(self.where, name, 1, most)
-            most = min(most, max(high - low + 1, 1) * self.source.variety(keys))
-        return most
+        passing = (max(high - low + 1, 1) * self.source.variety(keys) for keys, low, high in self.numbered().values())
+        return min([most, *passing])
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
-        """As in the source."""
-        return self.source.numbered()
+    def numbered(self) -> Mapping[str, RowNumber]:
+        """As in the source, within the bounds of the condition too."""
+        found = self.source.numbered().items()
+        return {name: RowNumber(keys, *_within(self.where, name, low, high)) for name, (keys, low, high) in found}
 
     def tells_apart(self, names: frozenset[str]) -> bool:
         """As in the source."""
@@ -304,11 +303,11 @@ class Projected(OfOne):
         """As the old names do."""
         return self.max_rows == 1 or self.source.tells_apart(frozenset(old for new, old in self.names if new in names))
 
-    def numbered(self) -> Mapping[str, frozenset[str]]:
+    def numbered(self) -> Mapping[str, RowNumber]:
         """Those that are left with all their keys, under their new names."""
         new = {old: name for name, old in reversed(self.names)}
-        found = self.source.numbered().items()
-        return {new[name]: frozenset(new[key] for key in keys) for name, keys in found if {name, *keys} <= new.keys()}
+        found = {name: each for name, each in self.source.numbered().items() if {name, *each.keys} <= new.keys()}
+        return {new[name]: each._replace(keys=frozenset(new[key] for key in each.keys)) for name, each in found.items()}
 
     def _variety(self, names: frozenset[str]) -> int:
         """That of the old names."""
@@ -389,7 +388,7 @@ class Capped(OfOne):
 
 
 def _within(where: Expression, name: str, low: int, high: int) -> tuple[int, int]:
-    """The bounds that a condition puts on a column of whole numbers, as far as its parts under AND say so plainly."""
+    """The bounds of a column of whole numbers in the rows that pass, as far as the condition's parts under AND say so plainly."""
 
     def of(side: Expression) -> int | None:
         value = side.value if isinstance(side, Literal) else None

@@ -71,7 +71,7 @@ def read_header(path: Path | Openable) -> Header:
         raise EngineError(
             "The CSV file could not be read",
             why="its first line holds a carriage return",
-            instead=r"lines that end in \n or \r\n",
+            instead="the file saved once more, with the line ends of Windows or Unix",
         )
     delimiter = delimiter_of(text)
     fields = fields_of(text, delimiter)

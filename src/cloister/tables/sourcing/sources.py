@@ -434,6 +434,9 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
             )
         if values.dtype.kind in "iufb" and values.dtype.itemsize <= 8 and values.dtype != np.float16:
             return Array.from_numpy(np.ascontiguousarray(values)), None
+        if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] not in ("Y", "M", "W", "D"):
+            moments = values.astype("datetime64[us]").astype(np.int64).tolist()
+            return _moments([None if at == np.iinfo(np.int64).min else at for at in moments]), None
         if values.dtype.kind == "M":
             days = values.astype("datetime64[D]").astype(np.int64).tolist()
             return Array([None if day == np.iinfo(np.int64).min else day for day in days], DataType.int64()), "days"
@@ -447,6 +450,8 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
     kinds = {_python_kind(item) for item in present}
     if kinds == {int, float} and all(not isinstance(item, int) or abs(item) <= 2**53 for item in present):
         kinds = {float}
+    if kinds == {datetime.date, datetime.datetime}:
+        kinds = {datetime.datetime}
     if len(kinds) > 1:  # as text, which the declaration then reads value by value
         kinds = {str}
         items = [None if gone else _text_of(item) for item, gone in zip(items, missing, strict=True)]
@@ -456,6 +461,8 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
         return Array([None] * len(items), DataType.float64()), "null"
     if kind is datetime.date:
         return Array([None if gone else _day(item) for item, gone in zip(items, missing, strict=True)], DataType.int64()), "days"
+    if kind is datetime.datetime:
+        return _moments([None if gone else _microsecond(item) for item, gone in zip(items, missing, strict=True)]), None
     if kind is int and any(not -(2**63) <= item < 2**63 for item in present):
         kind = str
         items = [str(item) for item in items]
@@ -512,9 +519,9 @@ def _python_kind(item: Any) -> Any:
             return kind
     if isinstance(item, Decimal):
         return str
-    if isinstance(item, datetime.date):
-        return datetime.date
-    return None
+    if isinstance(item, datetime.datetime):
+        return datetime.datetime
+    return datetime.date if isinstance(item, datetime.date) else None
 
 
 def _is_missing(item: Any) -> bool:
@@ -526,8 +533,26 @@ def _is_missing(item: Any) -> bool:
 
 def _day(value: datetime.date) -> int:
     if isinstance(value, datetime.datetime):
-        value = (value.astimezone(datetime.UTC) if value.tzinfo is not None else value).date()
+        value = _in_utc(value).date()
     return (value - EPOCH).days
+
+
+def _in_utc(value: datetime.datetime) -> datetime.datetime:
+    """A moment without a zone; an aware one in UTC, as engines read it."""
+    return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def _microsecond(value: datetime.date) -> int:
+    """Since the epoch."""
+    if not isinstance(value, datetime.datetime):
+        return _day(value) * 86_400_000_000
+    return (_in_utc(value) - datetime.datetime.combine(EPOCH, datetime.time())) // datetime.timedelta(microseconds=1)
+
+
+def _moments(microseconds: list[int | None]) -> Any:
+    from arro3.core import Array, DataType
+
+    return Array(microseconds, DataType.int64()).cast(DataType.timestamp("us"))
 
 
 def _quoted(text: str) -> str:

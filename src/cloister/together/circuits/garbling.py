@@ -86,7 +86,7 @@ class Garbling(_Garbled):
 
     def chosen(self, labels: Blocks, bits: npt.NDArray[np.bool_]) -> Blocks:
         """The labels of these bits."""
-        return labels ^ (_mask(bits.astype(np.uint64).ravel()).reshape(labels.shape) & self.delta)
+        return labels ^ (_mask(bits.astype(np.uint64)) & self.delta)
 
     def opposite(self, a: Blocks) -> Blocks:
         """NOT: the label of 1 becomes that of 0."""
@@ -101,26 +101,20 @@ class Garbling(_Garbled):
         shape, a, b = a.shape, np.ascontiguousarray(a).reshape(-1, 2), np.ascontiguousarray(b).reshape(-1, 2)
         out = np.empty_like(a)
         for part, hashed, first in self._pieces(len(a)):
-            one, two = a[part], b[part]
-            delta = self._deltas[: len(one)]
-            inputs = np.empty((4, len(one), 2), dtype=np.uint64)
-            inputs[0], inputs[2] = one, two
-            np.bitwise_xor(one, delta, out=inputs[1])
-            np.bitwise_xor(two, delta, out=inputs[3])
-            left, left_other, right, right_other = hashed(inputs, first=first, halves=2)
-            left_colour, right_colour = _mask(one[:, 0] & _ONE), _mask(two[:, 0] & _ONE)
-            table = np.empty((2, len(one), 2), dtype=np.uint64)
-            np.bitwise_xor(left, left_other, out=table[0])
-            table[0] ^= right_colour & delta
-            np.bitwise_xor(right, right_other, out=table[1])
+            size = part.stop - part.start
+            delta = self._deltas[:size]
+            inputs = np.empty((2, 2, size, 2), dtype=np.uint64)  # of a and of b: the label of 0, and that of 1
+            inputs[0, 0], inputs[1, 0] = a[part], b[part]
+            np.bitwise_xor(inputs[:, 0], delta, out=inputs[:, 1])
+            hashes = hashed(inputs.reshape(4, size, 2), first=first, halves=2).reshape(2, 2, size, 2)
+            masks = _mask(inputs[:, 0, :, 0] & _ONE)
+            table = np.bitwise_xor(hashes[:, 0], hashes[:, 1])
+            table[0] ^= masks[1] & delta
             # the label of 0: the garbler's half, H(a) ⊕ colour(a)·first block, and the evaluator's, H(b) ⊕ colour(b)·(second ⊕ a)
-            result = table[1] & right_colour
-            result ^= right
-            result ^= left
-            left_colour &= table[0]
-            result ^= left_colour
-            table[1] ^= one
-            out[part] = result
+            masks &= table
+            masks ^= hashes[:, 0]
+            np.bitwise_xor(masks[0], masks[1], out=out[part])
+            table[1] ^= inputs[0, 0]
             self._send(table.astype("<u8", copy=False).tobytes())
         return out.reshape(shape)
 
@@ -128,7 +122,7 @@ class Garbling(_Garbled):
 class Evaluating(_Garbled):
     """The evaluator's machine: its wires are the labels that it holds. `receive(size)` gives the next bytes of garbled gates."""
 
-    def __init__(self, receive: Callable[[int], bytes], *, seed: bytes) -> None:
+    def __init__(self, receive: Callable[[int], bytes | memoryview], *, seed: bytes) -> None:
         super().__init__(seed)
         self._receive = receive
 
@@ -140,17 +134,16 @@ class Evaluating(_Garbled):
         shape, a, b = a.shape, np.ascontiguousarray(a).reshape(-1, 2), np.ascontiguousarray(b).reshape(-1, 2)
         out = np.empty_like(a)
         for part, hashed, first in self._pieces(len(a)):
-            one, two = a[part], b[part]
-            table = np.frombuffer(self._receive(32 * len(one)), dtype="<u8").reshape(2, len(one), 2)
-            inputs = np.stack([one, two])
-            left, right = hashed(inputs, first=first, halves=2)
-            left_colour, right_colour = _mask(one[:, 0] & _ONE), _mask(two[:, 0] & _ONE)
-            result = left ^ right
-            left_colour &= table[0]
-            result ^= left_colour
-            right_colour &= table[1] ^ one
-            result ^= right_colour
-            out[part] = result
+            size = part.stop - part.start
+            table = np.frombuffer(self._receive(32 * size), dtype="<u8").reshape(2, size, 2)
+            inputs = np.empty((2, size, 2), dtype=np.uint64)
+            inputs[0], inputs[1] = a[part], b[part]
+            hashes = hashed(inputs, first=first, halves=2)
+            masks = _mask(inputs[:, :, 0] & _ONE)
+            masks[0] &= table[0]
+            masks[1] &= table[1] ^ inputs[0]
+            masks ^= hashes
+            np.bitwise_xor(masks[0], masks[1], out=out[part])
         return out.reshape(shape)
 
 
@@ -161,4 +154,4 @@ def colours(labels: Blocks) -> npt.NDArray[np.bool_]:
 
 def _mask(bits: npt.NDArray[np.uint64]) -> Blocks:
     """Blocks of ones where a bit is 1."""
-    return np.repeat(-bits, 2).reshape(-1, 2)
+    return np.negative(bits, out=bits)[..., None].repeat(2, axis=-1)

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.crypto.paillier import Slots
 from cloister.errors import InvalidParameter
 from cloister.together.circuits.eigenvectors import (
     LARGEST,
@@ -43,7 +44,6 @@ from cloister.together.circuits.eigenvectors import (
     stacked,
 )
 from cloister.together.circuits.language import SecretArray, concatenate
-from cloister.together.paillier import Slots
 
 RIDGE = Fraction(1, 64)
 _FINE, _MEAN = 26, 24
@@ -103,8 +103,7 @@ class Moments:
         self, rows: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, labels: Sequence[int] | npt.ArrayLike | None = None
     ) -> npt.NDArray[Any]:
         """One owner's vector; `labels` are whole numbers from 0. Rows beyond the bounds count as at them."""
-        values = np.asarray(rows, dtype=np.float64)
-        groups = np.zeros(len(values), dtype=np.int64) if labels is None else np.asarray(labels)
+        values = _array(rows, np.float64)
         fits = values.ndim == 2 and values.shape[1] == self.features and np.isfinite(values).all()
         if not fits or len(values) > self.rows:
             raise InvalidParameter(
@@ -113,6 +112,7 @@ class Moments:
                 instead="an array of rows",
             )
         most = max(self.classes, 1)
+        groups = np.zeros(len(values), dtype=np.int64) if labels is None else _array(labels, np.int64)
         if (labels is None) == bool(self.classes) or groups.shape != (len(values),) or not np.isin(groups, np.arange(most)).all():
             raise InvalidParameter(
                 "The labels are invalid",
@@ -177,6 +177,17 @@ class Moments:
             shares = counts.divide(every, fraction=2 * _MEAN).clip(0, 1).sqrt(fraction=_MEAN)
             columns = (means - mean).multiply(shares.reshape(-1, 1), fraction=_MEAN).T
         return filled(columns, squared(columns).sum()).rounded(_FINE)
+
+
+def _array(given: npt.ArrayLike, kind: Any) -> npt.NDArray[Any]:
+    """What was given as numbers of that kind, none of them cut; empty where it is none, and refused for its shape then."""
+    try:
+        found = np.asarray(given)
+        with np.errstate(invalid="ignore"):
+            made = found.astype(kind)
+        return made if found.dtype.kind in "biufO" and (made == found)[np.isfinite(made)].all() else np.empty((0, 0, 0))
+    except (TypeError, ValueError, OverflowError):
+        return np.empty((0, 0, 0))
 
 
 def _solved(matrix: SecretArray, sides: SecretArray, ridge: Fraction) -> SecretArray:

@@ -21,6 +21,8 @@ Party = Literal["garbler", "evaluator"]
 Receiver = Literal["garbler", "evaluator", "both"]
 Numbers = npt.NDArray[Any]
 GATE_BYTES = 32
+MOST_BYTES = 4_000_000_000
+"""Of a circuit that parties begin without a word: longer ones are begun by `most=`."""
 GATES_A_SECOND, LEVEL_SECONDS = 14e6, 80e-6
 """Of one busy core: gates as benchmarks/together_circuits.py measures them, at wide levels; a level as it costs inside programs
 (benchmarks/together_eigenvectors.py): 25 µs of AND, as much for walking through the program, the rest for moving its wires."""
@@ -133,6 +135,15 @@ class Program:
     def seconds(self) -> float:
         """Of the garbler, who takes longer than the evaluator: roughly, by the speed of one core that the benchmark measured."""
         return self.gates / GATES_A_SECOND + self.levels * LEVEL_SECONDS
+
+    def check_size(self, most: int) -> None:
+        """Refuse a circuit of more bytes, with its size and time, before anything is sent."""
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise InvalidParameter(f"most={most!r} is invalid", why="it is a number of bytes", instead=f"most={MOST_BYTES}")
+        if self.bytes > most:
+            raise InvalidParameter(
+                "The circuit is too large", why=f"{self}, and at most {most:,} bytes may go", instead=f"most={self.bytes}"
+            )
 
     def __str__(self) -> str:
         size, unit = next(

@@ -16,7 +16,7 @@ from cloister.together.circuits.language import SecretArray, concatenate, select
 from cloister.together.circuits.program import Program, Receiver
 
 if TYPE_CHECKING:
-    from cloister.together.paillier import EncryptedVector, Slots
+    from cloister.crypto.paillier import EncryptedVector, Slots
 
 
 def comparison_of_sums(garbler: int, evaluator: int, *, bits: int = 32, to: Receiver = "both") -> Program:
@@ -109,7 +109,7 @@ def intersection_size(
     own, theirs = {"a": one}, {"b": other}
     if noise is not None:
         own["coins_a"], theirs["coins_b"] = noise.coins, noise.coins
-    return Program(common, garbler=own, evaluator=theirs, to=to, bits=max(64, COIN if noise else 0))
+    return Program(common, garbler=own, evaluator=theirs, to=to, bits=max(64, bits + 1, COIN if noise else 0))
 
 
 @dataclass(frozen=True, kw_only=True)

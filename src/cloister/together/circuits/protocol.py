@@ -45,7 +45,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.together.circuits import transfer
 from cloister.together.circuits.garbling import Evaluating, Garbling, colours
-from cloister.together.circuits.program import GATE_BYTES, Party, Program
+from cloister.together.circuits.program import GATE_BYTES, MOST_BYTES, Party, Program
 from cloister.together.messages import RoundRefused
 
 MAGIC = b"cloister circuits 1\n"
@@ -93,7 +93,12 @@ class SocketTransport:
         """Sends one message."""
         try:
             self._connection.settimeout(self._patience + len(message) / _SLOWEST)
-            self._connection.sendall(len(message).to_bytes(8, "big") + message)
+            length = len(message).to_bytes(8, "big")
+            if len(message) > _SLOWEST:  # a long one is not copied behind its length
+                self._connection.sendall(length)
+                self._connection.sendall(message)
+            else:
+                self._connection.sendall(length + message)
         except TimeoutError:
             raise refused(_SILENT) from None
         except OSError:
@@ -191,14 +196,18 @@ class Line:
         """The name of this run."""
         return self._session
 
-    def send(self, kind: str, body: bytes) -> None:
-        """The next message."""
-        header = _HEADER.pack(MAGIC, self._session, self._me, KINDS.index(kind), self._sent, len(body))
+    def send(self, kind: str, *body: bytes | memoryview) -> None:
+        """The next message, whose body is these parts."""
+        header = _HEADER.pack(MAGIC, self._session, self._me, KINDS.index(kind), self._sent, sum(map(len, body)))
         self._sent += 1
-        self._transport.send(header + body)
+        self._transport.send(b"".join((header, *body)))
 
     def receive(self, kind: str, length: int) -> bytes:
         """The body of the next message, which is of this kind and length, or `RoundRefused`."""
+        return bytes(self.view(kind, length))
+
+    def view(self, kind: str, length: int) -> memoryview:
+        """The same, not copied."""
         message = self._transport.receive(HEADER_BYTES + length)
         if len(message) < HEADER_BYTES:
             raise refused("it is cut off")
@@ -214,11 +223,15 @@ class Line:
         if size != length or len(message) != HEADER_BYTES + length:
             raise refused(f"its body has {len(message) - HEADER_BYTES} bytes, and {length} are awaited")
         self._received += 1
-        return message[HEADER_BYTES:]
+        return memoryview(message)[HEADER_BYTES:]
 
 
-def run_garbler(program: Program, values: Values, transport: Transport, *, random: Random | None = None) -> Any:
-    """The garbler's part. Gives the result, if the garbler learns it, else None."""
+def run_garbler(
+    program: Program, values: Values, transport: Transport, *, most: int = MOST_BYTES, random: Random | None = None
+) -> Any:
+    """The garbler's part. Gives the result, if the garbler learns it, else None. A circuit of more than `most` bytes is refused
+    before anything is sent, with its size and time."""
+    program.check_size(most)
     random = default_random() if random is None else random
     bits = _own_bits(program, "garbler", values)
     line = Line("garbler", program, transport, random)
@@ -246,8 +259,11 @@ def run_garbler(program: Program, values: Values, transport: Transport, *, rando
     return program.results(results)
 
 
-def run_evaluator(program: Program, values: Values, transport: Transport, *, random: Random | None = None) -> Any:
-    """The evaluator's part. Gives the result, if the evaluator learns it, else None."""
+def run_evaluator(
+    program: Program, values: Values, transport: Transport, *, most: int = MOST_BYTES, random: Random | None = None
+) -> Any:
+    """The evaluator's part. Gives the result, if the evaluator learns it, else None. `most` as for the garbler."""
+    program.check_size(most)
     random = default_random() if random is None else random
     bits = _own_bits(program, "evaluator", values)
     line = Line("evaluator", program, transport, random)
@@ -272,7 +288,9 @@ def run_evaluator(program: Program, values: Values, transport: Transport, *, ran
     return program.results(results) if results else None
 
 
-def run_both(program: Program, values: Values, *, random: tuple[Random, Random] | None = None) -> tuple[Any, Any]:
+def run_both(
+    program: Program, values: Values, *, most: int = MOST_BYTES, random: tuple[Random, Random] | None = None
+) -> tuple[Any, Any]:
     """Both parties in one process, to try a program: the garbler's result and the evaluator's.
 
     >>> from cloister.together.circuits import FixedPoint
@@ -281,6 +299,7 @@ def run_both(program: Program, values: Values, *, random: tuple[Random, Random] 
     >>> int(garbler), int(evaluator)
     (1, 1)
     """
+    program.check_size(most)
     sides = {party: {name: values[name] for name in own if name in values} for party, own in program.inputs.items()}
     for party, own in sides.items():
         _own_bits(program, party, own)  # what is invalid is refused before anything runs
@@ -290,7 +309,7 @@ def run_both(program: Program, values: Values, *, random: tuple[Random, Random] 
 
     def garble() -> None:
         try:
-            told.append(run_garbler(program, sides["garbler"], garbler, random=one))
+            told.append(run_garbler(program, sides["garbler"], garbler, most=most, random=one))
         except Exception as failed:
             told.append(failed)
             garbler.close()
@@ -298,7 +317,7 @@ def run_both(program: Program, values: Values, *, random: tuple[Random, Random] 
     thread = threading.Thread(target=garble, daemon=True)
     thread.start()
     try:
-        found = run_evaluator(program, sides["evaluator"], evaluator, random=other)
+        found = run_evaluator(program, sides["evaluator"], evaluator, most=most, random=other)
     except RoundRefused as stopped:
         evaluator.close()
         thread.join()
@@ -317,30 +336,35 @@ class _GatesOut:
     """Garbled gates in messages of one size."""
 
     def __init__(self, line: Line) -> None:
-        self._line, self._held = line, bytearray()
+        self._line, self._held, self._size = line, list[bytes | memoryview](), 0
 
     def send(self, gates: bytes) -> None:
-        self._held += gates
-        while len(self._held) >= _MESSAGE:
-            self._line.send("gates", bytes(self._held[:_MESSAGE]))
-            del self._held[:_MESSAGE]
+        self._held.append(gates)
+        self._size += len(gates)
+        while self._size >= _MESSAGE:
+            rest, last = self._size - _MESSAGE, memoryview(self._held.pop())
+            self._line.send("gates", *self._held, last[: len(last) - rest])
+            self._held, self._size = ([last[len(last) - rest :]] if rest else []), rest
 
     def close(self) -> None:
         if self._held:
-            self._line.send("gates", bytes(self._held))
+            self._line.send("gates", *self._held)
 
 
 class _GatesIn:
     """The same, taken apart; how many messages come follows from the program."""
 
     def __init__(self, line: Line, gates: int) -> None:
-        self._line, self._left, self._held, self._at = line, GATE_BYTES * gates, b"", 0
+        self._line, self._left, self._held, self._at = line, GATE_BYTES * gates, memoryview(b""), 0
 
-    def receive(self, size: int) -> bytes:
+    def receive(self, size: int) -> bytes | memoryview:
+        if size <= len(self._held) - self._at:  # the usual case, not copied
+            self._at += size
+            return self._held[self._at - size : self._at]
         parts = []
         while size:
             if self._at == len(self._held):
-                self._held, self._at = self._line.receive("gates", min(_MESSAGE, self._left)), 0
+                self._held, self._at = self._line.view("gates", min(_MESSAGE, self._left)), 0
                 self._left -= len(self._held)
             parts.append(self._held[self._at : self._at + size])
             self._at += len(parts[-1])

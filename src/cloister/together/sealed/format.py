@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -35,6 +36,9 @@ _MOST_NUMBERS = 1 << 16
 _MOST_COLUMNS = 3
 """In one product: its numbers are three to that power."""
 _MOST_PLACES = 62
+_LISTS = ("purposes", "prohibitions", "labels", "consent")
+_POLICY = (*_LISTS, "sensitivity", "retention")
+"""Parts of a policy that mean the same at every hub."""
 ROWS: Statistic = ((), ())
 
 
@@ -88,6 +92,10 @@ class MaskedFormat:
     `population` is whose budget the key holder charges. `unit` and `max_rows` are as of any private table; `overlap` is at how
     many owners one person may have rows. Batches are padded to a multiple of `pad_to` rows.
 
+    `policy` is what the owners allow, in the words of a hub's policies, wherever the batches go. It stands in the header to which
+    the key of a batch is sealed, so a batch with another policy is one that no key holder opens. The key holder holds to
+    `purposes` and `retention` itself; a hub holds to all of it, and nobody there can take it off. What is unknown is refused.
+
     >>> from cloister.tables import Category, Integer
     >>> columns = {"age": Integer(17, 90), "sex": Category(["F", "M"])}
     >>> format = MaskedFormat(columns=columns, marginals=[Marginal(by=["sex"], squares=["age"])], population="patients")
@@ -104,6 +112,7 @@ class MaskedFormat:
     max_rows: int | None = None
     overlap: int = 1
     pad_to: int = 1024
+    policy: Mapping[str, Any] = field(default_factory=dict)
     table: PrivateTable = field(init=False, repr=False, compare=False)
     """The declaration alone: a table of no rows."""
 
@@ -117,6 +126,7 @@ class MaskedFormat:
         for number, least in ((self.overlap, 1), (self.pad_to, 1)):
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise _invalid("overlap= and pad_to= are numbers from 1 on", "overlap=1, pad_to=1024")
+        check_policy(self.policy)
         if not self.marginals:
             raise _invalid("it has no marginal, so nothing could be asked", 'marginals=[Marginal(by=["sex"])]')
         for each in self.marginals:
@@ -204,17 +214,28 @@ class MaskedFormat:
             "max_rows": self.max_rows,
             "overlap": self.overlap,
             "pad_to": self.pad_to,
+            **({"policy": dict(self.policy)} if self.policy else {}),
         }
 
     @classmethod
     def from_plain(cls, told: Mapping[str, Any]) -> MaskedFormat:
         """Again from plain data; `InvalidDeclaration` where it is none."""
+        check_policy(told.get("policy", {}) if isinstance(told, Mapping) else {})
         try:
             columns = {name: domain_of(name, kind, table="the format") for name, kind in told["columns"].items()}
-            others = {name: told[name] for name in ("population", "unit", "max_rows", "overlap", "pad_to") if name in told}
+            others = {
+                name: told[name] for name in ("population", "unit", "max_rows", "overlap", "pad_to", "policy") if name in told
+            }
             return cls(columns=columns, marginals=tuple(Marginal(**each) for each in told["marginals"]), **others)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise _invalid("it lacks a part, or has one of another form", "format.plain() as JSON") from None
+
+    def refusal(self, purpose: str, today: date) -> str:
+        """Why the policy denies a request, or nothing. A purpose that is not stated is none of those that it names."""
+        purposes, last = self.policy.get("purposes"), self.policy.get("retention")
+        if purposes is not None and purpose not in purposes:
+            return f"the owners' policy allows these purposes: {', '.join(purposes) or 'none'}"
+        return f"the owners' policy ended with {last}" if last is not None and today > date.fromisoformat(last) else ""
 
     @cached_property
     def text(self) -> str:
@@ -233,6 +254,24 @@ class MaskedFormat:
         by = f"by {', '.join(marginal.by)}" if marginal.by else "of all rows"
         word = "cell" if cells == 1 else "cells"
         return f"{by}: {cells} {word} of {size} numbers, {8 * cells * size} bytes a row; {', '.join(kept)}"
+
+
+def check_policy(policy: object) -> None:
+    """Refuses what no hub and no key holder would know."""
+    if not isinstance(policy, Mapping) or policy.keys() - {*_POLICY}:
+        raise _invalid(
+            "its policy has a part that is not known, so nobody could hold to it", f"policy= with {', '.join(_POLICY)}"
+        )
+    for part, value in policy.items():
+        words = value if isinstance(value, list | tuple) and part in _LISTS else [value]
+        if not all(isinstance(each, str) and each for each in words) or (part in _LISTS and words == [value]):
+            raise _invalid(
+                f"the part {part!r} of its policy is invalid", 'policy={"purposes": ["research"], "retention": "2030-12-31"}'
+            )
+    try:
+        date.fromisoformat(policy.get("retention", "2030-12-31"))
+    except ValueError:
+        raise _invalid("the last day of its policy is invalid", 'policy={"retention": "2030-12-31"}') from None
 
 
 def _counted(present: Iterable[str]) -> Statistic:

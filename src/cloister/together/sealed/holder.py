@@ -55,7 +55,10 @@ MOST_ROWS = 1 << 27
 """In one request."""
 MOST_PADS = 1 << 32
 """Of one request: less than a minute of work, which the hub waits for."""
-_BATCHES, _FOLLOWERS, _WITHDRAWN, _PLAN, _ANSWER = "batches", "followers", "withdrawn", "plan", "answer"
+MOST_BATCHES = 10_000
+"""That a key holder keeps by itself, each a header on its disk: a hub can make more without end."""
+_BATCHES, _FOLLOWERS, _WITHDRAWN, _RENEWED = "batches", "followers", "withdrawn", "renewed"
+_PLAN, _ANSWER = "plan", "answer"
 Note = Callable[[str, dict[str, str]], None]
 
 
@@ -99,8 +102,9 @@ class SealedPlan:
 class KeyHolder:
     """Holds the keys of batches. Its ledger charges each population that it was given a budget for, and no other.
 
-    `a_day` is how many charges about each population it allows in 24 hours. A ledger or key that outlasts the process needs a
-    journal in a folder beside it, so that no charge is drawn for twice. `note` is told what was accepted, charged and refused.
+    `a_day` is how many charges about each population it allows in 24 hours, `most_batches` how many batches it keeps: what it
+    writes is bounded by the two, and what it refuses leaves nothing on its disk. A ledger or key that outlasts the process needs
+    a journal in a folder beside it, so that no charge is drawn for twice. `note` is told what was accepted and charged.
 
     >>> holder = KeyHolder(budgets={"patients": PureDP(1)})
     >>> holder.spent("patients"), len(holder.public)
@@ -116,6 +120,7 @@ class KeyHolder:
         ledger: Ledger | None = None,
         journal: Journal | None = None,
         a_day: int = 1000,
+        most_batches: int = MOST_BATCHES,
         random: Random | None = None,
         note: Note | None = None,
     ) -> None:
@@ -126,7 +131,7 @@ class KeyHolder:
                 instead="journal=Journal(folder)",
             )
         keys = Keyring(key or new_key(), domain="cloister key holder")
-        self.name, self.a_day, self.random = name, a_day, random or default_random()
+        self.name, self.a_day, self.most_batches, self.random = name, a_day, most_batches, random or default_random()
         self.signing = SigningKey(keys.derive("signing"))
         self._opening = AgreementKey(keys.derive("opening"))
         self.public = self.signing.public + self._opening.public
@@ -136,6 +141,7 @@ class KeyHolder:
         self._withdrawn: dict[str, Ranges] = {}
         self._followers: dict[str, str] = {}
         self._firsts: dict[str, str] = {}
+        self._retired: set[str] = set()
         self._budgets = dict(budgets or {})
         for population, budget in self._budgets.items():
             known = population in self.ledger.populations()
@@ -155,6 +161,12 @@ class KeyHolder:
         population = self._known(head.format.population)
         kept = self.journal.of(_BATCHES)
         if head.id not in self._heads and kept.get(head.id) is None:
+            if len(kept.names()) >= self.most_batches:
+                raise AccessDenied(
+                    "The key holder denied a batch",
+                    why=f"it keeps {self.most_batches:,} already",
+                    instead="a larger batches = in csp.toml, by its operator",
+                )
             self._follow(head)
             kept.put(head.id, data)
             self.note("accepted", {"batch": head.id, "population": population, "rows": str(head.rows)})
@@ -194,6 +206,13 @@ class KeyHolder:
         kept = {name for name in self.journal.of(_BATCHES).names() if len(name) == 64}
         return in_order([self._head(name) for name in kept | self._heads.keys()])
 
+    def retire(self) -> None:
+        """Answers no new question about the batches that it has: their keys were renewed for another key holder, whose ledger
+        counts from now on. Two that answer for the same rows would be two budgets."""
+        for head in self.batches():
+            self._retired.add(head.id)
+            self.journal.of(_RENEWED).put(head.id, b"")
+
     def key_of(self, head: Head) -> bytes:
         """The key of a batch, opened."""
         return unseal(self._opening, head.sealed, head.about)
@@ -211,6 +230,8 @@ class KeyHolder:
         if not asked.request.charge:
             raise _refused("it has no charge", "the request under its charge")
         about = hashlib.sha256(canonical_json(["pads", token, asked.request.charge, number]).encode()).hexdigest()
+        if not self.journal.has(about):  # what is refused leaves nothing on the disk, not even a folder
+            self._allowed(asked, self._cost(asked))
         kept, digest = self.journal.of(about), hashlib.sha256(text).hexdigest().encode()
         with kept.locked():
             plan, answer = kept.get(_PLAN), kept.get(_ANSWER)
@@ -301,6 +322,18 @@ class KeyHolder:
         return PureDP(cost.epsilon * declared.overlap)
 
     def _allowed(self, asked: _Asked, cost: Guarantee) -> None:
+        renewed = self.journal.of(_RENEWED)
+        if any(head.id in self._retired or renewed.get(head.id) is not None for head in asked.heads):
+            raise AccessDenied(
+                "The key holder denied a request",
+                why="the keys of these rows were renewed for another key holder",
+                instead="the batches under its pads",
+            )
+        newest = max((each.when for each in self.ledger.charges(asked.population)), default=datetime.now(UTC))
+        today = max(newest, datetime.now(UTC)).date()  # a clock that was set back opens nothing that had ended
+        why = asked.format.refusal(asked.plan.purpose, today)
+        if why:
+            raise AccessDenied("The key holder denied a request", why=why, instead="a purpose that the owners allow")
         remaining = self.ledger.remaining(asked.population)
         if not cost <= remaining:
             raise BudgetExceeded(

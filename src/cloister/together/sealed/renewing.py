@@ -32,6 +32,7 @@ SUFFIX = ".difference"
 
 def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
     """Writes, for each batch of a key holder, the difference to new pads whose key is sealed to another key holder (64 bytes).
+    From then on this key holder answers no new question about them.
 
     >>> from tempfile import TemporaryDirectory
     >>> renewed(KeyHolder("old"), KeyHolder("new").public, TemporaryDirectory().name)
@@ -41,6 +42,7 @@ def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
         raise InvalidDeclaration("The key holder's key is invalid", why="it has 64 bytes", instead="cloister csp show")
     names: dict[str, str] = {}
     written: list[Path] = []
+    holder.retire()  # first: a renewal that is cut off is begun again, and in between nobody answers
     for old in holder.batches():
         key, declared = default_random().bytes(KEY_BYTES), old.format
         new = headed(declared, old.rows, to[KEY_BYTES:], key, old.following(names))

@@ -154,6 +154,7 @@ class SealedEngine:
             additive_noise_only=True,
             declared_keys_only=True,
             rows=False,
+            relations=False,
             parts_of_a_person=source.format.overlap,
             shares=(2, 1),
         )

@@ -3,6 +3,7 @@
     batch   a batch's header and sealed key      → agreed, or refused
     plan    what the hub is about to charge      → agreed, or refused
     pads    the same under its charge            → sums, with the key holder's noise inside, or refused
+    exact … keys and steps of circuits           → `together/exact`, where its operator allows them
 
 The hub knows the key holder by its key, and the key holder the hub: each is written down at the other after its fingerprint was
 compared. What the hub asks is signed, and so is each answer.
@@ -88,6 +89,15 @@ class KeyHolderLine(Mailboxes):
         super().__init__(key, Pairing(name=name, holder=key_holder[:32], hub=key.public), **other)
         self.name = name
 
+    @property
+    def holder(self) -> bytes:
+        """Its signing key."""
+        return self.signed.roster.sites[self.name]
+
+    def exact(self, step: str, body: bytes, most: int = 0) -> bytes:
+        """Brings it a step of exact components."""
+        return self._answer(f"exact {step}", body, most)
+
     def accept(self, data: bytes) -> str:
         """Brings it a batch's header."""
         return self._answer("batch", data).decode()
@@ -112,17 +122,20 @@ class KeyHolderLine(Mailboxes):
 
 
 class KeyHolderAgent(Caller):
-    """The key holder's end: answers one hub, whose public key it was given.
+    """The key holder's end: answers one hub, whose public key it was given. `exact`: whether its operator allows exact
+    components, which are not differentially private.
 
     >>> agent = KeyHolderAgent(KeyHolder("keys"), SigningKey(bytes(32)).public)
     >>> opened(agent.answer(b"garbage")).kind
     'refused'
     """
 
-    def __init__(self, holder: KeyHolder, hub: bytes) -> None:
+    def __init__(self, holder: KeyHolder, hub: bytes, *, exact: bool = False) -> None:
         self.holder, self.name, self.key = holder, holder.name, holder.signing
         self.pairing = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
         self.pairing.check()
+        self._exact: Mapping[str, Callable[[bytes], bytes]] | None = None
+        self._allows = exact
 
     @property
     def joined(self) -> str:
@@ -151,6 +164,7 @@ class KeyHolderAgent(Caller):
             "batch": self.holder.accept,
             "plan": self.holder.agreed,
             "pads": self.holder.answer,
+            **(self._of_exact() if found.kind.startswith("exact ") else {}),
         }
         if found.kind not in kinds or found.round != hashlib.sha256(found.body).hexdigest():
             raise RoundRefused(
@@ -158,6 +172,15 @@ class KeyHolderAgent(Caller):
             )
         said = kinds[found.kind](found.body) or b""
         return pack("agreed", found.round, self.name, self.key, said.encode() if isinstance(said, str) else said)
+
+    def _of_exact(self) -> Mapping[str, Callable[[bytes], bytes]]:
+        """What answers steps of exact components: it is loaded when the first comes."""
+        if self._exact is None:
+            from cloister.together.exact.keys import ExactKeys
+
+            made = ExactKeys(self.name, self.key, self.pairing.hub, allowed=self._allows, note=self.holder.note)
+            self._exact = made.kinds
+        return self._exact
 
     def _noted(self, event: str, about: str, what: str, why: str = "") -> None:
         with suppress(OSError):

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 from cloister.hub.postgres.backend import Tables
 from cloister.hub.postgres.types import OF_KIND
-from cloister.tables import Category, Domain, PrivateTable, PublicTable
+from cloister.tables import Category, Domain, Place, PrivateTable, PublicTable
 
 _FIRST_TABLE = 16_384
-ARRAY_IN = 750
-"""The number of the function that reads arrays."""
+PROCEDURES = {
+    "array_in": 750, "array_recv": 2400, "array_send": 2401, "boolrecv": 2436, "boolsend": 2437, "bpcharrecv": 2430,
+    "bpcharsend": 2431, "bytearecv": 2412, "byteasend": 2413, "charrecv": 2434, "charsend": 2435, "date_recv": 2468,
+    "date_send": 2469, "float4recv": 2424, "float4send": 2425, "float8recv": 2426, "float8send": 2427, "int2recv": 2404,
+    "int2send": 2405, "int4recv": 2406, "int4send": 2407, "int8recv": 2408, "int8send": 2409, "json_recv": 324, "json_send": 325,
+    "namerecv": 2422, "namesend": 2423, "numeric_recv": 2460, "numeric_send": 2461, "oidrecv": 2418, "oidsend": 2419,
+    "textrecv": 2414, "textsend": 2415, "timestamp_recv": 2474, "timestamp_send": 2475, "timestamptz_recv": 2476,
+    "timestamptz_send": 2477, "unknownrecv": 2416, "unknownsend": 2417, "varcharrecv": 2432, "varcharsend": 2433,
+}  # fmt: skip
+"""The functions that read and write values, with their numbers: by the names, drivers know the types on the wire."""
 NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13_000}
 CLASSES = {
     "pg_type": 1247,
@@ -86,7 +94,7 @@ def type_of(domain: Domain) -> str:
     if isinstance(domain, Category):
         first = domain.options[0]
         return "bool" if isinstance(first, bool) else "int8" if isinstance(first, int) else "text"
-    return OF_KIND.get(domain.kind, "text")  # type: ignore[call-overload, no-any-return]
+    return "timestamp" if domain.kind == "moment" else OF_KIND.get(domain.kind, "text")  # type: ignore[call-overload]
 
 
 def in_words(domain: Domain) -> str:
@@ -100,6 +108,9 @@ def in_words(domain: Domain) -> str:
     if isinstance(domain, Category):
         shown = ", ".join(str(option) for option in domain.options[:12])
         return f"one of {shown}" + (f" and {len(domain.options) - 12} more" if len(domain.options) > 12 else "")
+    if isinstance(domain, Place):
+        within = f"in one of {len(domain.regions)} regions" if domain.regions else f"in the box {', '.join(told['box'])}"
+        return f"a place {within}"
     if "low" in told:
         step = f" in steps of {told['step']}" if "step" in told else ""
         return f"{told['low']} to {told['high']}{step}"

@@ -81,6 +81,9 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     ),
     "quote_literal": ("(n) AS '''' || replace(n, '''', '''''') || ''''",),
     "regclass_name": ("(o) AS coalesce((SELECT name FROM pg.names WHERE oid = o), CAST(o AS VARCHAR))",),
+    "regproc_name": (
+        "(o) AS CASE o WHEN 0 THEN '-' ELSE coalesce((SELECT proname FROM pg.pg_proc WHERE oid = o), CAST(o AS VARCHAR)) END",
+    ),
     "regtype_name": ("(o) AS coalesce((SELECT format FROM pg.formats WHERE oid = o), CAST(o AS VARCHAR))",),
     "regnamespace_name": ("(o) AS coalesce((SELECT nspname FROM pg.pg_namespace WHERE oid = o), CAST(o AS VARCHAR))",),
     "regrole_name": ("(o) AS coalesce((SELECT rolname FROM pg.pg_roles WHERE oid = o), CAST(o AS VARCHAR))",),
@@ -97,6 +100,7 @@ _READS = {
     "format_type": ("formats",),
     "pg_get_userbyid": ("pg_roles",),
     "regclass_name": ("names",),
+    "regproc_name": ("pg_proc",),
     "regtype_name": ("formats",),
     "regnamespace_name": ("pg_namespace",),
     "regrole_name": ("pg_roles",),

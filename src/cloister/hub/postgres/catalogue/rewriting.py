@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
-from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES
+from cloister.hub.postgres.catalogue.declared import CLASSES, PROCEDURES
 from cloister.hub.postgres.catalogue.functions import MACROS, PLAIN, PREFIX, TABLES, reads
 from cloister.hub.postgres.catalogue.relations import INFORMATION, OWN, PG
 from cloister.hub.postgres.failures import Refused
@@ -22,6 +22,8 @@ from cloister.query.words import check_words, unheard
 
 _REGS = {"REGCLASS": "regclass", "REGTYPE": "regtype", "REGNAMESPACE": "regnamespace", "REGROLE": "regrole"}
 _REG_FUNCTIONS = ("REGPROC", "REGPROCEDURE", "REGOPER", "REGOPERATOR")
+_OF_FUNCTIONS = ("typinput", "typoutput", "typreceive", "typsend")
+"""Columns of numbers of functions, which are shown by name."""
 _CASTS = {"NAME": "VARCHAR", "OID": "UINTEGER", "XID": "UINTEGER", "INT2VECTOR": "SMALLINT[]", "CHAR": "VARCHAR"}
 _NATIVE = {"array_to_string", "array_length", "array_upper", "array_lower"}
 _NO_CALLS = (exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Cast, exp.Subquery, exp.RegexpLike, exp.RegexpILike, exp.Xor)
@@ -175,6 +177,10 @@ class _Change:
             return self._call(node)
         if isinstance(node, exp.Column) and node.name.lower() == "tableoid":
             return _own_number(node)
+        if isinstance(node, exp.Column) and node.name.lower() in _OF_FUNCTIONS and _shown(node):
+            self._use("regproc_name")
+            named = exp.Anonymous(this=f"{PREFIX}regproc_name", expressions=[node.copy()])
+            return exp.alias_(named, node.name) if isinstance(node.parent, exp.Select) else named
         if isinstance(node, exp.Column) and not node.table and not node.this.quoted and node.name.lower() in _BARE:
             return self._constant(node.name.lower(), node)
         if isinstance(node, exp.Lambda | exp.Placeholder | exp.Parameter | exp.Command | exp.Into | exp.Lock):
@@ -226,8 +232,7 @@ class _Change:
         if _is_name(this) and f"to_{kind}" in MACROS:
             self._use(f"to_{kind}")
             this = exp.Anonymous(this=f"{PREFIX}to_{kind}", expressions=[this])
-        to_text = isinstance(parent, exp.Cast) and parent.to.sql(dialect="postgres").upper() in ("TEXT", "VARCHAR")
-        shown = to_text or isinstance(parent, exp.Select | exp.Alias)
+        shown = _to_text(parent) or isinstance(parent, exp.Select | exp.Alias)
         if not shown:
             return _cast(this, "UINTEGER")
         self._use(f"{kind}_name")
@@ -278,10 +283,11 @@ def _name(shown: exp.Expression) -> str:
 
 
 def _function(node: exp.Cast) -> exp.Expression:
-    """One function alone has a number, by which drivers know types of arrays; any other name is not found."""
+    """The functions that read and write values have numbers, by which drivers know types; any other name is not found."""
     if isinstance(node.this, exp.Literal) and node.this.is_string and not node.this.name.isdigit():
-        if node.this.name.removeprefix("pg_catalog.") == "array_in":
-            return exp.Literal.number(ARRAY_IN)
+        number = PROCEDURES.get(node.this.name.removeprefix("pg_catalog."))
+        if number is not None:
+            return exp.Literal.number(number)
         raise _refused(f"The function {node.this.name[:63]!r}")
     return _cast(node.this, "UINTEGER")
 
@@ -326,8 +332,18 @@ def _is_name(this: exp.Expression) -> bool:
     """Whether it is written as a text, or makes one."""
     if isinstance(this, exp.Literal):
         return bool(this.is_string) and not this.name.isdigit()
-    to_text = isinstance(this, exp.Cast) and str(this.to.sql(dialect="postgres")).upper() in ("TEXT", "VARCHAR")
-    return to_text or isinstance(this, exp.DPipe) or (isinstance(this, exp.Anonymous) and this.name == f"{PREFIX}format")
+    return _to_text(this) or isinstance(this, exp.DPipe) or (isinstance(this, exp.Anonymous) and this.name == f"{PREFIX}format")
+
+
+def _to_text(this: exp.Expression | None) -> bool:
+    return isinstance(this, exp.Cast) and str(this.to.sql(dialect="postgres")).upper() in ("TEXT", "VARCHAR")
+
+
+def _shown(column: exp.Column) -> bool:
+    """Whether a column is cast to a text, or is one of the answer's own."""
+    parent = column.parent
+    select = parent.parent if isinstance(parent, exp.Alias) else parent
+    return _to_text(parent) or (isinstance(select, exp.Select) and select.parent is None)
 
 
 def _whole(this: exp.Expression) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES, FORMATS, NAMESPACES, Facts, about, columns_of
+from cloister.hub.postgres.catalogue.declared import CLASSES, FORMATS, NAMESPACES, PROCEDURES, Facts, about, columns_of
 from cloister.hub.postgres.catalogue.relations import PG
 from cloister.hub.postgres.types import TYPES
 
@@ -45,7 +45,7 @@ _ATTRIBUTE = {
     **_all("attalign", "d"),
 }
 _TYPE = {
-    **_all("typrelid typbasetype typndims typcollation typsubscript typinput typoutput typreceive typsend", 0),
+    **_all("typrelid typbasetype typndims typcollation typsubscript typinput typoutput", 0),
     **_all("typtypmod", -1),
     **_all("typisdefined", True),
     **_all("typnotnull", False),
@@ -95,10 +95,21 @@ def _types(_: Facts) -> Iterator[Row]:
             "typcategory": category,
             "typispreferred": name in ("text", "float8", "bool"),
             "typelem": TYPES[each.element].oid if each.element else 0,
-            "typinput": ARRAY_IN if each.element else 0,
+            "typinput": PROCEDURES["array_in"] if each.element else 0,
+            "typreceive": _procedure("array" if each.element else name, "recv"),
+            "typsend": _procedure("array" if each.element else name, "send"),
             "typarray": arrays.get(each.name, 0),
             "typstorage": "x" if each.size < 0 else "p",
         }
+
+
+def _procedure(name: str, does: str) -> int:
+    return PROCEDURES.get(f"{name}{does}") or PROCEDURES[f"{name}_{does}"]
+
+
+def _procedures(_: Facts) -> Iterator[Row]:
+    fixed = {"pronamespace": NAMESPACES["pg_catalog"], "proowner": _OWNER, "prokind": "f", "pronargs": 1, "proretset": False}
+    return ({**fixed, "oid": oid, "proname": name} for name, oid in PROCEDURES.items())
 
 
 def _databases(facts: Facts) -> Iterator[Row]:
@@ -197,6 +208,7 @@ _ROWS: dict[str, Callable[[Facts], Iterator[Row]]] = {
     "pg_description": _descriptions,
     "pg_namespace": _namespaces,
     "pg_prepared_statements": _prepared,
+    "pg_proc": _procedures,
     "pg_roles": _roles,
     "pg_settings": _settings,
     "pg_tables": _pg_tables,
@@ -237,6 +249,7 @@ _HELP = (
         "The rows of an answer as a stream: text, csv or binary.",
         "COPY (SELECT COUNT(*) FROM people) TO STDOUT (FORMAT csv, HEADER)",
     ),
+    ("run", "An algorithm near a data set, at a spend.", "SELECT * FROM cloister.run('middle', 'people', '0.1')"),
     ("tables", "What you may ask about, as declared. Rows are never shown.", "SELECT table_name FROM information_schema.tables"),
     ("cloister.spend", "What each answer from here on may cost. Without it nothing new is asked.", "SET cloister.spend = '0.1'"),
     ("cloister.within", "Instead of a spend: the margin of error that you want.", "SET cloister.within = '50'"),

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Card, Guide, Link, Service
-from cloister.hub.services.access.algorithms import algorithms_of, contradicted, named_algorithm, under
+from cloister.hub.services.access.algorithms import (
+    algorithms_of,
+    contradicted,
+    named_algorithm,
+    next_version,
+    register_algorithm,
+    settings_of,
+    under,
+)
+from cloister.hub.services.access.days import days_in
 from cloister.hub.services.access.messages import say, spoken, thread
 from cloister.hub.services.access.names import Names, names_in
 from cloister.hub.services.access.sentences import members_text
@@ -38,12 +47,16 @@ __all__ = [
     "UnreadableView",
     "algorithms_of",
     "contradicted",
+    "days_in",
     "grant",
     "members_text",
     "named_algorithm",
     "names_in",
+    "next_version",
+    "register_algorithm",
     "revoke",
     "say",
+    "settings_of",
     "spoken",
     "thread",
     "under",

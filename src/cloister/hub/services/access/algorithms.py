@@ -15,17 +15,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import decide, strict
+from cloister.hub.policy import actions, decide, strict
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
+from cloister.hub.records.guests import GuestReview
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access.granting import own_algorithm
 from cloister.hub.services.trail import of_algorithm, write
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST, _LARGEST = 2000, 2**53
+_PROGRAMS = ("code", "tests", "proof", "licence")
+"""Settings of several lines."""
 
 
 def checked_name(text: str) -> str:
@@ -54,13 +57,15 @@ def checked_name(text: str) -> str:
     return text
 
 
-def settings_of(text: str, *, code: str = "") -> dict[str, Any]:
-    """The settings of an algorithm, from JSON, and its code, where it has some.
+def settings_of(text: str, **programs: str) -> dict[str, Any]:
+    """The settings of an algorithm, from JSON, and its code, tests, proof and licence, where it has some.
 
     >>> settings_of('{"rounds": 10, "rate": 0.1}')
     {'rounds': 10, 'rate': '0.1'}
     """
-    return exact_settings({**(load(text) if text.strip() else {}), **({"code": code} if code.strip() else {})})
+    return exact_settings(
+        {**(load(text) if text.strip() else {}), **{name: each for name, each in programs.items() if each.strip()}}
+    )
 
 
 def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         key = strict.identifier(name, "settings")
         place = f"settings.{key}"
-        if key == "code":
+        if key in _PROGRAMS:
             found[key] = strict.program(value, place)
         elif isinstance(value, Mapping):
             found[key] = {strict.identifier(inner, place): _exact(each, f"{place}.{inner}") for inner, each in value.items()}
@@ -98,10 +103,21 @@ def _simple(value: Any, place: str) -> Any:
 
 
 def register_algorithm(
-    db: Session, hub: Hub, caller: Caller, *, name: str, title: str, service: str, settings: Mapping[str, Any], about: str = ""
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    *,
+    name: str,
+    title: str,
+    service: str,
+    settings: Mapping[str, Any],
+    about: str = "",
+    version_of: str = "",
 ) -> Algorithm:
-    """Register an algorithm of the caller's. Nobody else may see or run it before it is granted."""
+    """Register an algorithm of the caller's. Nobody else may see or run it before it is granted: so too a new version of one,
+    which is an algorithm of its own, since a grant and an approval are for one text."""
     check(hub, db, caller, "algorithm.register")
+    package, version = ("", 1) if not version_of else _next_version(hub, db, caller, version_of, service)
     services = {each.name: each.algorithm for each in hub.services if each.algorithm is not None}
     if service not in services:
         raise InvalidDeclaration(
@@ -117,6 +133,8 @@ def register_algorithm(
         about=about,
         provider=caller.id,
         service=service,
+        package=package,
+        version=version,
         settings=dict(settings),
         created=hub.now(),
     )
@@ -128,6 +146,27 @@ def register_algorithm(
     bump(db)
     write(db, hub, caller, "algorithm.register", kind="algorithm", object_id=row.id, name=row.name, service=service)
     return row
+
+
+def _next_version(hub: Hub, db: Session, caller: Caller, name: str, service: str) -> tuple[str, int]:
+    """The package of an algorithm of one's own, and the number of its next version."""
+    row, _ = own_algorithm(hub, db, caller, name)
+    if row.service != service:
+        raise InvalidDeclaration("service is invalid", why="a version runs where the first one does", instead=f'"{row.service}"')
+    package = row.package or row.name
+    return package, versions_of(db, package)[0].version + 1
+
+
+def next_version(db: Session, caller: Caller, name: str) -> tuple[Algorithm | None, str]:
+    """The newest version of one's own package of that name, if there is one, and what the next one is called: `middle-2`."""
+    newest = next((each for each in versions_of(db, name) if each.provider == caller.id), None)
+    return newest, name if newest is None else f"{newest.package or newest.name}-{newest.version + 1}"
+
+
+def versions_of(db: Session, package: str) -> list[Algorithm]:
+    """Every version of a package, the newest first."""
+    wanted = select(Algorithm).where((Algorithm.package == package) | (Algorithm.name == package))
+    return list(db.scalars(wanted.order_by(Algorithm.version.desc())))
 
 
 def withdraw_algorithm(db: Session, hub: Hub, caller: Caller, name: str) -> Algorithm:
@@ -172,6 +211,8 @@ class Run:
     """One run of an algorithm as its provider sees it: when, of which kind, for what, by whose institution, on which data set
     where they may know of it; never a value, and never who."""
 
+    number: str
+    """Of the release, where one was kept."""
     when: datetime
     action: str
     purpose: str
@@ -182,15 +223,12 @@ class Run:
 def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm, *, limit: int = 50) -> list[Run]:
     """The newest runs of an algorithm of one's own."""
     wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
-    wanted = wanted.where(of_algorithm(row.id), TrailLine.object != row.id, TrailLine.outcome == "done")
+    wanted = wanted.where(of_algorithm(row.id), *_ran())
     lines = db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit))
-    known = {
-        each.id: each.name
-        for each in facts_of(hub, db).data_sets.values()
-        if allowed(hub, db, caller, "dataset.see", each).allowed
-    }
+    known = _known_sets(hub, db, caller)
     return [
         Run(
+            number=line.object if line.kind == "algorithm-result" else "",
             when=line.when,
             action=line.action,
             purpose=line.purpose,
@@ -199,6 +237,44 @@ def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm, *, limit: int
         )
         for line, institution in lines
     ]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a review of one's algorithm stands at a data set that one knows of."""
+
+    data_set: str
+    approvals: int
+    stopped: bool
+
+
+def reviews_of(hub: Hub, db: Session, caller: Caller, row: Algorithm) -> list[Standing]:
+    """Where an algorithm of one's own is reviewed, by name; who approved it, and why it was stopped, is for its reviewers."""
+    found = list(db.scalars(select(GuestReview).where(GuestReview.algorithm == row.id)))
+    known = _known_sets(hub, db, caller) if found else {}
+    standing = [
+        Standing(known[each.data_set], len(each.approvals or ()), each.stopped is not None)
+        for each in found
+        if each.data_set in known
+    ]
+    return sorted(standing, key=lambda each: each.data_set)
+
+
+def _known_sets(hub: Hub, db: Session, caller: Caller) -> dict[str, str]:
+    """The names of the data sets that one knows of, by id."""
+    sets = facts_of(hub, db).data_sets.values()
+    return {each.id: each.name for each in sets if allowed(hub, db, caller, "dataset.see", each).allowed}
+
+
+def count_runs(db: Session, row: Algorithm) -> int:
+    """How often an algorithm ran: what a provider may be paid by, and all that a number tells."""
+    lines = select(func.count()).select_from(TrailLine)
+    return db.scalar(lines.where(of_algorithm(row.id), *_ran())) or 0
+
+
+def _ran() -> tuple[ColumnElement[bool], ...]:
+    by = [name for name, action in actions().items() if action.by_algorithm or action.as_algorithm]
+    return TrailLine.outcome == "done", TrailLine.action.in_(by)
 
 
 def under(db: Session, name: str, *, known: bool = True) -> dict[str, str]:

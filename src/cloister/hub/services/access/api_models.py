@@ -274,6 +274,7 @@ class NewAlgorithm(_Taken):
     service: Name
     settings: dict[str, Any] = Field(default_factory=dict)
     about: Annotated[str, Field(max_length=2000), AfterValidator(_readable)] = ""
+    version_of: Annotated[str, Field(max_length=63, description="An earlier version of one's own.")] = ""
 
 
 class AlgorithmOut(BaseModel):
@@ -284,6 +285,8 @@ class AlgorithmOut(BaseModel):
     title: str
     about: str
     service: str
+    package: str
+    version: int
     settings: dict[str, Any]
     created: datetime
     withdrawn: datetime | None

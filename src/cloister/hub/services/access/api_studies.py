@@ -194,7 +194,15 @@ def _algorithms(router: APIRouter) -> None:
         with hub.database.begin() as db:
             settings = algorithms.exact_settings(body.settings)
             row = algorithms.register_algorithm(
-                db, hub, caller, name=body.name, title=body.title, service=body.service, settings=settings, about=body.about
+                db,
+                hub,
+                caller,
+                name=body.name,
+                title=body.title,
+                service=body.service,
+                settings=settings,
+                about=body.about,
+                version_of=body.version_of,
             )
             return AlgorithmOut.of(row)
 

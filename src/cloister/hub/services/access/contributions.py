@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from cloister.hub.generation import bump
 from cloister.hub.policy import Object, Policy, kept_policy, parse_policy
+from cloister.hub.policy.actions import READS
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "compress.run", "algorithm.run", "release.download")
+_READS = (*READS, "release.download")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.policy.methods import check_methods
+from cloister.hub.policy.shares import PUBLISH
 from cloister.hub.policy.strict import load, mapping
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
@@ -181,7 +182,7 @@ def rules_in(draft: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:
     """Refuse what could never hold for the object: foreign actions, columns that are not declared, a condition that is none, a
-    share in another measure, a risk that is none, an end that is past, a method that no hub knows.
+    share in another measure, a risk that is none, an end that is past, a method that no hub knows, publishing without an end.
     """
     wanted = dict(grantable(which.kind))
     for name in sorted(grant.rules.actions):
@@ -189,6 +190,8 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
             raise _wrong("actions", f"{name!r} is not granted on this", ", ".join(wanted))
     if grant.rules.until is not None and grant.rules.until <= hub.now():
         raise _wrong("until", "it is over already", "a day that comes")
+    if PUBLISH in grant.rules.actions and grant.rules.until is None:
+        raise _wrong("until", "publishing shows answers to anyone, and is granted with an end", "a last day")
     check_methods(grant.rules.methods)
     if grant.rules.columns is not None and not grant.rules.columns:
         raise _wrong("columns", "it names no column; without the list, all may be read", _some(which.columns))

@@ -14,9 +14,12 @@ from cloister.hub.policy.actions import ALGORITHM_PROVIDER
 from cloister.hub.problems import Missing
 from cloister.hub.services.access.algorithms import (
     algorithms_of,
+    count_runs,
     register_algorithm,
+    reviews_of,
     runs_of,
     settings_of,
+    versions_of,
     withdraw_algorithm,
 )
 from cloister.hub.services.access.drafts import draft_of, grantable
@@ -60,7 +63,11 @@ def routes(router: APIRouter) -> None:
                     title=form.text("title"),
                     about=form.text("about"),
                     service=form.text("service", most=40),
-                    settings=settings_of(form.text("settings", most=65_536), code=form.get("code", "")),
+                    settings=settings_of(
+                        form.text("settings", most=65_536),
+                        **{each: form.get(each, "") for each in ("code", "tests", "proof", "licence")},
+                    ),
+                    version_of=form.text("version_of", most=63),
                 )
 
         said = request_gettext(request)("The algorithm was registered. No one can run it until you grant that.")
@@ -122,12 +129,18 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         own = allowed(hub, db, caller, "algorithm.manage", which).allowed
         grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
         runs = runs_of(hub, db, caller, row) if own else []
+        reviews = reviews_of(hub, db, caller, row) if own else []
+        ran = count_runs(db, row) if own else 0
+        versions = [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id]
         names = names_in(db, people=[row.provider])
     from cloister.hub.services.trail import titles
 
     return {
         "row": row,
         "runs": runs,
+        "reviews": reviews,
+        "ran": ran,
+        "versions": versions,
         "titles": titles(),
         "own": own,
         "grants": grants,

@@ -12,6 +12,7 @@ from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.policy import check_amount, kept_rule, parse_rule
+from cloister.hub.policy.actions import READS
 from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Missing
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-DATA_ACTIONS = (
-    "question.ask",
-    "learn.run",
-    "anonymize.run",
-    "synthesise.run",
-    "compress.run",
-    "algorithm.run",
-    "release.see",
-    "release.download",
-)
+DATA_ACTIONS = (*READS, "release.see", "release.download")
 _LISTS = ("labels", "populations", "for_institutions", "training", "purposes", "networks")
 
 

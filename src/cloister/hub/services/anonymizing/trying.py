@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import AuthorisedTable
+from cloister.hub.services.anonymizing.looks import levels_in_words, rows_after, rows_before
 from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.anonymizing.reading import TRIAL
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
@@ -69,6 +70,8 @@ def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -
         return found | {"refused": _told(error)}
     words = {name: hierarchy.describe() for name, hierarchy in first.chosen.items()}
     found["trees"] = trees_of(problem.ladders, words)
+    found["words"] = levels_in_words(problem.ladders)
+    found["sample"] = rows_before(frame, _shown(order))
     sizes = [] if order.levels else sorted({*_SIZES, order.k})
     points: list[dict[str, Any]] = []
     for place, k in enumerate(sizes or [order.k]):
@@ -83,6 +86,12 @@ def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -
         return None
     asked = next(each for each in points if each["k"] == order.k)
     return found | {"points": points, "refused": asked if "why" in asked else None}
+
+
+def _shown(order: Anonymizing) -> list[str]:
+    """The columns that leave, those that others may know first."""
+    quasi = order.columns("quasi")
+    return [*quasi, *(name for name in order.left if name not in quasi)]
 
 
 def _before(raw: Risk) -> dict[str, Any]:
@@ -104,7 +113,7 @@ def _of_size(order: Anonymizing, k: int, frame: Frame, progress: Progress) -> di
     """The best table for a k, or why there is none."""
     anonymizer = order.anonymizer(progress.stopped, k=k, seconds=_SECONDS)
     try:
-        anonymizer.recode(frame)
+        recoded = anonymizer.recode(frame)
     except CloisterError as error:
         return {"of": "k", "k": k, **_told(error)}
     report = anonymizer.report_
@@ -120,6 +129,7 @@ def _of_size(order: Anonymizing, k: int, frame: Frame, progress: Progress) -> di
         "rows": report.rows,
         "levels": report.levels,
         "proof": str(report.proof) if report.proof is not None else "",
+        "after": rows_after(frame, recoded, _shown(order)),
     }
 
 
@@ -135,7 +145,19 @@ def _of_levels(order: Anonymizing, frame: Frame, progress: Progress, *, taken: l
         return []
     worth = [each for each in found if each.loss <= _LOSES_TOO_MUCH and each.levels not in taken]
     incomplete = frame.rows - problem.table.total
-    return [_of_choice(order.k, each, frame.rows, incomplete) for each in _spread(worth, _MOST_LEVELS)]
+    return [
+        {**_of_choice(order.k, each, frame.rows, incomplete), "after": _after(order, each, frame, progress)}
+        for each in _spread(worth, _MOST_LEVELS)
+    ]
+
+
+def _after(order: Anonymizing, choice: Choice, frame: Frame, progress: Progress) -> list[Any] | None:
+    """The looked-at rows at the levels of a choice; None where they can't be made."""
+    at_levels = replace(order, levels=choice.levels).anonymizer(progress.stopped, seconds=_SECONDS)
+    try:
+        return rows_after(frame, at_levels.recode(frame), _shown(order))
+    except CloisterError:
+        return None
 
 
 def _of_choice(k: int, choice: Choice, rows: int, incomplete: int) -> dict[str, Any]:

@@ -4,7 +4,8 @@
   wants to what leaves, at once or as a job; `preview.py`: what is known before; `watching.py`: profiles, looked at after.
 - `answers.py`: answers as a kind of release (`hub/releases`), their titles and files; `charts.py`, `showing.py`: their
   pages; `saved.py`: queries that are kept.
-- `api.py`, `shapes.py`, `pages.py`: the routes. `pg.py`: the front for PostgreSQL clients.
+- `boards.py`: dashboards; `publishing.py`: views of answers that pages of other sites frame.
+- `api.py`, `shapes.py`, `pages.py`, `pages_*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
 """
@@ -127,8 +128,20 @@ SERVICE = Service(
             order=26,
             icon="project",
         ),
+        Link(
+            title="Published views",
+            path="/published",
+            group="publish",
+            help="how-to/publish-an-answer",
+            action="release.publish",
+            order=40,
+            icon="share",
+        ),
     ),
-    guides=(Guide(title="Saved queries", path="/questions", group="ask", help="how-to/ask-a-hub"),),
+    guides=(
+        Guide(title="Saved queries", path="/questions", group="ask", help="how-to/ask-a-hub"),
+        Guide(title="Published views", path="/shown", group="publish", help="how-to/publish-an-answer"),
+    ),
     cards=_cards,
     in_project=_in_project,
     opened=_opened,

@@ -8,7 +8,7 @@ A file of one has each value with its margin, and where it came from:
   "cloister".
 - *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
   it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
-- *svg*, *png*: the chart, whole.
+- *svg*, *png*: the chart, whole; *map-svg*, *map-png*: the map, where there is one.
 - *xlsx*: a workbook of two sheets, the table with its margins and, in the reader's language, where it came from.
 
 What was asked, in words: the title of an answer that nobody has named.
@@ -29,29 +29,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sqlalchemy import select
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from cloister.errors import CloisterError, EngineError
+from cloister.errors import CloisterError, EngineError, InvalidParameter
 from cloister.hub.guidance import guidance_of
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.derived import told_policy
 from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.releases.pages import is_open
-from cloister.hub.services.asking.charts import alt_text, chart_file, chart_pages, has_chart, has_hollow
+from cloister.hub.services.asking.charts import MOST_ROWS, alt_text, chart_file, chart_pages, fits_file, has_chart, has_hollow
 from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.formats import guarantee
 from cloister.hub.web.languages import N_
+from cloister.hub.web.maps import map_of, map_svg, said_beside
+from cloister.hub.work.authorise import sight
+from cloister.hub.work.facts import facts_of
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import json_of
 from cloister.query.words import statement
 from cloister.session import Frame, Release
+from cloister.session.releases.drawing import svg_png
 from cloister.session.releases.frames import Series
 from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
+from cloister.tables import Place
+from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
 
 
@@ -199,6 +211,20 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def map_file(view: View, form: Literal["svg", "png"]) -> File:
+    """The map of an answer as a file, with what it does not show in words."""
+    row, release, _ = view.row, unpacked(view.row), view.language.gettext
+    drawn = map_of(release, view.confidence, _places(view, release))
+    if drawn is None:
+        why = "a map shows cells of a grid, or declared regions that you may see"
+        raise InvalidParameter("The file was not made", why=why, instead="the form csv, which has every row")
+    share, cost = f"{100 * view.confidence:g}", guarantee(release.cost).striptags()
+    promise = _("Margins of error at {share} % confidence; {cost}.").format(share=share, cost=cost)
+    below = [*said_beside(drawn, view.language), *([] if release.marked else [promise])]
+    told = map_svg(drawn, title_of(row, release, _), below, view.language)
+    return File(name=f"release-{row.id}-map.{form}", body=svg_png(told) if form == "png" else told.encode())
+
+
 _TYPES: dict[Form, str] = {
     "csv": "application/zip",
     "xlsx": MEDIA_TYPE,
@@ -210,16 +236,24 @@ FILES: dict[str, FileKind] = {
     **{form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()},
     "svg": FileKind(media_type="image/svg+xml", make=partial(chart_file, form="svg")),
     "png": FileKind(media_type="image/png", make=partial(chart_file, form="png")),
+    "map-svg": FileKind(media_type="image/svg+xml", make=partial(map_file, form="svg")),
+    "map-png": FileKind(media_type="image/png", make=partial(map_file, form="png")),
 }
 
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
 
 
+def confidences(_: Callable[[str], str]) -> list[tuple[str, str]]:
+    """What a form offers: each as it is sent, and as it is read."""
+    return [(each, _("{share} %").format(share=f"{100 * float(each):g}")) for each in CONFIDENCES]
+
+
 def _shown(view: View) -> dict[str, Any]:
     """The table, the chart, the guarantee, where it came from."""
     row, release, _ = view.row, unpacked(view.row), view.language.gettext
     rows, name = shown(release, view.confidence, joint=view.joint), title_of(row, release, _)
+    drawn = map_of(release, view.confidence, _places(view, release), joint=view.joint)
     return {
         "release": release,
         "rows": rows,
@@ -227,15 +261,35 @@ def _shown(view: View) -> dict[str, Any]:
         "name": name,
         "citation": citation(view, release, name),
         "confidence": f"{view.confidence:g}",
-        "confidences": [(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
+        "confidences": confidences(_),
         "joint": view.joint,
         "chart": has_chart(release),
         "chart_pages": chart_pages(release),
+        "chart_fits": fits_file(release),
+        "most_rows": MOST_ROWS,
         "hollow": has_chart(release) and has_hollow(release, view.confidence),
         "alt": alt_text(release, view.confidence, _) if has_chart(release) else "",
+        "map": drawn,
+        "beside": [] if drawn is None else said_beside(drawn, view.language),
         "guidance": guidance_of(release.cost),
         "may_ask": is_open(view.caller, "question.explain"),
     }
+
+
+def _places(view: View, release: Release) -> list[Place]:
+    with view.hub.database.reading() as db:
+        return places_of(view.hub, db, view.caller, release)
+
+
+def places_of(hub: Hub, db: Db, caller: Caller, release: Release) -> list[Place]:
+    """The regions of the tables that were asked, where this person may know of them; a declaration is public to those."""
+    names = set(release.provenance.table.split(" and "))
+    facts = facts_of(hub, db)
+    sees = sight(hub, caller, facts)
+    seen = [each.id for each in facts.data_sets.values() if each.name in names and sees(each)]
+    declared = [row.declaration.get("columns") or {} for row in db.scalars(select(DataSet).where(DataSet.id.in_(seen)))]
+    places = [each for columns in declared for each in columns.values() if each.get("kind") == "place" and each.get("regions")]
+    return [domain for domain in (domain_of("place", each, table="the table") for each in places) if isinstance(domain, Place)]
 
 
 def title_of(row: StoredRelease, release: Release, _: Callable[[str], str]) -> str:
@@ -308,6 +362,8 @@ def asked(sql: str, _: Callable[[str], str]) -> str:
     'Count of people · Mean of age by sex, where age > 40'
     >>> asked("SELECT COUNT(DISTINCT town) FROM people", str), asked("SELECT 1 - AVG(paid) AS late FROM loans", str)
     ('Count of distinct town', 'late')
+    >>> asked("SELECT region(place) AS r, COUNT(*) FROM trips GROUP BY r", str)
+    'Count of trips by r'
     >>> asked("a table of a notebook", str)
     ''
     """
@@ -317,7 +373,10 @@ def asked(sql: str, _: Callable[[str], str]) -> str:
         return ""
     if not isinstance(tree, exp.Select):
         return ""
-    measured = [each for each in tree.expressions if each.find(exp.AggFunc, exp.WithinGroup, exp.Anonymous)]
+    group = tree.args.get("group")
+    grouped = {key.sql() for key in group.expressions} if group is not None else set()
+    named = [each for each in tree.expressions if each.alias not in grouped and each.unalias().sql() not in grouped]
+    measured = [each for each in named if each.find(exp.AggFunc, exp.WithinGroup, exp.Anonymous)]
     statistics = list(dict.fromkeys(_statistics(tree, measured, _)))
     if not statistics or not all(statistics):
         return ""

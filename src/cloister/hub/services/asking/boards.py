@@ -8,6 +8,7 @@ costs nothing.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from cloister.hub.records.asking import Dashboard
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import seen_release
-from cloister.hub.services.asking.answering import ask, ask_once, told_by_id
+from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
 from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 SHOWS = ("both", "chart", "table")
 MOST_PARTS = 24
+PATIENCE = 20.0
+"""Seconds after which a refresh asks no further query: its page must answer."""
 _MOST = 200
 
 
@@ -60,6 +63,8 @@ class RefreshPrice:
     costs: Mapping[str, Guarantee]
     wishes: tuple[tuple[str, QuestionRequest], ...]
     """With the release that each stands for now."""
+    long: tuple[str, ...] = ()
+    """Releases whose queries may take longer than a page waits: each is asked by itself, as a job."""
 
     @property
     def text(self) -> str:
@@ -150,19 +155,24 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
         rows = [part.row for part in parts_of(hub, db, caller, row) if part.row is not None]
         asked = [(each.id, _wish(each)) for each in rows if each.sql]
     costs: dict[str, Guarantee] = {}
-    wishes = []
+    wishes, long = [], []
     for old, wish in asked:
         plan = explain(hub, caller, wish)
-        if not plan.repeated:
+        if plan.repeated:
+            continue
+        if plan.time_limit > LONG:
+            long.append(old)
+        else:
             wishes.append((old, wish))
             for population, cost in plan.costs.items():
                 costs[population] = costs[population] + cost if population in costs else cost
-    return RefreshPrice(costs=costs, wishes=tuple(wishes))
+    return RefreshPrice(costs=costs, wishes=tuple(wishes), long=tuple(long))
 
 
-def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> int:
-    """Ask again every query whose answer would be another, where that costs what was shown; how many are new."""
-    price = refresh_price(hub, caller, number)
+def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tuple[int, int]:
+    """Ask again the queries whose answers would be others, where that costs what was shown, for as long as a page may wait: how
+    many are new, and how many are left for another refresh."""
+    begun, price = time.monotonic(), refresh_price(hub, caller, number)
     if price.text != most:
         raise BudgetExceeded(
             "The dashboard was not refreshed",
@@ -170,14 +180,16 @@ def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> in
             instead="look at the cost again",
         )
     for place, (old, wish) in enumerate(price.wishes):
-        found = _asked(hub, caller, wish, f"{key} {place}")
+        if place and time.monotonic() - begun > PATIENCE:
+            return place, len(price.wishes) - place
+        found = _asked(hub, caller, wish, f"{key} {old}")
         with hub.database.begin() as db:  # each at once: what was charged is on the page, whatever happens to the next
             row = seen_board(hub, db, caller, number, own=True)
             row.layout = {"parts": [{**part, "release": found} if part["release"] == old else part for part in _parts(row)]}
             row.refreshed = hub.now()
             if place == 0:
                 write(db, hub, caller, "dashboard.refresh", kind="dashboard", object_id=number)
-    return len(price.wishes)
+    return len(price.wishes), 0
 
 
 def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:

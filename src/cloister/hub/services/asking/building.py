@@ -31,9 +31,11 @@ from cloister.tables import (
     IsNull,
     Literal,
     Not,
+    Place,
     PrivateTable,
 )
-from cloister.tables.expression.scalars import DateTrunc, Ref, Scalar
+from cloister.tables.expression.scalars import DatePart, DateTrunc, GridCell, Lattice, Ref, RegionOf, Scalar
+from cloister.tables.sourcing.reading import read_seconds
 
 MEASURES: Mapping[str, tuple[str, Callable[[str], Statistic]]] = {
     "mean": (N_("Mean"), lambda column: Mean(column=column)),
@@ -46,6 +48,8 @@ MEASURES: Mapping[str, tuple[str, Callable[[str], Statistic]]] = {
     "distinct": (N_("Number of different values"), lambda column: Distinct(column=column)),
     "known": (N_("Count of rows with a value"), lambda column: Count(column=column)),
 }
+HOUR = "hour"
+"""The one part of a moment that the form counts by."""
 UNITS: Mapping[str, str] = {
     "day": N_("day"),
     "week": N_("week"),
@@ -111,9 +115,9 @@ def draft_in(form: Form, table: PrivateTable) -> Draft:
 
 
 def _step(form: Form, place: int, domain: Domain | None) -> str:
-    """How a key is cut: only numbers have widths, and only dates have periods."""
+    """How a key is cut: numbers and grids have widths, dates and moments have periods."""
     kind = "" if domain is None else domain.kind
-    name = {"integer": "width", "real": "width", "date": "period"}.get(kind)
+    name = {"integer": "width", "real": "width", "place": "width", "date": "period", "moment": "period"}.get(kind)
     return form.text(f"{name}-{place}", most=40) if name else ""
 
 
@@ -141,9 +145,15 @@ def question_of(draft: Draft, table: PrivateTable) -> Question:
     scalars: list[tuple[str, Scalar]] = []
     for column, step in draft.keys:
         domain = _domain(table, column)
-        if not step:
+        if domain.kind == "place":
+            by.append(_free(f"{column}_{'cell' if step else 'region'}", table))
+            scalars.append((by[-1], _of_place(column, step, domain)))
+        elif not step:
             by.append(column)
-        elif domain.kind == "date":
+        elif domain.kind == "moment" and step == HOUR:
+            by.append(_free(f"{column}_{step}", table))
+            scalars.append((by[-1], DatePart(step, Ref(column))))
+        elif domain.kind in ("date", "moment"):
             if step not in UNITS:
                 raise InvalidParameter(
                     f"The period {step!r} is invalid", why="dates have no such period", instead="choose one of the list"
@@ -160,6 +170,16 @@ def question_of(draft: Draft, table: PrivateTable) -> Question:
     parts = [part for name, only in draft.kept for part in _conditions(name, only, _domain(table, name))]
     where = None if not parts else parts[0] if len(parts) == 1 else And(*parts)
     return Question(table=source, by=tuple(by), statistics=tuple(statistics), where=where)
+
+
+def _of_place(column: str, metres: str, domain: Domain) -> Scalar:
+    """The cell of a grid, or where no side is typed the region."""
+    x = Ref(column)
+    if metres:
+        return GridCell(x, Fraction(_number(metres, column)))
+    if isinstance(domain, Place) and domain.regions:
+        return RegionOf(x, Lattice("column", x), Lattice("row", x))
+    raise InvalidParameter(f"The width of {column!r} is invalid", why="it is empty, and the place has no regions", instead="1000")
 
 
 def _domain(table: PrivateTable, column: str) -> Domain:
@@ -211,6 +231,11 @@ def _of_category(name: str, text: str, domain: Any) -> Any:
 
 
 def _constant(text: str, name: str, domain: Domain) -> Any:
+    if domain.kind == "moment":
+        if read_seconds(text) is None:
+            why = "it is not a day with a time of day"
+            raise InvalidParameter(f"A moment of {name!r} is invalid", why=why, instead="2026-01-31T14:30")
+        return text
     if domain.kind != "date":
         return _number(text, name)
     try:
@@ -242,15 +267,20 @@ def draft_of(question: Question, table: PrivateTable) -> Draft:
     only: dict[str, Only] = {}
     where = question.where
     for part in () if where is None else where.parts if isinstance(where, And) else (where,):
-        column, told = _only(part, table)
-        if column in only and any(getattr(only[column], each) for each in told):
+        column, said = _only(part, table)
+        if column in only and any(getattr(only[column], each) for each in said):
             raise _not_shown(f"it has no field for two conditions about {column!r}")
-        only[column] = replace(only.get(column, Only()), **told)
-    measured = [(_measure(each), getattr(each, "column", None) or "") for each in question.statistics]
+        only[column] = replace(only.get(column, Only()), **said)
+    told = [(_measure(each), getattr(each, "column", None) or "") for each in question.statistics]
+    measured = tuple(each for each in told if each != ("count", ""))
+    if len(measured) > MOST_MEASURES:
+        raise _not_shown(f"it has fields for {MOST_MEASURES} measures, and the query has {len(measured)}")
+    if len(question.by) > MOST_KEYS:
+        raise _not_shown(f"it has fields for {MOST_KEYS} keys, and the query has {len(question.by)}")
     return Draft(
         table=name,
-        count=("count", "") in measured,
-        measures=tuple(each for each in measured if each != ("count", "")),
+        count=("count", "") in told,
+        measures=measured,
         keys=tuple(_key(key, scalars) for key in question.by if isinstance(key, str)),
         only={column: only[column] for column in table.columns if column in only},
     )
@@ -275,6 +305,10 @@ def _key(key: str, scalars: Mapping[str, Any]) -> tuple[str, str]:
         return step[0], text_of(Fraction(step[1]))
     if isinstance(scalar, DateTrunc) and isinstance(scalar.x, Ref) and scalar.unit in UNITS:
         return scalar.x.name, scalar.unit
+    if isinstance(scalar, DatePart) and isinstance(scalar.x, Ref) and scalar.part == HOUR:
+        return scalar.x.name, scalar.part
+    if isinstance(scalar, GridCell | RegionOf) and isinstance(scalar.x, Ref):
+        return scalar.x.name, text_of(scalar.metres) if isinstance(scalar, GridCell) else ""
     raise _not_shown(f"it has no field for the key {key!r}")
 
 
@@ -290,7 +324,7 @@ def _only(part: Expression, table: PrivateTable) -> tuple[str, dict[str, Any]]:
     if isinstance(part, Compare) and isinstance(part.left, Column) and isinstance(part.right, Literal):
         name, value = part.left.name, part.right.value
         kind = table.columns[name].kind if name in table.columns else ""
-        if kind in ("integer", "real", "date") and part.op in ("<=", ">=", "="):
+        if kind in ("integer", "real", "date", "moment") and part.op in ("<=", ">=", "="):
             ends: Sequence[str] = {"<=": ("high",), ">=": ("low",), "=": ("low", "high")}[part.op]
             return name, dict.fromkeys(ends, _text(value))
         if kind in ("category", "text", "boolean") and part.op == "=" and value is not None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_PANELS = 4
 ON_A_PAGE: Mapping[Shape, int] = {"dots": 60, "lines": 500, "heat": 3600}
 """Rows on one page of a chart."""
-_MOST_ROWS = 600
+MOST_ROWS = 600
 """Rows of a chart that leaves as a file: pages of it, one below the other."""
 _PART, _KEPT = "charts", 200
 _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
@@ -43,6 +43,11 @@ _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
 def has_chart(release: Release) -> bool:
     """Whether a picture says more than the table does."""
     return release.num_rows > 1 and bool(drawable(release))
+
+
+def fits_file(release: Release) -> bool:
+    """Whether its chart leaves as one file: longer ones leave by the page."""
+    return has_chart(release) and release.num_rows <= max(MOST_ROWS, ON_A_PAGE[shape_of(release)])
 
 
 def chart_pages(release: Release) -> int:
@@ -93,10 +98,10 @@ def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float,
 def chart_file(view: View, form: Literal["svg", "png"]) -> File:
     """The whole picture as a file, on white: the pages of it one below the other."""
     release = Release.from_json(view.row.body.decode())
-    if not has_chart(release) or release.num_rows > max(_MOST_ROWS, ON_A_PAGE[shape_of(release)]):
+    if not fits_file(release):
         raise InvalidParameter(
             "The file was not made",
-            why=f"a chart shows numbers and dates, of 2 to {_MOST_ROWS} rows",
+            why=f"a chart shows numbers and dates, of 2 to {MOST_ROWS} rows",
             instead="the form csv, which has every row",
         )
     shape = shape_of(release)
@@ -135,6 +140,7 @@ def _config() -> dict[str, Any]:
         "background": None,
         "view": {"stroke": None},
         "axis": axis,
+        "axisY": {"titlePadding": 16},  # a browser's font may be wider than the one that was measured
         "point": {"color": MAIN},
         "line": {"color": MAIN},
         "rule": {"color": SOFT},

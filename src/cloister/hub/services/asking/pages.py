@@ -28,14 +28,16 @@ from cloister.hub.records.people import names_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import releases_of, seen_release
-from cloister.hub.releases.tables import answer_in, table_in, tables_of
+from cloister.hub.releases.tables import answer_in, asked_in, free_tables, tables_of
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
-from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, unpacked
+from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, confidences, unpacked
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
+from cloister.hub.services.asking.both_ways import both_pages
 from cloister.hub.services.asking.charts import chart_svg, retold
 from cloister.hub.services.asking.pages_boards import board_pages
 from cloister.hub.services.asking.pages_build import START, TERMS, build_page, builder, built_sql, is_built, page_of_sql
+from cloister.hub.services.asking.pages_published import published_pages
 from cloister.hub.services.asking.piloting import PILOT, margins_by_size, pilot_sql
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
@@ -75,7 +77,9 @@ def pages() -> APIRouter:
     builder(router)
     _between(router)
     _saved(router)
+    both_pages(router)
     board_pages(router)
+    published_pages(router)
     return router
 
 
@@ -133,7 +137,7 @@ def _asking(router: APIRouter) -> None:
             if is_fragment(request) and not sql:
                 return render(request, "asking/explained.html", told=None, problem=None, place=None)
             with hub.database.reading() as db:
-                table = table_in(hub, db, caller, sql)
+                table = asked_in(hub, db, caller, sql)
             if table is not None and is_fragment(request):
                 return render(
                     request, "asking/explained.html", told=None, problem=None, place=None, asked_table=table, built=wrote
@@ -386,7 +390,7 @@ def _page(
     with hub.database.reading() as db:
         runnable = algorithms_to_ask_under(hub, db, caller)
         opened = offers(hub, db, caller, "question.explain", under=runnable, then="question.ask")
-        tables = tables_of(hub, db, caller)
+        tables = [*tables_of(hub, db, caller), *free_tables(hub, db, caller)]
         projects = open_projects(db, caller)
     known = sorted([*opened, *tables], key=lambda each: each.which.name != about)
     examples = [(each.which.name, example_of(each)) for each in known if each.plain and example_of(each)]
@@ -413,7 +417,7 @@ def _page(
         algorithms=own,
         plain=plain,
         hidden_algorithm=begins and bool(named) and chosen is None,
-        confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
+        confidences=confidences(request_gettext(request)),
         key=new_secret(),
         **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},
     )

@@ -15,7 +15,7 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.releases.reading import releases_of
-from cloister.hub.services.asking.answers import asked, title_of, unpacked
+from cloister.hub.services.asking.answers import asked, places_of, title_of, unpacked
 from cloister.hub.services.asking.boards import (
     SHOWS,
     Part,
@@ -31,15 +31,19 @@ from cloister.hub.services.asking.boards import (
     seen_board,
 )
 from cloister.hub.services.asking.charts import alt_text, chart_pages, has_chart, has_hollow
+from cloister.hub.services.asking.publishing import may_publish
 from cloister.hub.services.asking.showing import shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
-from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.maps import map_of, said_beside
+from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, Number
 from cloister.hub.work.ordering import open_projects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.web.languages import Language
 
 _ROWS, _LATELY, _CONFIDENCE = 12, 50, 0.95
 
@@ -95,9 +99,14 @@ def board_pages(router: APIRouter) -> None:
         """Ask every query again, at the cost that was shown."""
         _ = request_gettext(request)
         try:
-            new = refresh(hub, caller, number, most=form.text("most", most=2000), key=form.text("key", most=60))
+            new, left = refresh(hub, caller, number, most=form.text("most", most=2000), key=form.text("key", most=60))
         except CloisterError as error:
             return _board(request, hub, caller, number, problem_of(error))
+        if left:
+            told = _(
+                "New: %(new)s of %(all)s answers. A page waits no longer: refresh again for the others.", new=new, all=new + left
+            )
+            return go(request, f"/dashboards/{number}", told)
         said = _("The dashboard was refreshed.") if new else _("Nothing has changed: the answers are those that you had.")
         return go(request, f"/dashboards/{number}", said)
 
@@ -125,9 +134,10 @@ def _board(
     with hub.database.reading() as db:
         row = seen_board(hub, db, caller, number)
         mine = row.person == caller.id
-        parts = [_shown(part, _) for part in parts_of(hub, db, caller, row)]
+        parts = [_shown(hub, db, caller, part, request_language(request)) for part in parts_of(hub, db, caller, row)]
         own = releases_of(hub, db, caller, which="mine", limit=_LATELY) if mine else []
         there = {part["number"] for part in parts}
+        publishable = mine and may_publish(hub, db, caller, sorted(there))
         choices = [(each.id, each.title or asked(each.sql, _) or each.sql[:80]) for each in own if each.id not in there]
     return render(
         request,
@@ -137,6 +147,7 @@ def _board(
         mine=mine,
         parts=parts,
         choices=choices,
+        publishable=publishable,
         shows=SHOWS,
         price=price,
         problem=problem,
@@ -145,19 +156,22 @@ def _board(
     )
 
 
-def _shown(part: Part, _: Callable[[str], str]) -> dict[str, Any]:
+def _shown(hub: Hub, db: Db, caller: Caller, part: Part, language: Language) -> dict[str, Any]:
     """What the page shows of a part; nothing of one that is closed to its reader."""
     if part.row is None:
         return {"number": part.number, "row": None, "shows": part.shows}
-    release = unpacked(part.row)
+    release, _ = unpacked(part.row), language.gettext
     chart = part.shows != "table" and has_chart(release)
+    drawn = map_of(release, _CONFIDENCE, places_of(hub, db, caller, release)) if part.shows != "table" else None
     return {
         "number": part.number,
         "row": part.row,
         "shows": part.shows,
         "name": title_of(part.row, release, _),
-        "rows": shown(release, _CONFIDENCE, rows=_ROWS) if part.shows != "chart" or not chart else None,
+        "rows": shown(release, _CONFIDENCE, rows=_ROWS) if part.shows != "chart" or not (chart or drawn) else None,
         "chart": chart,
+        "map": drawn,
+        "beside": [] if drawn is None else said_beside(drawn, language),
         "pages": chart_pages(release),
         "alt": alt_text(release, _CONFIDENCE, _) if chart else "",
         "hollow": chart and has_hollow(release, _CONFIDENCE),

@@ -17,8 +17,9 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.releases.tables import tables_of
-from cloister.hub.services.asking.answers import CONFIDENCES
+from cloister.hub.services.asking.answers import confidences
 from cloister.hub.services.asking.building import (
+    HOUR,
     MEASURES,
     MOST_KEYS,
     MOST_MEASURES,
@@ -137,13 +138,13 @@ def _page(
         keys=keys,
         names=[(name, name) for name, _domain in columns],
         kinds=[(what, _(title)) for what, (title, _made) in MEASURES.items()],
-        units=[(unit, _(title)) for unit, title in UNITS.items()],
-        periods=UNITS,
+        units=[*((unit, _(title)) for unit, title in UNITS.items()), (HOUR, _("Hour of the day"))],
+        periods=(*UNITS, HOUR),
         values={name: values.get(name, "") for name in TERMS},
         projects=projects,
         purposes=sorted(offer.purposes) if offer else [],
         purpose_required=bool(offer and offer.names_purpose),
-        confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
+        confidences=confidences(_),
         key=new_secret(),
         **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},
     )

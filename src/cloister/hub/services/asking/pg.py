@@ -20,9 +20,10 @@ from cloister.crypto import server_context
 from cloister.errors import AccessDenied, UnsupportedQuery
 from cloister.hub.guard import check_action
 from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer, PostgresFront, Tables, shape_of
+from cloister.hub.postgres.functions import Called, called
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.releases.reading import read_release
-from cloister.hub.releases.tables import answer_in, table_in, tables_of
+from cloister.hub.releases.tables import TableOffer, answer_in, asked_in, free_tables, tables_of
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.service import SqlFunction
     from cloister.hub.work.facts import Facts
 
 _LOG = logging.getLogger("cloister.hub.pg")
@@ -81,11 +83,18 @@ class HubSession:
         caller = self._may("question.explain")
         with self._hub.database.reading() as db:
             under = algorithms_to_ask_under(self._hub, db, caller)
-            found = [*tables_of(self._hub, db, caller), *offers(self._hub, db, caller, "question.explain", under=under)]
+            found = [
+                *tables_of(self._hub, db, caller),
+                *free_tables(self._hub, db, caller),
+                *offers(self._hub, db, caller, "question.explain", under=under),
+            ]
             return {each.which.name: each.table for each in found}
 
     def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have, from the plan alone: spends nothing."""
+        if (call := called(sql)) is not None:
+            function, caller = self._function(call)
+            return call.shaped(function.shape(self._hub, caller, call.arguments, how))
         caller = self._may("question.explain")
         free = self._free(caller, sql, how, logged=False)
         if free is not None:
@@ -99,6 +108,10 @@ class HubSession:
     def explain(self, sql: str, how: Asking) -> Explained:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
         with self._ticked():
+            if (call := called(sql)) is not None:
+                function, caller = self._function(call)
+                call.shaped(function.shape(self._hub, caller, call.arguments, how))
+                return function.explain(self._hub, caller, call.arguments, how)
             caller = self._may("question.explain")
             self._check_charged(caller, sql)
             paid = "" if how.within is not None else how.spend or _EXAMPLE
@@ -107,6 +120,11 @@ class HubSession:
     def ask(self, sql: str, how: Asking) -> Release | FreeAnswer:
         """The private answer, charged, kept and written down."""
         with self._ticked():
+            if (call := called(sql)) is not None:
+                function, caller = self._function(call)
+                call.shaped(function.shape(self._hub, caller, call.arguments, how))
+                found = function.call(self._hub, caller, call.arguments, how)
+                return found._replace(table=call.laid_out(found.table))
             caller = self._may("question.ask")
             free = self._free(caller, sql, how)
             if free is not None:
@@ -130,12 +148,16 @@ class HubSession:
 
     def check(self, sql: str, how: Asking) -> None:
         """Refuse who could not ask this any more, as of now."""
+        if (call := called(sql)) is not None:
+            function, caller = self._function(call)
+            function.check(self._hub, caller, call.arguments, how)
+            return
         caller = self._may("question.ask")
         with self._hub.database.reading() as db:
-            table = table_in(self._hub, db, caller, sql)
+            table = asked_in(self._hub, db, caller, sql)
             if table is None:
                 ready(self._hub, db, caller, self._wish(db, caller, sql, how), "question.ask", charges=False)
-            else:
+            elif isinstance(table, TableOffer):
                 read_release(self._hub, db, caller, table.row.id)
 
     def close(self) -> None:
@@ -149,9 +171,9 @@ class HubSession:
 
     def _check_charged(self, caller: Caller, sql: str) -> None:
         with self._hub.database.reading() as db:
-            if table_in(self._hub, db, caller, sql) is not None:
+            if asked_in(self._hub, db, caller, sql) is not None:
                 raise UnsupportedQuery(
-                    "EXPLAIN is not supported here", why="a synthetic table answers at no cost", instead="the SELECT by itself"
+                    "EXPLAIN is not supported here", why="what was released answers at no cost", instead="the SELECT by itself"
                 )
 
     def _wished(self, caller: Caller, sql: str, how: Asking) -> QuestionRequest:
@@ -169,6 +191,12 @@ class HubSession:
             algorithm=how.algorithm,
             dialect=None if own else _DIALECT,
         )
+
+    def _function(self, call: Called) -> tuple[SqlFunction, Caller]:
+        """A service's function, and who calls it."""
+        made = next(each.functions[call.name] for each in self._hub.services if call.name in each.functions)
+        function = made()
+        return function, self._may(function.action)
 
     def _may(self, action: str) -> Caller:
         caller = self.caller()

@@ -28,7 +28,6 @@ PILOT = "0.01"
 """What a pilot spends."""
 _SIZES = (100, 1_000, 10_000)
 _COUNTED = "n"
-_LATELY = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ def _margins(plan: Plan, confidence: float, sizes: Sequence[int], names: tuple[s
 def _piloted(hub: Hub, caller: Caller, sql: str) -> tuple[str, tuple[int, ...]]:
     """The newest answer to a pilot, and the least, the middle and the largest of its counts."""
     with hub.database.reading() as db:
-        row = next((each for each in releases_of(hub, db, caller, which="mine", limit=_LATELY) if each.sql == sql), None)
+        row = next(iter(releases_of(hub, db, caller, which="mine", sql=sql, limit=1)), None)
         number, told = ("", []) if row is None else (row.id, unpacked(row).to_pydict()[_COUNTED])
     counts = sorted(max(1, round(count)) for count in told if count is not None)
     return number, tuple(dict.fromkeys(counts[place] for place in (0, len(counts) // 2, -1))) if counts else ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
@@ -14,6 +15,7 @@ from cloister.hub.work.bounds import Left, account_of, left_of, money_of
 from cloister.hub.work.checking import check_together
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.facts import facts_of
+from cloister.privacy import Exact
 from cloister.session import Affordable, Plan, Release
 
 if TYPE_CHECKING:
@@ -76,17 +78,17 @@ def rehearse(hub: Hub, caller: Caller, wish: QuestionRequest) -> Release:
             )
 
 
-def afford(hub: Hub, caller: Caller, wish: QuestionRequest) -> Affordable:
-    """The margins to expect over a range of spends: spends nothing."""
+def afford(hub: Hub, caller: Caller, wish: QuestionRequest, spends: Sequence[Fraction] | None = None) -> Affordable:
+    """The margins to expect over a range of spends, by default up to what is left where one may know that: spends nothing."""
     from cloister.hub.services.budgets import sees_budget
 
     with looking(hub, caller):
         with hub.database.reading() as db:
             found = ready(hub, db, caller, wish, "question.explain")
             known = all(sees_budget(hub, db, caller, each.population) for each in found.objects if each.population)
-        spends = None if known else _ROUND
+        chosen: Sequence[Exact] | None = spends or (None if known else _ROUND)
         with found.held.pinned():
-            return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
+            return found.session.afford(wish.sql, chosen, confidence=wish.confidence, dialect=wish.dialect)
 
 
 def _plan(found: AuthorisedQuestion, wish: QuestionRequest) -> Plan:

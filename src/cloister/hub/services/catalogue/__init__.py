@@ -20,19 +20,12 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
-from cloister.hub.services.catalogue.live import (
-    Live,
-    live_of,
-    source_of,
-    sweep_scratch,
-    table_store_of,
-)
+from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch
 from cloister.hub.services.catalogue.managing import destroy_old
 from cloister.hub.services.catalogue.masked import (
     MASKED,
     Masked,
     MaskedRows,
-    add_masked,
     batch_file,
     folder_of,
     line_of,
@@ -45,9 +38,11 @@ from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
+from cloister.hub.services.catalogue.remote import legible
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 from cloister.hub.services.catalogue.series import window_with
-from cloister.hub.services.catalogue.versions import add_rows
+from cloister.hub.services.catalogue.sources import source_of, table_store_of
+from cloister.hub.services.catalogue.versions import add_masked, add_rows
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -73,6 +68,7 @@ __all__ = [
     "folder_of",
     "joined_in",
     "key_of",
+    "legible",
     "line_of",
     "lines_of",
     "live_of",

@@ -12,8 +12,8 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
-from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
+from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.storage import Reading, missing_in
 from cloister.hub.web.forms import written_here
 
@@ -26,6 +26,9 @@ _Numbers = Annotated[
     Literal["", "comma", "point"], Query(description="How numbers are written: comma, 1.234,5; point, 1,234.5; otherwise 1234.5.")
 ]
 _Dates = Annotated[Literal["", "dmy", "mdy", "ymd"], Query(description="The order of day, month and year; otherwise 2026-03-31.")]
+_Pivot = Annotated[
+    int | None, Query(ge=0, le=99, description="The last year of two digits that is of the 2000s; without it, years have four.")
+]
 _Missing = Annotated[str, Query(max_length=2000, pattern=r"^[^\x00]*$", description="What stands for a missing value: NA, -99")]
 _Short = Annotated[bool, Query(description="Whether lines may end early, or go on with empty fields.")]
 _WRITTEN = Depends(written_here)
@@ -47,11 +50,13 @@ def routes(router: APIRouter) -> None:
         lines: _Lines = 1,
         numbers: _Numbers = "",
         dates: _Dates = "",
+        pivot: _Pivot = None,
         missing: _Missing = "",
         short: _Short = False,
     ) -> UploadOut:
         """The body is the file; Content-Type says what it is. The whole of it is kept, or nothing."""
-        how = Reading(sheet=sheet, lines=lines, numbers=numbers, dates=dates, missing=missing_in(missing), short=short)
+        named = missing_in(missing)
+        how = Reading(sheet=sheet, lines=lines, numbers=numbers, dates=dates, pivot=pivot, missing=named, short=short)
         upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream(), how)
         return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload, how=how)))
 

@@ -20,7 +20,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.services.catalogue.live import authorities_of, reached, table_store_of
+from cloister.hub.services.catalogue.sources import authorities_of, reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
     FOREIGN,
@@ -115,7 +115,7 @@ def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "", how: Readi
     how, said = how or Reading(), [shown]
     try:
         if upload.kind in FOREIGN:
-            upload = table_store_of(hub).converted(upload, how)
+            upload = table_store_of(hub).converted(upload, how, shown)
             said.append(how.sheet)
         shown = " · ".join(each for each in (*said, upload.encoding) if each)
         header = table_store_of(hub).look(upload)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
-from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import reading
-from cloister.hub.storage import STATISTICS, HeaderColumn, read_labels
+from cloister.hub.services.catalogue.typed import declared_places, places_typed
+from cloister.hub.storage import STATISTICS, HeaderColumn, is_chinese, read_labels
 from cloister.query.words import unheard
 from cloister.tables.declaring.codebooks import read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text, of_declaration
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 DROP = "-"
 """In the line for several columns: drop them. Nothing there means: leave the kind as it is."""
 LONGEST_PASTED = 200_000
+_VERSION = " version "
 _PARTS = ("kind", "low", "high", "step", "reason")
 _REASONED = (*BOUNDED, "category")
 _Translate = Callable[..., str]
@@ -46,13 +48,13 @@ class Filled:
 
 
 def suggested(columns: Sequence[HeaderColumn], _: _Translate) -> dict[int, ColumnDraft]:
-    """What columns of these names usually hold, by their places; free text is nobody's by default, so it stays dropped."""
+    """What columns of these names usually hold, by their places. A postcode or a diagnosis is a text; a text whose name is not
+    known is nobody's by default, and stays dropped."""
     found = suggest(each.name for each in columns)
     drafts = {place: found[each.name] for place, each in enumerate(columns) if each.name in found}
     return {
         place: replace(draft, reason=_(draft.reason) if draft.reason else "", about=_(draft.about) if draft.about else "")
         for place, draft in drafts.items()
-        if draft.kind != "text"
     }
 
 
@@ -84,9 +86,33 @@ def draft_of(typed: Mapping[str, str], place: int) -> ColumnDraft:
 
 
 def declared_by(db: Db, caller: Caller) -> list[str]:
-    """The caller's own data sets that declare columns, by name: those whose declarations can be taken over."""
+    """The caller's own data sets that declare columns, by name, and their earlier declarations, as `people version 1`: those that
+    can be taken over.
+    """
     rows = db.scalars(select(DataSet).where(DataSet.owner == caller.id, DataSet.public.is_(False)).order_by(DataSet.name))
-    return [row.name for row in rows if row.declaration.get("columns")]
+    named = {row.id: row.name for row in rows if row.declaration.get("columns")}
+    wanted = select(DataSetVersion).where(DataSetVersion.data_set.in_(sorted(named))).order_by(DataSetVersion.number.desc())
+    earlier = [each for each in db.scalars(wanted) if each.declaration.get("columns")]
+    found = list[str]()
+    for number, name in named.items():
+        found += [name, *(f"{name}{_VERSION}{each.number}" for each in earlier if each.data_set == number)]
+    return found
+
+
+def declared_as(hub: Hub, db: Db, caller: Caller, name: str) -> Mapping[str, Any]:
+    """The declaration of a data set that somebody sees, or of an earlier version of one of their own."""
+    of, _, number = name.partition(_VERSION)
+    if not number:
+        return reading.seen(hub, db, caller, name).declaration
+    row = reading.owned(hub, db, caller, of)
+    wanted = select(DataSetVersion).where(DataSetVersion.data_set == row.id)
+    wanted = wanted.where(DataSetVersion.number == (int(number[:9]) if number.isdecimal() else 0))
+    version = db.scalar(wanted)
+    if version is None or not version.declaration.get("columns"):
+        raise InvalidParameter(
+            "Nothing was filled in", why="this version has no declaration of its own", instead="a name from the list"
+        )
+    return version.declaration
 
 
 def filled(
@@ -104,7 +130,7 @@ def filled(
     if which == "data-set":
         name = form.text("fill_from", most=100)
         with hub.database.reading() as db:
-            book = of_declaration(reading.seen(hub, db, caller, name).declaration)
+            book = of_declaration(declared_as(hub, db, caller, name))
         return from_book(typed, columns, book, name, _)
     with unheard():
         book = read_codebook(form.text("codebook", most=LONGEST_PASTED), table=typed.get("name", ""))
@@ -117,11 +143,12 @@ def from_file(
     """What a codebook in a file fills in; that of a statistics package is read in a process of its own."""
     kind = name.lower().rpartition(".")[2]
     if kind in STATISTICS:
-        from cloister.hub.services.catalogue.live import table_store_of
+        from cloister.hub.services.catalogue.sources import table_store_of
 
         text = read_labels(content, kind, table_store_of(hub).limits)
     else:
-        codes = ("utf-16",) if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp1252")
+        letters = "gb18030" if is_chinese(content) else "cp1252"
+        codes = ("utf-16",) if content.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", letters)
         texts = (tried(lambda code=code: content.decode(code), UnicodeError) for code in codes)  # type: ignore[misc]
         text = next((each for each in texts if each is not None), "")
     with unheard():
@@ -144,6 +171,7 @@ def from_book(typed: Mapping[str, str], columns: Sequence[HeaderColumn], book: C
     rest = {"max_rows": book.max_rows and str(book.max_rows), "size": book.size and str(book.size)}
     if book.unit in places:
         rest |= {"rows_are": "column", "unit_column": places[book.unit]}
+    rest |= places_typed({"columns": book.places, "reasons": {**dict.fromkeys(book.places, because), **book.reasons}}, places)
     missing = sorted({code for draft in of.values() for code in draft.missing})
     said = [found.said, *map(_, book.notes)]
     if missing:
@@ -163,8 +191,11 @@ def written(name: str, source: str, columns: Iterable[HeaderColumn], typed: Mapp
     drafts = {each.name: draft_of(typed, place) for place, each in enumerate(columns)}
     by_column = typed.get("rows_are") == "column"
     chosen, most, size = (typed.get(part, "") for part in ("unit_column", "max_rows", "size"))
+    places, reasons = declared_places(typed, columns)
     book = Codebook(
         columns=drafts,
+        places=places,
+        reasons=reasons,
         unit=columns[int(chosen)].name if by_column and chosen.isdecimal() and int(chosen) < len(columns) else "",
         max_rows=int(most) if by_column and most.isdecimal() else None,
         size=int(size) if size.isdecimal() else None,

@@ -18,7 +18,7 @@ from cloister.errors import EngineError
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
-from cloister.hub.services.catalogue.remote import Called, newest_of, text_in, version_of
+from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
 from cloister.together import Coordinator, SignedRoster
 from cloister.together.joint import JointSource
 
@@ -96,11 +96,9 @@ class SiteRows:
     def take(self, db: Db) -> None:
         """Refuses a site that another open data set of this hub asks already."""
         own = {key: name for name, key in self.joined.signed.roster.sites.items()}
-        for data_set, version in versions_at_sites(db):
-            if data_set.id == self._made_for:
-                continue
-            taken = own.keys() & set(joined_in(self.hub, version).signed.roster.sites.values())
-            if taken:
+        for data_set, joined in legible(self.hub, versions_at_sites(db), joined_in):
+            taken = own.keys() & set(joined.signed.roster.sites.values())
+            if taken and data_set.id != self._made_for:
                 raise Conflict(
                     f"The site {own[min(taken)]!r} can't take part",
                     why="a site of this key takes part in an open data set of this hub",

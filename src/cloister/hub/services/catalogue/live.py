@@ -24,11 +24,9 @@ from cloister.hub.generation import generation, read_generation
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
-from cloister.hub.services.catalogue.joint import SITES, source_at_sites
-from cloister.hub.services.catalogue.masked import MASKED, masked_source
 from cloister.hub.services.catalogue.origins import whole_of
-from cloister.hub.services.catalogue.pooled import POOLED, label_of, parts_by_data_set, pooled_of
-from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
+from cloister.hub.services.catalogue.pooled import label_of, parts_by_data_set
+from cloister.hub.services.catalogue.sources import source_of
 from cloister.hub.work.held import Exchanged, Held
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
@@ -41,9 +39,8 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
     from cloister.tables import PrivateTable, PublicTable
-    from cloister.tables.sourcing.sources import Source
 
-_PART, _STORE, _KEEPER = "live tables", "table store", "catalogue keeper"
+_PART, _KEEPER = "live tables", "catalogue keeper"
 
 
 _AGAIN = 10.0
@@ -258,35 +255,6 @@ def _shared(name: str) -> Conflict:
     )
 
 
-def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
-    """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
-    if version.kind == SITES:
-        return source_at_sites(hub, row, version)
-    if version.kind == POOLED:
-        return pooled_of(hub, row, version)
-    if version.kind == MASKED:
-        return masked_source(hub, row, version)
-    if version.kind == "connection":
-        assert version.address is not None
-        kept = KeptAddress(id=version.place, shown="", wrapped=version.address)
-        return reached(hub, kept, " ".join(row.declaration.get("during") or ()) if row.window else "")
-    stored = StoredTable(
-        file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key, about=version.about
-    )
-    return table_store_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
-
-
-def reached(hub: Hub, kept: KeptAddress, part: str = "") -> Source:
-    """The table behind a kept address, where the settings of this moment allow it."""
-    return reopen(kept, Allowed.read(hub.settings.sources), hub.keys, authorities=authorities_of(hub), part=part)
-
-
-def authorities_of(hub: Hub) -> Path | None:
-    """The file of those who vouch for the certificates of databases; None: the operating system."""
-    named = hub.settings.source_authorities
-    return Path(named) if named else None
-
-
 def scratch_of(hub: Hub) -> Path:
     """Where rows that do not fit into memory are spilled, encrypted, while a data set is open."""
     folder = hub.settings.path("scratch")
@@ -297,17 +265,6 @@ def scratch_of(hub: Hub) -> Path:
 def sweep_scratch(hub: Hub) -> None:
     """What processes that were killed have left there goes."""
     sweep(hub.settings.path("scratch"))
-
-
-def table_store_of(hub: Hub) -> TableStore:
-    """Where this hub's tables lie."""
-    store: TableStore = hub.parts.setdefault(_STORE, None) or TableStore(
-        hub.settings.path("vault"),
-        hub.keys,
-        limits=Limits(bytes=hub.settings.upload_megabytes * 2**20, memory=hub.settings.memory),
-    )
-    hub.parts[_STORE] = store
-    return store
 
 
 def live_of(hub: Hub) -> Live:

@@ -20,11 +20,11 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
-from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.masked import sweep_masked
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text
 from cloister.hub.services.catalogue.registering import LISTED, listing
+from cloister.hub.services.catalogue.sources import source_of, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import StoredTable
 from cloister.hub.work.facts import facts_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -18,9 +19,9 @@ from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
 from cloister.hub.services.catalogue.filling import declared_by, filled, suggested, with_drafts
-from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
+from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.services.catalogue.trial import read_for_trial, trial_reading
 from cloister.hub.services.catalogue.typed import KINDS, WideFormDep, beginning, keep, wanted_of
 from cloister.hub.services.catalogue.windows import EVERY, current, over
@@ -202,6 +203,12 @@ def declare_page(
     return render(request, "catalogue/declare.html", status=status, **values)
 
 
+def _left_out(arrival: Arrival, declared: Mapping[str, Any]) -> list[str]:
+    """The columns of the file that are neither declared nor part of a place."""
+    used = {*declared, *(each.get(part) for each in declared.values() for part in ("longitude", "latitude"))}
+    return [name for name, _, _ in arrival.columns if name not in used]
+
+
 def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Response:
     with hub.database.reading() as db:
         known = next((row for row in reading.populations_of(db, caller) if row.name == wanted.population), None)
@@ -219,6 +226,6 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
         "budget": budget,
         "told": None if budget is None else guidance(budget, people, hub.settings.max_delta),
         "over": None if budget is None or not wanted.window else over(budget, 4),
-        "left_out": [name for name, _, _ in arrival.columns if name not in wanted.declaration.get("columns", {})],
+        "left_out": _left_out(arrival, wanted.declaration.get("columns", {})),
     }
     return render(request, "catalogue/review.html", **values)

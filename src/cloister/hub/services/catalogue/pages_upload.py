@@ -6,6 +6,7 @@ form, and is checked before the first byte of the file is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
@@ -136,9 +137,18 @@ def _reading(fields: Mapping[str, str]) -> Reading:
         lines=2 if fields.get("lines") == "2" else 1,
         numbers=fields.get("numbers", "") if fields.get("numbers") in NUMBERS else "",
         dates=fields.get("dates", "") if fields.get("dates") in DATES else "",
+        pivot=_pivot(fields.get("pivot", "").strip()),
         missing=missing_in(fields.get("missing", "")),
         short=fields.get("short") == "yes",
     )
+
+
+def _pivot(text: str) -> int | None:
+    if text and not re.fullmatch("[0-9]{1,2}", text):
+        raise InvalidParameter(
+            "The upload is invalid", why="the last two-digit year of the 2000s is not a number from 0 to 99", instead="30"
+        )
+    return int(text) if text else None
 
 
 def new_page(

@@ -8,10 +8,9 @@ rows are is looked up whenever the catalogue changes, so a part that gets anothe
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
@@ -19,8 +18,8 @@ from cloister.crypto import canonical_json
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetPart, DataSetVersion
-from cloister.hub.records.declarations import table_of
-from cloister.tables import PrivateTable
+from cloister.hub.services.catalogue.remote import version_of
+from cloister.hub.services.catalogue.sources import POOLED, pooled_source
 from cloister.together.pooled import PooledSource
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-
-POOLED = "pooled"
-"""The kind of such a version, as it is stored."""
 
 
 @dataclass
@@ -57,55 +53,12 @@ class PooledRows:
     def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
         """A version that holds the list."""
         self._of = data_set.id
-        made = DataSetVersion(
-            id=new_id(),
-            data_set=data_set.id,
-            number=number,
-            kind=POOLED,
-            format=POOLED,
-            origin=self.origin,
-            length=0,
-            created=self.hub.now(),
-            created_by=caller.id,
-        )
-        text = canonical_json([each.id for each in self.parts]).encode()
-        made.address = self.hub.keys.wrap(text, f"connection {made.place}")
-        return made
+        text = canonical_json([each.id for each in self.parts])
+        return version_of(self.hub, caller, data_set, number, kind=POOLED, origin=self.origin, length=0, text=text)
 
     def take(self, db: Db) -> None:
         """Write down which they are, for every decision about the whole."""
         db.add_all(DataSetPart(data_set=self._of, part=each.id, place=place) for place, each in enumerate(self.parts))
-
-
-def pooled_of(hub: Hub, row: DataSet, version: DataSetVersion) -> PooledSource:
-    """The rows of such a version, as they are now."""
-    assert version.address is not None
-    ids = json.loads(hub.keys.unwrap(version.address, f"connection {version.place}"))
-    return pooled_source(hub, ids, repr(row.name))
-
-
-def pooled_source(hub: Hub, ids: Sequence[str], name: str) -> PooledSource:
-    """The open data sets of these ids as one."""
-    from cloister.hub.services.catalogue.live import source_of
-
-    tables: dict[str, Any] = {}
-    with hub.database.reading() as db:
-        found = {row.id: (row, version) for row, version in _present(db, ids)}
-    for each in ids:
-        row, version = found.get(each, (None, None))
-        if row is None or version is None or row.state != "open":
-            raise Conflict(
-                f"The data set {name} can't be asked",
-                why="a data set that it is made of is closed",
-                instead="the same when its owner has opened that one again",
-            )
-        table = table_of(row, source_of(hub, row, version), version.id)
-        if not isinstance(table, PrivateTable):
-            raise _not_made(name, f"the data set {row.name!r} is public, and nobody in it needs hiding")
-        if version.kind == POOLED:
-            raise _not_made(name, f"the data set {row.name!r} is made of others itself")
-        tables[row.name] = table
-    return PooledSource(tables)
 
 
 def label_of(
@@ -135,13 +88,3 @@ def check_own_rows(db: Db, row: DataSet) -> None:
             why="they are those of the data sets that it is made of, as these are declared",
             instead="another data set of several owners",
         )
-
-
-def _not_made(name: str, why: str) -> Conflict:
-    return Conflict(f"The data set {name} can't be made", why=why, instead="private data sets, each with rows of its own")
-
-
-def _present(db: Db, ids: Sequence[str]) -> list[tuple[DataSet, DataSetVersion]]:
-    now = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
-    wanted = select(DataSet, DataSetVersion).join(DataSetVersion, now).where(DataSet.id.in_(ids))
-    return [(row, version) for row, version in db.execute(wanted)]

@@ -29,4 +29,11 @@ def preparation_report(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Pr
             raise Conflict("Nothing was read", why="the data set is closed", instead="open it again, and look then")
         session = live_of(hub).session(db, caller.id, tables=[name])
     with session.registry.pinned():
-        return row, session.registry.snapshot.prepare(name).owner_report()
+        snapshot = session.registry.snapshot
+        if not snapshot.entry(name).declaration.abilities.rows:
+            raise Conflict(
+                "There is no import report",
+                why="its rows are read elsewhere, and only sums with noise come here",
+                instead=f"/datasets/{name}",
+            )
+        return row, snapshot.prepare(name).owner_report()

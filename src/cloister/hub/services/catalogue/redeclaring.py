@@ -22,10 +22,10 @@ from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import parts_of
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.joint import SITES
-from cloister.hub.services.catalogue.live import source_of
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.row_sources import SharedRowsOf
+from cloister.hub.services.catalogue.sources import source_of
 from cloister.hub.services.catalogue.versions import check_open, newest, put
 from cloister.hub.services.trail import write
 from cloister.tables.declaring.table import check_events
@@ -87,6 +87,7 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
                         why="its rows are at sites, which declare it themselves, and its population was charged",
                         instead="a data set of its own, declared so by every site",
                     )
+                version.declaration = dict(before)
                 made = given.version(caller, row, newest(db, row) + 1)
                 given.take(db)
                 put(hub, db, caller, row, made, table_of(row, source_of(hub, row, made), made.id))

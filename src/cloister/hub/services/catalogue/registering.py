@@ -27,12 +27,12 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
-from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
 from cloister.hub.services.catalogue.origins import check_origin, not_told, noticed, whole_of
 from cloister.hub.services.catalogue.row_sources import RowSource, UploadedRows
 from cloister.hub.services.catalogue.series import check_series, lock_series
+from cloister.hub.services.catalogue.sources import source_of, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import check, context_of
 from cloister.hub.work.facts import data_set_object

@@ -1,4 +1,4 @@
-"""Versions of data sets that somebody elsewhere answers for (sites, key holders): what the hub keeps of them, and who calls.
+"""Versions of data sets whose rows are elsewhere (sites, key holders, other data sets): what is kept of them, and who calls.
 
 What a version keeps is one text, under the hub's key. Who answers for it calls this process, and finds a mailbox here.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 Box = TypeVar("Box", bound=Mailboxes)
+Kept = TypeVar("Kept")
 
 
 def newest_of(db: Db, kind: str, *, open_only: bool = True) -> list[tuple[DataSet, DataSetVersion]]:
@@ -41,6 +42,16 @@ def text_in(hub: Hub, version: DataSetVersion) -> str:
     """What a version keeps."""
     assert version.address is not None
     return hub.keys.unwrap(version.address, f"connection {version.place}").decode()
+
+
+def legible(
+    hub: Hub, versions: Iterable[tuple[DataSet, DataSetVersion]], read: Callable[[Hub, DataSetVersion], Kept]
+) -> Iterator[tuple[DataSet, Kept]]:
+    """What versions keep, but for those that can't be read: such a one keeps nobody of another one out. It answers nothing
+    either, since whoever asks it reads it first."""
+    for data_set, version in versions:
+        with suppress(CloisterError):
+            yield data_set, read(hub, version)
 
 
 def version_of(

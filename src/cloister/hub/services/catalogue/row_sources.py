@@ -16,8 +16,8 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.services.catalogue.arrivals import arrival_of, forget, stored, table_in
-from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.origins import origin_of
+from cloister.hub.services.catalogue.sources import source_of, table_store_of
 from cloister.hub.storage import StoredTable
 from cloister.tables.sourcing.sources import Source
 

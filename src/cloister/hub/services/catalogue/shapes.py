@@ -26,7 +26,7 @@ Text = Annotated[str, Field(max_length=5000, pattern=_Plain)]
 Id = Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Number = Annotated[str, Field(max_length=400, pattern=_Plain)] | Annotated[int, Field(ge=-(2**62), le=2**62)]
-Kind = Literal["integer", "real", "category", "date", "boolean", "text", "identifier"]
+Kind = Literal["integer", "real", "category", "date", "moment", "boolean", "text", "identifier", "place"]
 
 
 class _Taken(BaseModel):
@@ -55,6 +55,16 @@ class ColumnIn(_Taken):
     values: (
         Annotated[list[Annotated[str, Field(max_length=1000, pattern=_Plain)] | int | bool], Field(max_length=10_000)] | None
     ) = None
+    box: Annotated[
+        list[Number] | None, Field(max_length=4, description="Of a place: west, south, east and north, in degrees. Or `regions`.")
+    ] = None
+    regions: Annotated[
+        dict[str, Any] | list[Any] | None,
+        Field(description="Of a place: a GeoJSON FeatureCollection of polygons, or what a declaration says of them."),
+    ] = None
+    name: Annotated[Line | None, Field(description="The property that names each region; `name` where it is left out.")] = None
+    longitude: Annotated[Line | None, Field(description="Of a place: the column of the file that holds it.")] = None
+    latitude: Line | None = None
     nullable: bool = False
     reason: Text = ""
 

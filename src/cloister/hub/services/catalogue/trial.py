@@ -17,10 +17,11 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.hub.services.catalogue.arrivals import arrival_of, table_in
-from cloister.hub.services.catalogue.live import reached, scratch_of, table_store_of
+from cloister.hub.services.catalogue.live import scratch_of
 from cloister.hub.services.catalogue.metadata import provider_of
 from cloister.hub.services.catalogue.registering import check_allowed, drafted
 from cloister.hub.services.catalogue.row_sources import UploadedRows
+from cloister.hub.services.catalogue.sources import reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import KeptAddress
 from cloister.printable import json_of, shown

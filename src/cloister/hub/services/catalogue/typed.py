@@ -21,19 +21,25 @@ from cloister.hub.services.catalogue.registering import Wanted
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.forms import Form, form_of
+from cloister.printable import json_of
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
-from cloister.tables.declaring.draft import as_held
+from cloister.tables.declaring.draft import BOUNDED, as_held
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.declaring.regions import geojson_of, regions_kept
 from cloister.tables.declaring.table import check_events
 
 FIELDS = (
     "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
     "population_new", "measure", "epsilon", "delta", "rho", "purposes", "consent", "sensitivity", "retention", "labels",
     "combinable_with", "listed", "every", "window", "date_column", "understood", "provider", "row_is_person",
+    *(f"p{place}_{part}" for place in range(2) for part in
+      ("name", "longitude", "latitude", "within", "property", "nullable", "reason")),
 )  # fmt: skip
 COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", "sensitivity", "labels", "purposes")
-KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
+KINDS = ("", "integer", "real", "category", "date", "moment", "boolean", "text", "identifier")
+MOST_PLACES = 2
+"""A form declares so many places: where a journey begins, and where it ends."""
 _MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
 _LONGEST, _LONGEST_LIST = 5_000, 200_000
 
@@ -75,7 +81,7 @@ def keep(form: Mapping[str, str], columns: int) -> dict[str, str]:
     found = {}
     for name in names:
         text = form.get(name, "")
-        if len(text) > (_LONGEST_LIST if name.endswith("_values") else _LONGEST):
+        if len(text) > (_LONGEST_LIST if name.endswith(("_values", "_within")) else _LONGEST):
             raise InvalidParameter("The form is invalid", why=f"the field {name!r} is too long", instead="a shorter text")
         if text.strip():
             found[name] = text.replace("\r\n", "\n").strip()
@@ -100,6 +106,14 @@ def declaration_typed(
     reader = _Reader(typed, columns)
     declaration = reader.declaration("")
     return (None if reader.wrong else declaration), reader.wrong
+
+
+def declared_places(
+    typed: Mapping[str, str], columns: Sequence[HeaderColumn]
+) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, str]]:
+    """The places that are typed whole, with their reasons."""
+    reader = _Reader(typed, columns)
+    return reader.places()
 
 
 def typed_of(declaration: Mapping[str, Any], columns: Sequence[HeaderColumn]) -> dict[str, str]:
@@ -127,6 +141,20 @@ def typed_of(declaration: Mapping[str, Any], columns: Sequence[HeaderColumn]) ->
             found[f"c{place}_nullable"] = "yes"
         if reasons.get(column.name):
             found[f"c{place}_reason"] = reasons[column.name]
+    return found | places_typed(declaration, {column.name: str(place) for place, column in enumerate(columns)})
+
+
+def places_typed(declaration: Mapping[str, Any], numbers: Mapping[str, str]) -> dict[str, str]:
+    """What somebody would type for the places, by the numbers of the columns."""
+    declared = {name: each for name, each in declaration["columns"].items() if each.get("kind") == "place"}
+    found: dict[str, str] = {}
+    for number, (name, each) in enumerate(list(declared.items())[:MOST_PLACES]):
+        start, regions = f"p{number}_", each.get("regions")
+        within = json_of(geojson_of(regions_kept(regions))) if regions else ", ".join(map(str, each.get("box") or ()))
+        parts = {"name": name, "within": within, "nullable": "yes" if each.get("nullable") else ""}
+        parts |= {part: numbers.get(each.get(part, ""), "") for part in ("longitude", "latitude")}
+        parts["reason"] = (declaration.get("reasons") or {}).get(name, "")
+        found |= {start + part: text for part, text in parts.items() if text}
     return found
 
 
@@ -257,6 +285,7 @@ class _Reader:
             elif self._text(f"c{place}_kind"):
                 columns[column.name] = self._at(f"c{place}_kind", partial(self._column, place, column), {})
                 reasons[column.name] = self._text(f"c{place}_reason")
+        self.places(columns, reasons)
         if not columns:
             self.wrong["columns"] = InvalidDeclaration(
                 "The declaration is invalid", why="every column is left out", instead="one column at least, with its bounds"
@@ -284,10 +313,49 @@ class _Reader:
             self._at("row_is_person", lambda: check_events(asked, None), None)
         return {"columns": columns, "unit": unit, "max_rows": most, "size": self._whole("size"), "reasons": reasons}
 
+    def places(
+        self, columns: dict[str, Any] | None = None, reasons: dict[str, str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """The columns and reasons with those of the places."""
+        columns, reasons = {} if columns is None else columns, {} if reasons is None else reasons
+        for number in range(MOST_PLACES):
+            self._at(f"p{number}_name", partial(self._place, f"p{number}_", columns, reasons), None)
+        return columns, reasons
+
+    def _place(self, start: str, columns: dict[str, Any], reasons: dict[str, str]) -> None:
+        """Adds a place that is made of two columns, where one is typed."""
+        within, name = self._text(start + "within"), self._text(start + "name")
+        longitude, latitude = (self._chosen(start + part) for part in ("longitude", "latitude"))
+        if not (within or longitude or latitude):
+            return
+        if not name or name in columns:
+            why = "another column has its name" if name else "its name is missing"
+            raise InvalidDeclaration("The place is invalid", why=why, instead="home")
+        if not longitude or not latitude:
+            raise InvalidDeclaration(
+                "The place is invalid", why="the column of its longitude or latitude is not chosen", instead="choose both columns"
+            )
+        if not within:
+            raise MissingBound(
+                f"The column {name!r} needs bounds",
+                why="a bound is missing, and bounds are declared, never looked up",
+                instead="4.2, 51.9, 4.5, 52.1",
+            )
+        declared: dict[str, Any] = {"kind": "place", "longitude": longitude, "latitude": latitude}
+        if within.startswith("{"):
+            declared |= {"regions": within, "name": self._text(start + "property") or "name"}
+        else:
+            declared["box"] = within.replace(",", " ").split()
+        declared["nullable"] = self._text(start + "nullable") == "yes"
+        found = domain_of(name, declared, table=self._text("name") or "the table").describe()
+        if not self._text(start + "reason"):
+            raise no_reason(name)
+        columns[name], reasons[name] = found, self._text(start + "reason")
+
     def _column(self, place: int, column: HeaderColumn) -> dict[str, Any]:
         kind = self._text(f"c{place}_kind")
         declared: dict[str, Any] = {"kind": kind, "nullable": self._text(f"c{place}_nullable") == "yes"}
-        if kind in ("integer", "real", "date"):
+        if kind in BOUNDED:
             for end in ("low", "high"):
                 declared[end] = self._text(f"c{place}_{end}")
                 if not declared[end]:
@@ -301,7 +369,7 @@ class _Reader:
         if kind == "category":
             declared["values"] = as_held(self._lines(f"c{place}_values"), column.kind)
         found = domain_of(column.name, declared, table=self._text("name") or "the table").describe()
-        if kind in ("integer", "real", "date", "category") and not self._text(f"c{place}_reason"):
+        if kind in (*BOUNDED, "category") and not self._text(f"c{place}_reason"):
             raise no_reason(column.name)
         return found
 

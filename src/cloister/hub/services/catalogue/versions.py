@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from cloister.errors import AccessDenied, InvalidParameter
+from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, table_of
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.catalogue.arrivals import discard
-from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version
+from cloister.hub.services.catalogue.masked import Masked, MaskedRows, line_of
 from cloister.hub.services.catalogue.origins import check_origin, noticed
 from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
 from cloister.hub.services.catalogue.row_sources import RowSource, SharedRowsOf, UploadedRows
 from cloister.hub.services.catalogue.series import next_window, windows_of
+from cloister.hub.services.catalogue.sources import source_of, table_store_of
 from cloister.hub.services.catalogue.windows import (
     base_of,
     check_window,
@@ -90,6 +91,34 @@ def add_rows(hub: Hub, caller: Caller, data_set: str, given: RowSource, check: C
     except IntegrityError:
         raise Conflict("The version was not added", why="another came at the same moment", instead="the same again") from None
     return version.number
+
+
+def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
+    """A version of other batches, or of another key holder's pads: its number. Questions read it from now on."""
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+    given = MaskedRows(hub, masked)
+    given.origin = _origin_of(hub, data_set) or given.origin
+    form, declared = masked.source(hub, line_of(hub, masked)).format, row.declaration
+    if {name: each.describe() for name, each in form.columns.items()} != declared["columns"] or form.unit != declared["unit"]:
+        raise InvalidDeclaration(
+            "The batch is invalid", why="its format declares other columns than the data set", instead="a data set of its own"
+        )
+    try:
+        with hub.database.begin() as db:
+            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
+            version = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, version, table_of(row, given.masked.source(hub, line_of(hub, masked)), version.id))
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
+    return version.number
+
+
+def _origin_of(hub: Hub, data_set: str) -> str:
+    with hub.database.reading() as db:
+        wanted = select(DataSetVersion.origin).where(DataSetVersion.data_set == data_set).order_by(DataSetVersion.number)
+        return db.scalar(wanted.limit(1)) or ""
 
 
 def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label: str = "") -> DataSet:

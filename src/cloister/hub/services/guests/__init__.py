@@ -1,7 +1,9 @@
 """Guests in the hub: an algorithm provider's code runs near a data set whose rows its author may not see.
 
-The provider registers the code as an algorithm of this service (`settings.py`), and grants it; the owner of the data grants
-`algorithm.run` for it; whoever has both orders a run as a job (`running.py`), and what leaves is a release.
+The provider registers the code as an algorithm of this service (`settings.py`), by a form or a package (`packages.py`), and
+grants it; the owner of the data grants `algorithm.run` for it; whoever has both orders a run as a job (`running.py`), and what
+leaves is a release. Native code and declared mechanisms run once two people have approved them, and what was stopped does not
+(`admission.py`, `reviewing.py`, `pages.py`). `sides.py`: what author and owner see of one run.
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and what keeps code from them
 (`cloister.guests`).
@@ -11,7 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.service import Link, Service
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.policy.actions import OWNER, STEWARD
+from cloister.hub.service import Guide, Link, Service
+from cloister.hub.services.guests.admission import ADMIT
+from cloister.hub.services.guests.reviewing import REVIEW
 from cloister.hub.services.guests.running import GUEST_RESULT, RUN, RUNNING, Order, expected
 from cloister.hub.services.guests.settings import check_settings
 from cloister.hub.web.languages import N_
@@ -19,25 +25,44 @@ from cloister.hub.web.languages import N_
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
+    from cloister.hub.service import SqlFunction
+
 __all__ = ["SERVICE"]
+
+register_actions(
+    [
+        Action(
+            name=ADMIT,
+            title=N_("Approve and stop algorithms near a data set"),
+            roles=frozenset({OWNER, STEWARD}),
+            by="owner",
+            overseers=frozenset({STEWARD}),
+            by_token=False,
+        )
+    ]
+)
 
 
 def _pages() -> APIRouter:
+    from cloister.hub.services.guests import packages
+    from cloister.hub.services.guests.pages import routes
     from cloister.hub.work.ordering import order_pages
 
-    return order_pages(RUNNING, Order, "/run-algorithm", errors=expected)
+    return packages.pages(routes(order_pages(RUNNING, Order, "/run-algorithm", errors=expected)))
 
 
 def _api() -> APIRouter:
+    from cloister.hub.services.guests import packages
     from cloister.hub.work.ordering import order_api
 
-    return order_api(
-        RUNNING,
-        Order,
-        "/algorithm-runs",
-        summaries=("Release the result of an algorithm", "Estimate the cost of a run"),
-        errors=expected,
-    )
+    summaries = ("Release the result of an algorithm", "Estimate the cost of a run")
+    return packages.api(order_api(RUNNING, Order, "/algorithm-runs", summaries=summaries, errors=expected))
+
+
+def _run() -> SqlFunction:
+    from cloister.hub.services.guests.sql import RunFunction
+
+    return RunFunction()
 
 
 SERVICE = Service(
@@ -45,8 +70,9 @@ SERVICE = Service(
     title=N_("Algorithms near rows"),
     pages=_pages,
     api=_api,
-    jobs=(RUN,),
+    jobs=(RUN, REVIEW),
     releases=(GUEST_RESULT,),
+    functions={"run": _run},
     algorithm=check_settings,
     links=(
         Link(
@@ -67,5 +93,10 @@ SERVICE = Service(
             order=32,
             icon="chart",
         ),
+    ),
+    guides=(
+        Guide(title=N_("Reviews of algorithms"), path="/algorithm-reviews", group="govern", help="how-to/run-a-guest"),
+        Guide(title=N_("Packages of algorithms"), path="/algorithm-packages", group="govern", help="how-to/write-a-guest"),
+        Guide(title=N_("Runs"), path="/algorithm-runs/*", group="learn", help="how-to/run-a-guest"),
     ),
 )

@@ -1,29 +1,35 @@
 """A run of a guest as work of the frame (`hub/work/orders.py`): which algorithm on which data set, its cost, and what is kept.
 
-The charge is that of the order, whatever the code does; the proof is in `cloister.guests.blocks`. The job lasts as long as all
-blocks may last, so that its end says nothing. Of way "ask" the charge is at most that of the order, over all attempts of the job:
-the code asks about the declared columns alone, and its answers come at ticks.
+The charge is that of the order, whatever the code does; the proof is in `cloister.guests.blocks`, that of a declared mechanism
+is its author's (`admission.py`). The job lasts as long as all blocks may last, so that its end says nothing. Of way "ask" the
+charge is at most that of the order, over all attempts of the job: the code asks about the declared columns alone, and its
+answers come at ticks.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import InvalidParameter
+from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests import Guest
+from cloister.guests.blocks import Blocks
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
+from cloister.hub.records.access import Algorithm
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.services.access import named_algorithm
+from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_
-from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words
+from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.hub.work.recheck import charged
 from cloister.privacy import Guarantee, exact_positive, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
@@ -82,9 +88,14 @@ def _shown(view: View) -> dict[str, Any]:
         (_("Algorithm"), details["algorithm"]),
         (_("Data set"), details["table"]),
         (_("Columns"), ", ".join(details["inputs"])),
-        (_("Queries"), details["queries"]) if "queries" in details else (_("Blocks of people"), details["blocks"]),
-        (_("Digest of the code"), details["digest"][:16]),
     ]
+    if "queries" in details:
+        pairs.append((_("Queries"), details["queries"]))
+    if "blocks" in details:
+        pairs.append((_("Blocks of people"), details["blocks"]))
+    if details.get("provenance"):
+        pairs.append((_("Provenance"), details["provenance"]))
+    pairs.append((_("Digest of the code"), details["digest"][:16]))
     return {"pairs": pairs, "columns": [_("Number"), _("Value"), _("Margin")], "lines": _lines(view)}
 
 
@@ -104,7 +115,18 @@ GUEST_RESULT = ReleaseKind(
 )
 
 
-class _Running(OrderedWork[Order, ReadyTable[Order]]):
+@dataclass(frozen=True, kw_only=True)
+class ReadyRun(ReadyTable[Order]):
+    """A run that may be carried out."""
+
+    guest: Guest
+    provenance: str
+    """Who admitted it and what it was audited to, where that is asked for."""
+    noticed: list[str] = field(default_factory=list)
+    """What was seen of the run for which the hub stops an algorithm: keys of `admission.REASONS`."""
+
+
+class _Running(OrderedWork[Order, ReadyRun]):
     """Orders of runs."""
 
     job, title, action, release = "guests.run", N_("Run of an algorithm"), ACTION, GUEST_RESULT
@@ -125,7 +147,7 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
     def about(self, order: Order) -> dict[str, Any]:
         return {"table": order.table[:200]}
 
-    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyTable[Order]:
+    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyRun:
         """With the algorithm as it is now: a run is of the code that was registered, which never changes under its id."""
         row = named_algorithm(hub, db, caller, order.algorithm, NAME)
         guest = guest_of(row.name, row.settings)
@@ -139,35 +161,52 @@ class _Running(OrderedWork[Order, ReadyTable[Order]]):
         terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=row.id)
         how |= {"table": order.table, "columns": tuple(guest.inputs), "terms": terms, "words": self.words}
         found = ready_table(hub, db, caller, order, **how, spend=order.spend, charge=charge)
-        if guest.way == "blocks":
-            return found
+        provenance = check_admitted(db, row.id, found.which.id, guest, found.table)
+        made = ReadyRun(**vars(found), guest=guest, provenance=provenance)
+        if guest.way != "ask":
+            return made
         columns = {order.table: tuple(guest.inputs)}  # what the policy was asked about, and no more
-        return replace(found, session=found.session.on_behalf(found.session.who, columns=columns))
+        return replace(made, session=found.session.on_behalf(found.session.who, columns=columns))
 
-    def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
-        guest = _guest(hub, found)
+    def run(self, hub: Hub, found: ReadyRun, session: Callable[[], AttemptSession]) -> Product:
+        guest = found.guest
         if guest.way == "ask":
-            return _by_asking(hub, guest, found, session())
-        method = guest.by_blocks(found.table)
-        outcome = session().run(method, found.order.table, found.order.spend, purpose=found.order.purpose)
-        told = {"values": dict(outcome.values), "margins": method.margins(outcome.cost), "cost": str(outcome.cost)}
+            return _by_asking(hub, found, session())
+        method = guest.method(found.table)
+        with method.open() as sandbox:
+            made = replace(method, late=lambda: found.noticed.append("late"), opened=sandbox)
+            outcome = session().run(made, found.order.table, found.order.spend, purpose=found.order.purpose)
+        blocks = method if isinstance(method, Blocks) else None
+        margins = {} if blocks is None else blocks.margins(outcome.cost)
+        told = {"values": dict(outcome.values), "margins": margins, "cost": str(outcome.cost)}
+        more = {"way": guest.way} if blocks is None else {"blocks": blocks.blocks}
         return Product(
             body=json.dumps(told, ensure_ascii=False).encode(),
             cost={found.which.population: outcome.cost},
-            details={
-                "algorithm": guest.name,
-                "table": found.order.table,
-                "inputs": list(guest.inputs),
-                "blocks": method.blocks,
-                "digest": guest.digest,
-            },
+            details=_details(found) | more,
         )
 
+    def still(self, hub: Hub, db: Db, found: ReadyRun) -> None:
+        """Code that was stopped meanwhile releases nothing. What is noticed of this run stops those that come after it."""
+        try:
+            check_admitted(db, found.order.algorithm, found.which.id, found.guest, found.table)
+        except AccessDenied as error:
+            raise charged(self.words.withheld, error) from None
+        for reason in found.noticed[:1]:
+            quarantine(hub, db, db.get_one(Algorithm, found.order.algorithm), db.get_one(DataSet, found.which.id), reason)
 
-def _by_asking(hub: Hub, guest: Guest, found: ReadyTable[Order], session: AttemptSession) -> Product:
+
+def _details(found: ReadyRun) -> dict[str, Any]:
+    about = {"algorithm": found.guest.name, "table": found.order.table, "inputs": list(found.guest.inputs)}
+    return about | {"digest": found.guest.digest, "provenance": found.provenance}
+
+
+def _by_asking(hub: Hub, found: ReadyRun, session: AttemptSession) -> Product:
     """The result is any plain value, made of private answers alone: so is the reason why there is none."""
     order, tick = found.order, hub.settings.tick_ms / 1000
-    result = guest.by_asking(session, order.table, order.spend, purpose=order.purpose, tick=tick)
+    result = found.guest.by_asking(session, order.table, order.spend, purpose=order.purpose, tick=tick)
+    if result.beyond:
+        found.noticed.append("beyond")
     asked = [each[:_LONGEST_QUERY] for each in result.asked]
     cost = session.charged.get(found.which.population) or zero_of(found.cost)
     told = {"values": result.values, "margins": {}, "cost": str(cost), "asked": asked, "why": result.why[-_LONGEST_QUERY:]}
@@ -175,26 +214,14 @@ def _by_asking(hub: Hub, guest: Guest, found: ReadyTable[Order], session: Attemp
         body = json.dumps(json.loads(json.dumps(told), parse_constant=lambda _: None))  # what is no number is no JSON either
     except RecursionError:
         body = json.dumps(told | {"values": None})
-    details = {"algorithm": guest.name, "table": order.table, "inputs": list(guest.inputs), "digest": guest.digest}
-    return Product(
-        body=body.encode(), cost={found.which.population: cost}, details=details | {"way": "ask", "queries": len(asked)}
-    )
+    details = _details(found) | {"way": "ask", "queries": len(asked)}
+    return Product(body=body.encode(), cost={found.which.population: cost}, details=details)
 
 
-def _guest(hub: Hub, found: AuthorisedOrder[Order]) -> Guest:
-    from cloister.hub.records.access import Algorithm
-
-    with hub.database.reading() as db:
-        row = db.get_one(Algorithm, found.order.algorithm)
-        return guest_of(row.name, row.settings)
-
-
-def expected(hub: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
+def expected(_: Hub, found: ReadyTable[Order]) -> list[dict[str, Any]]:
     """The margins of the noise of each mean at 95 %, from the declarations alone."""
-    guest = _guest(hub, found)
-    if guest.way == "ask":
-        return []
-    margins = guest.by_blocks(found.table).margins(found.cost)
+    assert isinstance(found, ReadyRun)
+    margins = found.guest.by_blocks(found.table).margins(found.cost) if found.guest.way == "blocks" else {}
     return [{"name": name, "margin": margin} for name, margin in margins.items()]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
+from cloister.hub.services.learning.judging import judged, told_of
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import ORDER, Training, declared, model_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.work.attempts import AttemptSession
+    from cloister.learn.assessment.scores import Score
     from cloister.query import Session
     from cloister.tables import PrivateTable
 
@@ -95,9 +97,18 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
         loss = lost(hub, order, table, found.cost)
         model, target = model_of(order), order.target or None
         how: dict[str, Any] = {"features": order.features, "target": target, "spend": order.spending, "purpose": order.purpose}
-        model.fit_table(session(), order.table, **how)
+        score: Score | None = None
+        if order.held_out:
+            model, score = judged(model, session(), order.table, test=order.held_out, **how)
+        else:
+            model.fit_table(session(), order.table, **how)
         membership = None if model.guarantee_ is None else lines_of(model.guarantee_, attack)
-        card = model.card(data=order.table, date=f"{hub.now():%Y-%m-%d}", expected=loss, membership=membership)
+        about: dict[str, Any] = {
+            "data": order.table,
+            "date": f"{hub.now():%Y-%m-%d}",
+            "evaluation": () if score is None else score,
+        }
+        card = model.card(**about, expected=loss, membership=membership)
         features = [[name, table.column(name).describe()] for name in order.features]
         version = str(getattr(table, "version", ""))
         return Product(
@@ -108,6 +119,7 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
                 "table": order.table,
                 "columns": {"features": features, "target": order.target, "version": version},
                 "card": card.to_json(),
+                **({} if score is None else {"judged": told_of(score, order.held_out)}),
             },
         )
 
@@ -123,6 +135,8 @@ def still_to_pay(session: Session, order: Training, table: PrivateTable, budget:
     holds the charge itself against them, when it is made.
     """
     cost = spend_of(order.spending, budget).whole()
+    if order.held_out:
+        return cost
     try:
         model, encoder = declared(order, table)
         if order.method in _OF_PAIRS and len(encoder.names) > _MOST_PAIRED:

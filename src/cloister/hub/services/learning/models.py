@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from cloister.errors import CloisterError
+from cloister.hub.cache import cached
 from cloister.hub.policy.methods import offered
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.releases.shapes import Line
+from cloister.hub.services.learning.inside import Numbers, Weight, bounds_of, declared_columns, numbers_of, picture, weights_of
+from cloister.hub.services.learning.judging import picture as reliability
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES
 from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
+    from cloister.tables import Domain
 
 CARD = (
     N_("Charges by statistic"),
@@ -59,14 +65,39 @@ class Learnt(LearntLine):
 
 
 def _shown(view: View) -> dict[str, Any]:
-    details = view.row.details
+    details, _ = view.row.details, view.language.gettext
+    columns = declared_columns(view.row)
+    numbers, weights = _inside(view, columns)
+    told = details.get("judged")
     return {
         "card": _card(view),
+        "bounds": bounds_of(columns),
+        "numbers": numbers,
+        "weights": weights,
+        "weights_picture": picture(weights, _) if weights else "",
+        "judged": told,
+        "reliability": reliability(told, _) if told and told["bins"] else "",
         "method": offered()[details["method"]],
         "features": [name for name, _ in details["columns"]["features"]],
         "target": details["columns"]["target"],
         "most": MOST_BYTES // 2**20,
     }
+
+
+def _inside(view: View, columns: Mapping[str, Domain]) -> tuple[list[Numbers], list[Weight]]:
+    """What the page says of the model itself: worked out once in a process, nothing where it can't be."""
+
+    def work() -> tuple[list[Numbers], list[Weight]]:
+        class_of(view.row.details["method"])
+        import cloister.learn
+
+        model = cloister.learn.load(view.row.body.decode())
+        try:
+            return numbers_of(model, columns), weights_of(model, columns)
+        except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):  # a model of an older version
+            return [], []
+
+    return cached(view.hub, "what a model says", view.row.id, work)
 
 
 def _card(view: View) -> Any:

@@ -12,7 +12,7 @@ from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.policy.methods import offered
-from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
+from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, exact_probability
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Training:
     project: Annotated[str, Field(max_length=32)] = ""
     title: Annotated[str, Field(max_length=200)] = ""
     algorithm: Annotated[str, Field(max_length=63, description="Under which it is trained: its name, or its id.")] = ""
+    held_out: _Exact = ""
+    """The part of the rows that judges the model, under the same charge, such as 0.25; empty: none."""
 
     def __post_init__(self) -> None:
         by_algorithm = bool(self.algorithm) and not self.method
@@ -80,6 +82,10 @@ class Training:
             )
         check_purpose(self.purpose)
         check_title(self.title)
+        if self.held_out:
+            exact_probability(self.held_out, "held_out")
+            if not by_algorithm and not self.target:
+                raise InvalidParameter("The part held out is invalid", why="nothing judges this method", instead="none")
         if self.delta and self.kind in ("pure", "zcdp"):
             raise InvalidParameter("δ is invalid", why="it goes with an ε", instead='kind="approx"')
         _ = self.spending
@@ -109,7 +115,8 @@ ORDER = Stored(
     Training,
     "Order",
     *("table", "method", "features", "target", "spend", "delta", "kind", "parameters"),
-    *("purpose", "project", "title", "algorithm"),
+    *("purpose", "project", "title", "algorithm", "held_out"),
+    later=("held_out",),
 )
 """As a job holds it, and as the digest of a form that was sent has it."""
 

@@ -40,7 +40,7 @@ from cloister.tables import PrivateTable, Text
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-_FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm")
+_FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm", "held_out")
 TASKS = {
     "classes": N_("Which class a row is in"),
     "numbers": N_("A number"),

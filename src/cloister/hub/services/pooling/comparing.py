@@ -1,25 +1,24 @@
 """One question of a data set of several owners: of each part alone, of all together, and of all apart and then added up.
 
 The margins follow from declarations and from the spend: nothing is charged, and no row is read. Together is what one table with
-all rows would give: the noise is one table's. Apart, the noises of k parts add up to k times the variance.
+all rows would give: the noise is one table's. Apart, the noises of k parts add up to k times the variance. What raw rows in one
+table would give, without any noise, is shown for made-up rows that follow the declarations: a size to hold the margins against.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
-from sqlglot import exp
-
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError
 from cloister.hub.services.pooling.making import HIDDEN, Pool
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words, authorise, visible
 from cloister.hub.work.facts import facts_of
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, PureDP
+from cloister.query.another_table import about_another
 from cloister.session.questions.touched import Touched
 
 if TYPE_CHECKING:
@@ -27,8 +26,10 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.work.authorise import Authorised
     from cloister.query import Session
 
+_NO_NOISE = PureDP(10**9)
 _WORDS = Words(
     name="The comparison",
     invalid=N_("The comparison is invalid"),
@@ -42,9 +43,11 @@ class Compared:
     """The margins (95 %) of one way, by column; none where it may not be asked, with the reason."""
 
     way: str
-    """The name of a data set, or "apart"."""
+    """The name of a data set, "apart", or "raw"."""
     margins: Mapping[str, float]
     why: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Of raw rows: what they give without noise, on made-up rows."""
 
 
 class _Explaining:
@@ -63,41 +66,45 @@ class _Explaining:
 
 
 def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, purpose: str = "") -> list[Compared]:
-    """Together first; then each part for itself, as far as the caller may ask about it; and all of these, added up."""
-    found = [_margins(hub, db, caller, pool.name, sql, spend, purpose)]
-    alone = []
+    """Together first; then each part for itself, as far as the caller may ask about it; all of these, added up; and raw rows."""
+    together = _allowed(hub, db, caller, pool.name, sql, purpose)
+    found, alone = [_margins(together, pool.name, sql, spend)], []
     for part in pool.parts:
         if part == HIDDEN:
             continue
         try:
-            alone.append(_margins(hub, db, caller, part, _about(sql, pool.name, part), spend, purpose))
+            about = about_another(sql, pool.name, part)
+            alone.append(_margins(_allowed(hub, db, caller, part, about, purpose), part, about, spend))
         except CloisterError as error:
             found.append(Compared(way=part, margins={}, why=error.why))
     if len(alone) == len(pool.parts):
         added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in found[0].margins}
         found.append(Compared(way="apart", margins=added))
-    return [found[0], *alone, *found[1:]]
+    return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
 
 
-def _margins(hub: Hub, db: Db, caller: Caller, name: str, sql: str, spend: str, purpose: str) -> Compared:
+def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str) -> Authorised:
     facts = facts_of(hub, db)
     seen = {each.name: each for each in facts.data_sets.values() if each.name == name and visible(hub, caller, facts, each)}
-    allowed = authorise(hub, db, facts, caller, _Explaining(sql, purpose), seen, priced=False)
+    return authorise(hub, db, facts, caller, _Explaining(sql, purpose), seen, priced=False)
+
+
+def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compared:
+    """What made-up rows give in one table, at a spend for which noise is nil: they are nobody's."""
+    from cloister.query import Session
+    from cloister.session.execution.rehearsal import rehearsal_tables
+
+    with allowed.held.pinned():
+        held = allowed.session
+        tables = {name: table for name, table in held.registry.snapshot.tables.items() if name in held.tables}
+        with Session(rehearsal_tables(tables), budget=_NO_NOISE) as stage:
+            found = stage.through(held).sql(sql, _NO_NOISE.epsilon).to_pydict()
+    values = {name: found[name][0] for name in columns if found.get(name)}
+    return Compared(way="raw", margins={}, values={name: float(each) for name, each in values.items() if each is not None})
+
+
+def _margins(allowed: Authorised, name: str, sql: str, spend: str) -> Compared:
     with allowed.held.pinned():
         plan = allowed.session.explain(sql, spend)
     margins: Mapping[str, Any] = plan.margin().columns
     return Compared(way=name, margins={column: float(series.values[0]) for column, series in margins.items()})
-
-
-def _about(sql: str, pool: str, part: str) -> str:
-    """The same question of another table."""
-    try:
-        tree = sqlglot.parse_one(sql, read="duckdb")
-    except sqlglot.errors.SqlglotError:
-        raise InvalidParameter("The query is invalid", why="it is not SQL", instead="SELECT COUNT(*) AS n FROM …") from None
-    for table in list(tree.find_all(exp.Table)):
-        if table.name.casefold() == pool.casefold():
-            table.set("this", exp.to_identifier(part))
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(pool)))
-    return str(tree.sql(dialect="duckdb"))

@@ -31,6 +31,63 @@ def _picture(body: bytes) -> str:
     return svg_of(TradeOff.from_json(json.dumps(json.loads(body)["trade_off"])).chart())
 
 
+@lru_cache(maxsize=16)
+def _rebuilt(body: bytes, column: str, method: str) -> str:
+    """Of each column, a row, the share of its variance that the best attacker gets back, by method and dimensions."""
+    import altair as alt
+
+    from cloister.hub.web.pictures import INK, MAIN, svg_of
+
+    told = json.loads(body)
+    names, points = [each["name"] for each in told["columns"]], told["trade_off"]["points"]
+    rows = [
+        {"column": name, "way": f"{each['method']} {each['dimensions']}", "share": share}
+        for each in points
+        for name, share in zip(names, each["columns"], strict=True)
+    ]
+    ways = list(dict.fromkeys(each["way"] for each in rows))
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("way:N", sort=ways, title=method, axis=alt.Axis(labelAngle=-40, orient="top")),
+        y=alt.Y("column:N", sort=names, title=column),
+    )
+    square = base.mark_square(color=MAIN, opacity=1).encode(
+        size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 420]), legend=None)
+    )
+    text = base.mark_text(dx=20, align="left", fontSize=9, color=INK).encode(text=alt.Text("share:Q", format=".0%"))
+    return svg_of(alt.layer(square, text).properties(width=64 * len(ways), height=26 * len(names)))
+
+
+@lru_cache(maxsize=16)
+def _faces(body: bytes, mean: str) -> str:
+    """Of columns that are pixels: two rows, as the best attacker of each method and dimension rebuilds them."""
+    import altair as alt
+
+    from cloister.hub.web.pictures import svg_of
+
+    told = json.loads(body)["pictures"]
+    ways = [mean if not each["dimensions"] else f"{each['method']} {each['dimensions']}" for each in told["rebuilt"]]
+    pixels = [
+        {"way": way, "row": row, "x": place % told["width"], "y": place // told["width"], "grey": round(value, 2)}
+        for way, each in zip(ways, told["rebuilt"], strict=True)
+        for row, picture in enumerate(each["grey"], 1)
+        for place, value in enumerate(picture)
+    ]
+    size = 96
+    chart = (
+        alt.Chart(alt.Data(values=pixels))
+        .mark_rect()
+        .encode(
+            x=alt.X("x:O", axis=None, scale=alt.Scale(padding=0)),
+            y=alt.Y("y:O", axis=None, scale=alt.Scale(padding=0)),
+            color=alt.Color("grey:Q", scale=alt.Scale(scheme="greys", domain=[0, 1], reverse=True), legend=None),
+            column=alt.Column("way:N", sort=ways, title=None, spacing=6),
+            row=alt.Row("row:N", title=None, spacing=6),
+        )
+        .properties(width=size, height=size * told["height"] // told["width"])
+    )
+    return svg_of(chart)
+
+
 def _projected(view: View) -> dict[str, Any]:
     _ = view.language.gettext
     told, details = json.loads(view.row.body), view.row.details
@@ -42,6 +99,7 @@ def _projected(view: View) -> dict[str, Any]:
         (_("Label of use"), details["utility"]),
         (_("Secret"), details["secret"]),
         (_("Accuracy of guessing"), f"{_share(found['utility_guess'])} / {_share(found['secret_guess'])}"),
+        (_("Error of the mean row"), f"{found['mean_row']:.2f}"),
     ]
     columns = [_("Method"), _("Dimensions"), _("Use"), _("Secret"), _("Best attacker"), _("Secret of strangers")]
     lines = [
@@ -54,11 +112,16 @@ def _projected(view: View) -> dict[str, Any]:
             "–" if each["secret_of_strangers"] is None else _share(each["secret_of_strangers"]),
             _(ATTACKERS.get(each["rebuilt_by"], each["rebuilt_by"])),
             _best(names, each["columns"]),
+            f"{each['rebuilt']:.2f}",
+            "–" if each["published"] is None else f"{each['published']:.2f}",
         ]
         for each in found["points"]
     ]
-    heads = [*columns, _("Best attacker of rows"), _("Columns rebuilt")]
-    return {"pairs": pairs, "columns": heads, "lines": lines, "picture": _picture(view.row.body)}
+    heads = [*columns, _("Best attacker of rows"), _("Columns rebuilt"), _("Error of rows"), _("Published error")]
+    faces = _faces(view.row.body, _("the mean")) if told.get("pictures") else ""
+    rebuilt = "" if faces else _rebuilt(view.row.body, _("Column"), _("Method"))
+    pictures = {"picture": _picture(view.row.body), "rebuilt": rebuilt, "faces": faces}
+    return {"pairs": pairs, "columns": heads, "lines": lines, **pictures}
 
 
 def _directions(view: View) -> dict[str, Any]:

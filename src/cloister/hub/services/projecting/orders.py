@@ -16,7 +16,7 @@ from cloister.stored import Stored
 ACTION = "compress.run"
 METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")
 """Linear ones, with as many directions as there are columns."""
-_MOST_COLUMNS, _MOST_POINTS = 50, 20
+_MOST_COLUMNS, _MOST_PIXELS, _MOST_POINTS = 50, 256, 20
 _COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, separated by commas"))
 _UTILITY = asked(N_("Label of use"), N_("the column that stays readable"))
 
@@ -153,11 +153,12 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _check(columns: str) -> None:
+    from cloister.compress.from_tables import Grid
+
     names = listed(columns)
-    if not 1 <= len(names) <= _MOST_COLUMNS or len(set(names)) != len(names):
-        raise InvalidParameter(
-            "The columns are invalid", why=f"they are 1 to {_MOST_COLUMNS} different columns", instead="age, height"
-        )
+    most = _MOST_COLUMNS if len(names) <= _MOST_COLUMNS or Grid.of(names) is None else _MOST_PIXELS
+    if not 1 <= len(names) <= most or len(set(names)) != len(names):
+        raise InvalidParameter("The columns are invalid", why=f"they are 1 to {most} different columns", instead="age, height")
 
 
 ATTACK = Stored(

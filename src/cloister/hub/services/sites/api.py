@@ -44,7 +44,10 @@ class NewJointDataSet(BaseModel):
         epsilon="2",
     )
 
-    roster: dict[str, Any]
+    roster: Annotated[
+        dict[str, Any],
+        Field(description='As the sites signed it; "dropouts" is how many may drop out, if it is not as many as may collude.'),
+    ]
     signatures: Annotated[dict[_Line, _Line], Field(max_length=1000)]
     table: Annotated[_Text, Field(description="The part [tables.NAME] of a site.toml, as each site declares it.")]
     overlap: Annotated[_Line, Field(description='At how many sites one person may have rows: "none", or a number from 2 on.')]
@@ -72,6 +75,9 @@ class JointOut(BaseModel):
     name: str
     roster: int = Field(description="The number of the roster: the next one has the next number.")
     sites: list[SiteOut]
+    collude: int = Field(description="How many sites may collude with the hub.")
+    dropouts: int = Field(description="How many sites may drop out of a query.")
+    surplus: str = Field(description="How many times the variance of one table's answer that of all sites has.")
 
 
 class NextRoster(BaseModel):
@@ -156,4 +162,11 @@ def _out(hub: Hub, caller: Caller, name: str) -> JointOut:
 
 def _shown(each: Standing) -> JointOut:
     sites = [SiteOut(name=name, fingerprint=digits, present=each.present[name]) for name, digits in each.fingerprints.items()]
-    return JointOut(name=each.name, roster=each.number, sites=sites)
+    return JointOut(
+        name=each.name,
+        roster=each.number,
+        sites=sites,
+        collude=each.collude,
+        dropouts=each.dropouts,
+        surplus=each.surplus,
+    )

@@ -29,6 +29,7 @@ from cloister.hub.services.catalogue import (
     owned,
     versions_at_sites,
 )
+from cloister.hub.web.languages import N_
 from cloister.together import Roster, SignedRoster
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 _LONGEST = 2**20
+
+
+_PRESENCE = (N_("it last called at {at}"), N_("it last called at {at}; then {problem}"), N_("it never called"))
+"""What a coordinator says of a site, for the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,23 +77,33 @@ class Standing:
     """Of its roster."""
     fingerprints: Mapping[str, str]
     present: Mapping[str, str]
+    collude: int
+    """How many of them may collude with the hub."""
+    dropouts: int
+    """And how many may drop out."""
+    surplus: str
+    """How many times the variance of one table's answer an answer of all of them has."""
 
 
-def roster_of(hub: Hub, keys: str, missing: str, epoch: int = 1) -> Roster:
-    """The roster of sites whose public keys these are, as `cloister site init` prints them; its number counts those before it."""
+def roster_of(hub: Hub, keys: str, missing: str, epoch: int = 1, dropouts: str = "") -> Roster:
+    """The roster of sites whose public keys these are, as `cloister site init` prints them; its number counts those before it.
+    Where nothing is said of drop-outs, as many may as may collude."""
     sites: dict[str, bytes] = {}
     for name, key in _objects(keys, "The keys are invalid", '{"north": "3b6a27…"}'):
         if name in sites:
             raise InvalidDeclaration("The keys are invalid", why=f"{name!r} stands there twice", instead="a name for each site")
         sites[name] = _digits(key, "The keys are invalid", 32)
-    count = missing.strip()
+    most = str(max(len(sites) - 1, 0) // 3)
+    count = _count(missing, "The number of sites that may collude is invalid", most)
+    gone = _count(dropouts, "The number of sites that may drop out is invalid", most) if dropouts.strip() else None
+    return Roster(sites=sites, hub=key_of(hub).public, missing=count, epoch=epoch, dropouts=gone)
+
+
+def _count(text: str, what: str, instead: str) -> int:
+    count = text.strip()
     if not (count.isascii() and count.isdigit() and len(count) < 4):
-        raise InvalidParameter(
-            "The number of sites that may fail is invalid",
-            why="it is not a whole number",
-            instead=str(max(len(sites) - 1, 0) // 3),
-        )
-    return Roster(sites=sites, hub=key_of(hub).public, missing=int(count), epoch=epoch)
+        raise InvalidParameter(what, why="it is not a whole number", instead=instead)
+    return int(count)
 
 
 def join(hub: Hub, caller: Caller, asked: Joining, budget: Guarantee | None) -> DataSet:
@@ -152,6 +167,9 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
                 number=signed.roster.epoch,
                 fingerprints=signed.roster.fingerprints(),
                 present={name: str(each) for name, each in presence.items()},
+                collude=signed.roster.missing,
+                dropouts=len(signed.roster.sites) - signed.roster.quorum,
+                surplus=f"{len(signed.roster.sites) / signed.roster.honest:.2f}",
             )
         )
     return found

@@ -46,7 +46,8 @@ def pages() -> APIRouter:
         try:
             before = roster_before(hub, caller, form.text("after"))[1] if form.text("after") else None
             epoch = 1 if before is None else before.signed.roster.epoch + 1
-            made = roster_of(hub, form.text("keys", most=_LONG), form.text("missing"), epoch)
+            failing = {"missing": form.text("missing"), "dropouts": form.text("dropouts")}
+            made = roster_of(hub, form.text("keys", most=_LONG), epoch=epoch, **failing)
         except CloisterError as error:
             return _page(request, hub, caller, error=error, typed=form)
         return _page(request, hub, caller, made=made, typed=form)

@@ -3,7 +3,7 @@
 - `opening.py`: what is declared, the charge, the keys of devices; `intake.py`: what devices send, and their quotas.
   `broker.py`: the same over MQTT, and released steps out.
 - `releasing.py`: which steps are over, and what is released of them; `showing.py`: a step as a table, a chart, CSV.
-- `pages.py`, `api.py`: the routes; subscribers get released steps alone.
+- `tables.py`: released steps as a table in SQL. `pages.py`, `api.py`: the routes; subscribers get released steps alone.
 
 What may not live here: noise or an exact sum (`cloister.traces.watch`). Each stream is a population of its own: its devices.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Link, Service
 from cloister.hub.services.streams.releasing import closed, opened, release_due
+from cloister.hub.services.streams.tables import tables
 from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ SERVICE = Service(
             icon="history",
         ),
     ),
+    tables=tables,
     opened=opened,
     closed=closed,
 )

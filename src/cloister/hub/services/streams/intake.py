@@ -126,7 +126,7 @@ def _keep(hub: Hub, db: Db, stream: HeldStream, declared: Declared, accepted: _A
             None if each.get("id") is None else f"{device.id} {each['id']}"
             for each, device in zip(readings, senders, strict=True)
         ],
-        **{name: [_scalar(each.get(name)) for each in readings] for name in declared.columns},
+        **{name: [_scalar(each.get(name)) for each in readings] for name in declared.fields},
     }
     for number in np.unique(numbers[numbers > over]).tolist():
         chosen = np.flatnonzero(numbers == number).tolist()

@@ -23,6 +23,7 @@ from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.query import Session
 from cloister.stored import Stored
 from cloister.tables import PrivateTable
+from cloister.tables.declaring.places import sources_of
 from cloister.tables.declaring.plain import domain_of
 from cloister.traces.feed import Late
 from cloister.traces.moments import Steps
@@ -73,7 +74,7 @@ class Declared:
             )
         if self.late not in ("drop", "next"):
             raise InvalidParameter("late is invalid", why="it must be drop or next", instead='"late": "next"')
-        if not {UNIT, "at", "key"}.isdisjoint(self.columns):
+        if not {UNIT, "at", "key"}.isdisjoint((*self.columns, *self.fields)):
             raise InvalidParameter(
                 "The columns are invalid", why="at, device and key are the hub's own", instead='{"room": {"kind": "category", …}}'
             )
@@ -89,6 +90,16 @@ class Declared:
         return Steps.of(every=self.every, since=self.since, until=self.until)
 
     @property
+    def fields(self) -> list[str]:
+        """What a reading holds besides its moment: of a place its two numbers, under the names that they are declared with."""
+        found = dict[str, None]()
+        for name, each in self.columns.items():
+            place = isinstance(each, Mapping) and each.get("kind") == "place"
+            names = [str(each.get(title, title)) for title in ("longitude", "latitude")] if place else [name]
+            found |= dict.fromkeys(names)
+        return list(found)
+
+    @property
     def schema(self) -> dict[str, Any]:
         """What a device has to know."""
         names = ("columns", "every", "since", "until", "wait", "late", "most", "hourly")
@@ -101,7 +112,7 @@ class Declared:
     def table(self, population: str) -> PrivateTable:
         """The readings as they are declared: a device is a person, whose readings are within `most` in all steps."""
         domains = {name: domain_of(name, each, table=TABLE) for name, each in self.columns.items()}
-        empty: dict[str, list[Any]] = {name: [] for name in (*domains, UNIT)}
+        empty: dict[str, list[Any]] = {name: [] for name in (*sources_of(domains), UNIT)}
         return PrivateTable(empty, domains, unit=UNIT, max_rows=self.most, population=population)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,17 @@ def all_steps(db: Db, number: str) -> Iterator[Mapping[str, Any]]:
     while found := steps_of(db, number, after=after):
         yield from found
         after = found[-1]["step"]
+
+
+def name_of(row: HeldStream) -> str:
+    """What a stream is called in SQL.
+
+    >>> name_of(HeldStream(id="one", title="People in the hall"))
+    'people_in_the_hall_stream_7692c3ad'
+    """
+    stem = re.sub(r"[^a-z0-9]+", "_", row.title.casefold()).strip("_")[:40].rstrip("_")
+    start = stem if stem[:1].isascii() and stem[:1].isalpha() else "readings"
+    return f"{start}_stream_{hashlib.sha256(row.id.encode()).hexdigest()[:8]}"
 
 
 def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -69,6 +82,7 @@ def shown(db: Db, row: HeldStream) -> dict[str, Any]:
         "left": steps.count - row.taken,
         "ends": steps.span(steps.count)[1],
         "newest": newest,
+        "name": "" if newest is None else name_of(row),
         "keys": keys,
         "numbers": numbers,
         "lines": [] if newest is None else lines_of(newest),

@@ -3,6 +3,7 @@
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
 - `counting.py`: what a respondent's machine sent, and what holds floods back.
 - `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
+- `modelling.py`: models of the reports, as releases, at no cost.
 - `pages.py`, `api.py`: the routes.
 
 What may not live here: a protocol or an estimate (`cloister.local`). No ledger is charged: a report is paid by its own
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Guide, Link, Service
+from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK
 
 if TYPE_CHECKING:
@@ -59,8 +61,12 @@ SERVICE = Service(
     title="Surveys",
     pages=_pages,
     api=_api,
-    jobs=(LOOK,),
-    guides=(Guide(title="Answer a survey", path="/s", group="collect", help="tutorials/ask-a-sensitive-question"),),
+    jobs=(LOOK, TRAIN),
+    releases=(SURVEY_MODEL,),
+    guides=(
+        Guide(title="Models of surveys", path="/survey-models", group="collect", help="how-to/run-a-survey"),
+        Guide(title="Answer a survey", path="/s", group="collect", help="tutorials/ask-a-sensitive-question"),
+    ),
     links=(
         Link(
             title="Surveys",

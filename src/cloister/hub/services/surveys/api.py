@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -18,12 +18,24 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.releases.api import kind_api
+from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts
 from cloister.hub.services.surveys.composing import demonstrations, of_text
 from cloister.hub.services.surveys.counting import asked, receive
 from cloister.hub.services.surveys.exporting import results_file
+from cloister.hub.services.surveys.modelling import (
+    SURVEY_MODEL,
+    SurveyModelLine,
+    SurveyModelWhole,
+    SurveyTraining,
+    foretell,
+    submit_training,
+)
 from cloister.hub.web.render import ExactJSON
-from cloister.hub.web.routing import WRITTEN, After, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
+from cloister.hub.work.ordering import JobOfWork
+from cloister.hub.work.submitting import accepted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -151,6 +163,7 @@ def api() -> APIRouter:
     _drafts(router)
     _running(router)
     _answering(router)
+    _learning(router)
     return router
 
 
@@ -270,6 +283,52 @@ def _running(router: APIRouter) -> None:
     def reports(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """The survey and the randomised reports to it, in no order."""
         return cast("Response", results_file(hub, caller, number, "reports"))
+
+
+class Foretelling(BaseModel):
+    """What people answered to the questions that a model learnt from, by question; those left out say nothing."""
+
+    model_config = ConfigDict(extra="forbid") | example(answers=[{"year": "third"}])
+
+    answers: Annotated[list[dict[str, Annotated[str, Field(max_length=1000)]]], Field(min_length=1, max_length=10_000)]
+
+
+class Foretold(BaseModel):
+    """The target of each of them: an answer, or a number."""
+
+    predictions: list[str | float]
+
+
+def _learning(router: APIRouter) -> None:
+    @router.post(
+        "/surveys/{number}/models",
+        dependencies=[TICKED, _DOWNLOAD, WRITTEN],
+        summary="Train a model on the reports of a survey",
+        response_description="The job that does it",
+        status_code=202,
+        response_model=JobOfWork,
+    )
+    def train(
+        hub: HubDep, caller: CallerDep, number: Number, wanted: Annotated[SurveyTraining, Body()], key: IdempotencyKey = ""
+    ) -> Response:
+        """Naive Bayes (`naive-bayes`) of an answer, or the regression (`regression`) of a number, by the answers to other
+        questions. Nothing is charged, and no respondent's ε grows: only randomised reports are read."""
+        return accepted(submit_training(hub, caller, key, number, wanted))
+
+    @router.post(
+        "/survey-models/{number}/predictions",
+        dependencies=[needs("release.see"), WRITTEN],
+        summary="Predict with a model of a survey",
+        response_description="The predictions, one for each",
+    )
+    def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Foretelling) -> Foretold:
+        """What the model says of answers of one's own, which are kept nowhere. It spends nothing."""
+        with hub.database.reading() as db:
+            row = read_release(hub, db, caller, number, kind=SURVEY_MODEL.name)
+        return Foretold(predictions=foretell(row, wanted.answers))
+
+    names, nouns = ("models", "survey_model", "survey_model_file"), ("models of surveys", "a model of a survey")
+    router.include_router(kind_api(SURVEY_MODEL, SurveyModelLine, SurveyModelWhole, names=names, nouns=nouns, forms=("json",)))
 
 
 def _answering(router: APIRouter) -> None:

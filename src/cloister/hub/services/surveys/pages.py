@@ -12,24 +12,38 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.surveys import SurveyTicket
+from cloister.hub.releases.pages import release_page
+from cloister.hub.releases.reading import read_release
 from cloister.hub.services.surveys import drafts
-from cloister.hub.services.surveys.composing import composed
+from cloister.hub.services.surveys.composing import composed, of_text
 from cloister.hub.services.surveys.counting import answers_of, asked
 from cloister.hub.services.surveys.exporting import results_file
+from cloister.hub.services.surveys.modelling import (
+    METHODS,
+    SURVEY_MODEL,
+    SurveyTraining,
+    foretell,
+    foretold_text,
+    submit_training,
+    trainable,
+)
 from cloister.hub.services.surveys.results import results_of, shown, tallied
 from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
 from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import After, Number
+from cloister.hub.web.routing import TICKED, After, Number
+from cloister.local.survey import Number as NumberQuestion
+from cloister.local.survey.question import OneOf
 from cloister.printable import kept
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy.orm import Session as Db
 
@@ -49,6 +63,7 @@ def routes(router: APIRouter) -> None:
     _composing(router)
     _responding(router)
     _running(router)
+    _learning(router)
 
 
 def _composing(router: APIRouter) -> None:
@@ -173,6 +188,59 @@ def _running(router: APIRouter) -> None:
     def reports(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """The randomised reports themselves."""
         return _file(request, hub, caller, number, "reports")
+
+
+def _learning(router: APIRouter) -> None:
+    @router.get("/surveys/{number}/models", dependencies=_DOWNLOAD)
+    def start(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """An empty order of a model."""
+        return _order(request, hub, caller, number, {})
+
+    @router.post("/surveys/{number}/models", dependencies=[TICKED, *_DOWNLOAD])
+    def train(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Order it; a form that is sent twice orders once."""
+        typed: dict[str, Any] = {name: form.text(name, most=1000) for name in ("method", "target", "title")}
+        typed["features"] = tuple(dict.fromkeys(form.all("features")[:50]))
+        try:
+            if typed["method"] not in METHODS:
+                raise InvalidParameter("The method is invalid", why="it is not one of the methods", instead=next(iter(METHODS)))
+            job = submit_training(hub, caller, f"form {form.text('key', most=60)}", number, SurveyTraining(**typed))
+        except CloisterError as error:
+            problem = problem_of(error)
+            if problem.status in (403, 404):
+                raise
+            return _order(request, hub, caller, number, typed, problem)
+        return go(request, f"/jobs/{job}")
+
+    @router.post("/survey-models/{number}/predictions", dependencies=[needs("release.see")])
+    def predict(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """What the model says of the answers that were chosen, which are kept nowhere."""
+        problem, told, chosen = None, dict[str, Any](), dict[str, str]()
+        with hub.database.reading() as db:
+            row = read_release(hub, db, caller, number, kind=SURVEY_MODEL.name)
+        chosen = {name: said for name in row.details["features"] if (said := form.get(f"q {name}", ""))}
+        try:
+            told["foretold"] = foretold_text(row, foretell(row, [chosen])[0], request_gettext(request))
+        except CloisterError as error:
+            problem = problem_of(error)
+        return release_page(request, hub, caller, number, SURVEY_MODEL, problem=problem, more={"chosen": chosen, **told})
+
+
+def _order(
+    request: Request, hub: Hub, caller: Caller, number: str, typed: Mapping[str, Any], problem: Problem | None = None
+) -> Response:
+    """The form of a model of a survey."""
+    with hub.database.reading() as db:
+        row = trainable(hub, db, caller, number)
+        n = answers_of(db, [row.id])[row.id]
+    survey = of_text(row.body)
+    listed = [(each.name, each.text) for each in survey.questions if isinstance(each, OneOf)]
+    numbers = [(each.name, each.text) for each in survey.questions if isinstance(each, NumberQuestion) and each.want == "mean"]
+    first = {"method": "naive-bayes", "target": "", "features": (), "title": ""}
+    how = {"row": row, "n": n, "methods": METHODS, "listed": listed, "targets": [*listed, *numbers], "key": new_secret()}
+    return render(
+        request, "surveys/train.html", status=problem.status if problem else 200, problem=problem, typed={**first, **typed}, **how
+    )
 
 
 def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) -> Response:

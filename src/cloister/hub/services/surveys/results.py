@@ -121,7 +121,7 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
     parts = {name: {each["answer"]: each for each in found["answers"]} for name, found in by_level.items()}
     rows = [
         {
-            "answer": _answer(each["answer"], told["kind"], _),
+            "answer": answer_text(each["answer"], told["kind"], _),
             "share": each["share"],
             "margin": each["share_margin"],
             "likely": each["likely"],
@@ -158,14 +158,14 @@ def _alike(told: dict[str, Any], _: Callable[[str], str]) -> str:
     chance = "< 0.001" if found["p_value"] < 0.001 else f"= {found['p_value']:.2g}"
     if found["p_value"] >= _APART:
         return _("No difference between levels was detected (p {chance}).").format(chance=chance)
-    what = _("the mean") if (told["kind"], found["answer"]) == ("number", MEAN) else _answer(found["answer"], told["kind"], _)
+    what = _("the mean") if (told["kind"], found["answer"]) == ("number", MEAN) else answer_text(found["answer"], told["kind"], _)
     return _(
         "People at different levels seem to answer differently, most clearly here: {what} (p {chance}). The "
         "combined estimate is still right; a single level does not represent everyone."
     ).format(what=what, chance=chance)
 
 
-def _answer(answer: str, kind: str, _: Callable[[str], str]) -> str:
+def answer_text(answer: str, kind: str, _: Callable[[str], str]) -> str:
     """As the page says it. What a researcher wrote stays as it was written, also where the hub has a word like it."""
     if kind == "place":
         return _cell(answer, _)

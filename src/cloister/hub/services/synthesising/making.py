@@ -18,7 +18,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
-from cloister.privacy import Guarantee, exact_positive, text_of
+from cloister.privacy import Guarantee, text_of, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.tables import PrivateTable
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.work.attempts import AttemptSession
     from cloister.query import Session
+    from cloister.synth import SyntheticModel
     from cloister.synth.explaining import Explained
 
 ACTION = "synthesise.run"
@@ -52,7 +53,7 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
 
         def charge(session: Session, _: PrivateTable, budget: Guarantee) -> Guarantee:
             try:
-                return _first(session, order).cost
+                return _first(session, order).cost if order.spending else zero_of(budget)
             except CloisterError:  # what is wrong with the columns is told where it is rehearsed
                 return spend_of(order.spending, budget).whole()
 
@@ -63,13 +64,17 @@ class _Synthesising(OrderedWork[Synthesis, ReadyTable[Synthesis]]):
     def rehearse(self, found: ReadyTable[Synthesis]) -> None:
         """Refuse columns that cannot be fitted, and rules that cannot be obeyed; that follows from their declarations."""
         with found.held.pinned():
-            _first(found.session, found.order)
+            if found.order.spending:
+                _first(found.session, found.order)
+            else:
+                _free(found.session, found.order)
 
     def run(self, hub: Hub, found: ReadyTable[Synthesis], session: Callable[[], AttemptSession]) -> Product:
         from cloister.synth import fit
 
         order = found.order
-        model = fit(session(), order.table, spend=order.spending, purpose=order.purpose, **_how(order))
+        how = {"purpose": order.purpose, **_how(found.session, order)}
+        model = fit(session(), order.table, spend=order.spending, **how) if order.spending else _free(found.session, order)
         body, details = kept(model, order.title)
         details["version"] = str(getattr(found.table, "version", ""))
         return Product(body=body, cost=dict.fromkeys(found.populations, model.cost), details=details)
@@ -85,8 +90,10 @@ MAKE = job_of(SYNTHESISING)
 def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     """Margins of error to expect of counts of one, two and three columns: for the spend of an order, for four times as
     much, and for less, as far as anything can be measured. They follow from declarations."""
-    amount, table = exact_positive(found.order.spend, "spend"), []
+    amount, table = found.order.spending, []
     SYNTHESISING.rehearse(found)
+    if not amount:  # nothing is measured, and so nothing has a margin
+        return []
     with found.held.pinned():
         for times in _TIMES:
             order = replace(found.order, spend=text_of(amount * times))
@@ -98,12 +105,26 @@ def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     return table
 
 
-def _how(order: Synthesis) -> dict[str, Any]:
-    return {"method": order.way, "columns": list(order.columns), "rules": order.conditions, "about": order.about}
+def _how(session: Session, order: Synthesis) -> dict[str, Any]:
+    """The arguments of `fit`; queries of the workload as the columns that they read, which a job's own session does not tell."""
+    from cloister.synth.workload import about_of
+
+    columns = list(order.columns)
+    sets = about_of(session, order.table, columns, order.about)
+    about = [[columns[place] for place in kept] for kept in sets] or None
+    return {"method": order.way, "columns": columns, "rules": order.conditions, "about": about, "earlier": order.answered}
+
+
+def _free(session: Session, order: Synthesis) -> SyntheticModel:
+    """What is published for nothing: rows that follow the declarations and the rules, and tell nothing of the table."""
+    from cloister.synth import fit
+
+    model: SyntheticModel = fit(session, order.table, spend=0, **_how(session, order))
+    return model
 
 
 def _first(session: Session, order: Synthesis) -> Explained:
     """What it would be charged, and its margins."""
     from cloister.synth.explaining import explained
 
-    return explained(session, order.table, spend=order.spending, **_how(order))
+    return explained(session, order.table, spend=order.spending, **_how(session, order))

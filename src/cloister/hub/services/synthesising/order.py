@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.ordering import asked
-from cloister.privacy import exact_positive
-from cloister.session import Spending
+from cloister.privacy import exact_nonnegative
 from cloister.stored import Stored
 
 METHODS = {
@@ -20,6 +21,9 @@ METHODS = {
     "independent": N_("Each column by itself"),
     "mst": N_("MST: a tree of pairs, chosen by looking at the rows, for a part of the spend"),
     "aim": N_("AIM: round by round what the model gets most wrong, chosen by looking at the rows, for a part of the spend"),
+    "mwem": N_("MWEM: the same in fewer rounds, half of each for the choice"),
+    "privbayes": N_("PrivBayes: a network, each column with one or two others, chosen by looking at the rows"),
+    "histogram": N_("All columns together: few columns of few values each"),
 }
 """What an order may name: methods whose rows are differentially private. A method of the library that is not stays out."""
 USES = {
@@ -32,6 +36,7 @@ USES = {
 """What a table may be for. It says what is measured, where the method is left open: of a model the target with each two other
 columns; of software each column by itself, which takes the least spend."""
 _MOST = 50
+_QUERY = re.compile(r"(select|with|from)\s", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,10 @@ class Synthesis:
     """What every row obeys: one condition a line."""
     use: str = asked(N_("Use of the table"), default="")
     target: str = asked(N_("Column to predict"), default="")
+    workload: str = asked(N_("Workload"), default="")
+    """What is to be answered well: a line for each set of columns, or for a query in SQL."""
+    earlier: str = asked(N_("Earlier answers"), default="")
+    """Queries that the asker was answered before, one a line: counts by up to three of the columns, which cost nothing again."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= _MOST or len(set(self.columns)) != len(self.columns):
@@ -73,12 +82,15 @@ class Synthesis:
                 why="a table for a model names one of its columns, and any other table none",
                 instead="one of the columns, or another use",
             )
-        if self.use == "model" and self.method in ("independent", "mst"):
+        if self.use == "model" and self.method in ("independent", "mst", "privbayes", "histogram"):
             raise InvalidParameter(
                 "The method is invalid", why="it does not measure the column to predict with the others", instead="auto, or aim"
             )
         check_purpose(self.purpose)
-        _ = self.spending
+        if not self.spending and self.method != "auto":
+            raise InvalidParameter(
+                "The method is invalid", why="nothing is spent, and so nothing is measured", instead="auto, or a spend above 0"
+            )
 
     @property
     def conditions(self) -> list[str]:
@@ -88,12 +100,19 @@ class Synthesis:
     @property
     def way(self) -> str:
         """The method, where it or the use says one."""
-        return "independent" if self.use == "software" and self.method == "auto" else self.method
+        return "independent" if self.use == "software" and self.method == "auto" and self.spending else self.method
 
     @property
-    def about(self) -> list[str] | None:
-        """What is to be answered well."""
-        return [self.target] if self.use == "model" else None
+    def about(self) -> list[str | list[str]] | None:
+        """What is to be answered well: the column to predict, columns by commas, and queries."""
+        written = [line.strip() for line in self.workload.splitlines() if line.strip()]
+        sets = [line if _QUERY.match(line) else [name.strip() for name in line.split(",")] for line in written]
+        return [*([self.target] if self.use == "model" else []), *sets] or None
+
+    @property
+    def answered(self) -> list[str]:
+        """The queries whose answers are evidence."""
+        return [line.strip() for line in self.earlier.splitlines() if line.strip()]
 
     @property
     def algorithm(self) -> str:
@@ -101,12 +120,26 @@ class Synthesis:
         return ""
 
     @property
-    def spending(self) -> Spending:
-        """What may be spent: an amount in what the population's budget counts."""
-        return exact_positive(self.spend, "spend")
+    def spending(self) -> Fraction:
+        """What may be spent: an amount in what the population's budget counts. With 0 rows follow the declarations alone."""
+        return exact_nonnegative(self.spend, "spend")
 
 
 ORDER = Stored(
-    Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title", "rules", "use", "target"
+    Synthesis,
+    "Synthesis",
+    "table",
+    "columns",
+    "method",
+    "spend",
+    "purpose",
+    "project",
+    "title",
+    "rules",
+    "use",
+    "target",
+    "workload",
+    "earlier",
+    later=("earlier",),
 )
 """As a job holds it."""

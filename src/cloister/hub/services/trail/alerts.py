@@ -42,6 +42,7 @@ KINDS: Mapping[str, str] = {
     "variations": N_("Many variations of one query"),
     "origin": N_("The same rows as another owner's, under another population"),
     "shared": N_("Two data sets over the same rows were closed"),
+    "algorithm": N_("An algorithm was stopped"),
 }
 """The kinds of alert, with their titles."""
 _AGAIN = timedelta(days=1)

@@ -69,12 +69,26 @@ class NewPads(BaseModel):
     uploads: Annotated[list[_Line], Field(max_length=100_000, description="The differences, in the order of the batches.")]
 
 
+class Verified(BaseModel):
+    """What `cloister vault verify --json` printed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    problems: Annotated[list[_Line], Field(max_length=1000)]
+    changes: Annotated[int, Field(ge=0, description="Of the collections, so far.")]
+    epoch: Annotated[int, Field(ge=1, description="One more after each rotation of keys.")]
+
+
 class Scores(BaseModel):
-    """What `cloister vault score` said of fields."""
+    """What `cloister vault show` said of fields, `cloister vault score` of each, and `cloister vault verify` of the store."""
 
-    model_config = ConfigDict(extra="forbid", strict=True) | example(scores={"town": "100 cells; guessed without looking: 60 %"})
+    model_config = ConfigDict(extra="forbid", strict=True) | example(
+        scores={"town": "100 cells; guessed without looking: 60 %"}, verified={"problems": [], "changes": 12, "epoch": 2}
+    )
 
-    scores: Annotated[dict[_Line, _Line], Field(max_length=1000)]
+    scores: Annotated[dict[_Line, _Line], Field(max_length=1000, default_factory=dict)]
+    layers: Annotated[dict[_Line, list[_Line]], Field(max_length=1000, default_factory=dict)]
+    verified: Verified | None = None
 
 
 class MaskedUpload(BaseModel):
@@ -185,7 +199,9 @@ def api() -> APIRouter:
         response_description="They are kept for a week",
     )
     def scores(hub: HubDep, caller: PersonDep, name: _Name, body: Scores) -> None:
-        """What attackers would get of each field of the owner's own store: for the owner alone."""
-        keep_scores(hub, caller, name, body.scores)
+        """What attackers would get of each field of the owner's own store, and whether it is as it was written: for the owner
+        alone. What is left out stays."""
+        verified = None if body.verified is None else body.verified.model_dump()
+        keep_scores(hub, caller, name, body.scores, verified, body.layers)
 
     return router

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from cloister.hub.services.catalogue import (
     batch_file,
     destroy_old,
     folder_of,
+    legible,
     line_of,
     made_of,
     masked_in,
@@ -99,6 +101,8 @@ class Standing:
     stored: str
     """A row as it is stored, in hexadecimal digits."""
     scores: Mapping[str, str]
+    verified: Mapping[str, Any] | None
+    """What the owner's own tool found when it last compared the store with what was written, for the owner alone."""
 
 
 async def received(hub: Hub, caller: Caller, stream: AsyncIterator[bytes]) -> Waiting:
@@ -192,6 +196,7 @@ def registered(hub: Hub, caller: Caller, asked: Asked, budget: Guarantee | None)
         budget=budget,
         listed=asked.listed,
         row_is_person=form.unit is None,
+        metadata={"contribution": dict(form.policy)},  # binds here as it does at the key holder, and nobody here can change it
     )
     with _kept(hub, caller, upload):
         return made_of(hub, caller, MaskedRows(hub, masked), wanted)
@@ -235,13 +240,29 @@ def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads:
     return version
 
 
-def keep_scores(hub: Hub, caller: Caller, name: str, scores: Mapping[str, str]) -> None:
-    """What the owner's own tool found that attackers would get of each field: for the owner alone, encrypted, for a week."""
+def keep_scores(
+    hub: Hub,
+    caller: Caller,
+    name: str,
+    scores: Mapping[str, str],
+    verified: Mapping[str, Any] | None = None,
+    layers: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """What the owner's own tool found that attackers would get of each field, how each is stored, and whether the store is as it
+    was written: for the owner alone, encrypted, for a week. What is not said stays as it was."""
     row, _ = _one(hub, caller, name)
     texts = [*scores, *scores.values()]
-    if not 0 < len(scores) <= _MOST_FIELDS or not all(is_text(each, _LONGEST_TEXT, lines=True) for each in texts):
+    if (
+        not (scores or verified or layers)
+        or len(scores) > _MOST_FIELDS
+        or not all(is_text(each, _LONGEST_TEXT, lines=True) for each in texts)
+    ):
         raise InvalidParameter("The scores are invalid", why="they are not texts", instead="what cloister vault score printed")
-    view = view_of(hub, caller.id, row.id, SCORES, {"fields": len(scores)}, {"scores": dict(scores)})
+    before = _kept_view(hub, caller, row.id) or {}
+    seen = before.get("verified") if verified is None else {**verified, "at": hub.now().isoformat()}
+    found = {"scores": dict(scores) or before.get("scores", {}), "verified": seen}
+    found["layers"] = _layers(layers) if layers else before.get("layers", {})
+    view = view_of(hub, caller.id, row.id, SCORES, {"fields": len(scores)}, found)
     with hub.database.begin() as db:
         check(hub, db, caller, "dataset.manage", data_set_object(row))
         forget_views(db, hub.now())
@@ -264,25 +285,32 @@ def standing(hub: Hub, caller: Caller, name: str) -> Standing:
     for each in files:
         withdrawn = sum(after - first for first, after in gone.get(each.head.id, ()))
         batches.append((each.head.id, each.head.rows, withdrawn, each.path.stat().st_size))
-    with hub.database.reading() as db:
-        mine = (OwnerView.data_set == row.id) & (OwnerView.person == caller.id) & (OwnerView.kind == SCORES)
-        view = db.scalar(select(OwnerView).where(mine, OwnerView.created >= hub.now() - VIEW_KEPT))
+    kept = _kept_view(hub, caller, row.id) or {}
+    verified = kept.get("verified")
     return Standing(
         row=row,
         holder=masked.name,
         fingerprint=fingerprint(masked.key),
         present=str(line_of(hub, masked).presence[masked.name]),
-        layers={field: list(words) for field, words in masked.layers.items()},
+        layers=kept.get("layers") or {field: list(words) for field, words in masked.layers.items()},
         format=str(files[0].head.format),
         batches=batches,
         stored=files[-1].sums(0, ((0, 1),)).tobytes()[:_SHOWN_BYTES].hex(" ", 8),
-        scores={} if view is None else found_in(hub, view)["scores"],
+        scores=kept.get("scores", {}),
+        verified=verified and {**verified, "at": datetime.fromisoformat(verified["at"])},
     )
+
+
+def _kept_view(hub: Hub, caller: Caller, data_set: str) -> dict[str, Any] | None:
+    mine = (OwnerView.data_set == data_set) & (OwnerView.person == caller.id) & (OwnerView.kind == SCORES)
+    with hub.database.reading() as db:
+        view = db.scalar(select(OwnerView).where(mine, OwnerView.created >= hub.now() - VIEW_KEPT))
+        return None if view is None else found_in(hub, view)
 
 
 def _own(hub: Hub, caller: Caller) -> list[tuple[DataSet, Masked]]:
     with hub.database.reading() as db:
-        return [(row, masked_in(hub, version)) for row, version in masked_versions(db) if row.owner == caller.id]
+        return [(row, masked) for row, masked in legible(hub, masked_versions(db), masked_in) if row.owner == caller.id]
 
 
 def _one(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Masked]:

@@ -28,7 +28,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import log2
+from math import isfinite, log2
 from typing import Any
 
 import gmpy2
@@ -80,7 +80,7 @@ class Slots:
         half, scale, found = 1 << (self.bits - 1), 1 << self.fraction, []
         for place, given in enumerate(np.asarray(vector, dtype=object).ravel().tolist()):
             value = given.item() if isinstance(given, np.generic) else given
-            if not isinstance(value, int | float) or not np.isfinite(value):
+            if not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
                 raise InvalidParameter(f"The value at {place} is invalid", why="it is no finite number", instead="a number")
             steps = value * scale if isinstance(value, int) else round(value * scale)
             if not -half <= steps < half:
@@ -134,7 +134,7 @@ class PublicKey:
     def _short(self) -> int:
         return -(-self.bits // 2)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """By which a ciphertext names its key."""
         return hashlib.sha256(f"cloister paillier {self.modulus} {self.residue}".encode()).hexdigest()
@@ -233,22 +233,61 @@ class EncryptedVector:
     def __add__(self, other: EncryptedVector) -> EncryptedVector:
         if not isinstance(other, EncryptedVector):
             return NotImplemented
+        self._check_kind(other)
+        self._check_terms(self.count + other.count)
+        self._check_blinds(self.blinds + other.blinds)
+        square = self.key._square
+        cells = tuple(int(mpz(one) * two % square) for one, two in zip(self.cells, other.cells, strict=True))
+        return replace(self, cells=cells, count=self.count + other.count, blinds=self.blinds + other.blinds)
+
+    def shifted(self, numbers: Sequence[int]) -> EncryptedVector:
+        """A number of anybody's added to what each ciphertext holds, modulo N.
+
+        >>> keys = Paillier.generate(512, insecure=True)
+        >>> keys.decrypt(keys.public.encrypt([3]).shifted([10**90]).shifted([-(10**90)])).tolist()
+        [3]
+        """
+        modulus, square = self.key.modulus, self.key._square
+        cells = zip(self.cells, numbers, strict=True)
+        return replace(self, cells=tuple(int(mpz(one) * (1 + number % modulus * modulus) % square) for one, number in cells))
+
+    @classmethod
+    def total(cls, vectors: Iterable[EncryptedVector]) -> EncryptedVector:
+        """The sum of many, in one pass.
+
+        >>> keys = Paillier.generate(512, insecure=True)
+        >>> keys.decrypt(EncryptedVector.total(keys.public.encrypt([n]) for n in range(5))).tolist()
+        [10]
+        """
+        found = list(vectors)
+        if not found:
+            raise InvalidParameter("There is no sum", why="no vector was given", instead="one vector or more")
+        first, square = found[0], found[0].key._square
+        for each in found[1:]:
+            first._check_kind(each)
+        first._check_terms(sum(each.count for each in found))
+        first._check_blinds(sum(each.blinds for each in found))
+        cells = [mpz(1)] * len(first.cells)
+        for each in found:
+            cells = [one * two % square for one, two in zip(cells, each.cells, strict=True)]
+        count, blinds = sum(each.count for each in found), sum(each.blinds for each in found)
+        return replace(first, cells=tuple(map(int, cells)), count=count, blinds=blinds)
+
+    def _check_kind(self, other: EncryptedVector) -> None:
         if (self.key.digest, self.length, self.slots) != (other.key.digest, other.length, other.slots):
             raise InvalidParameter(
                 "The two vectors don't add up",
                 why="they are of other keys, lengths or slots",
                 instead="one key and one Slots for all",
             )
-        if self.count + other.count > self.slots.terms:
+
+    def _check_terms(self, count: int) -> None:
+        if count > self.slots.terms:
             raise InvalidParameter(
                 "The two vectors don't add up",
-                why=f"their slots hold {self.slots.terms} terms, and these are {self.count + other.count}",
-                instead=f"Slots(terms={self.count + other.count}) when they are encrypted",
+                why=f"their slots hold {self.slots.terms} terms, and these are {count}",
+                instead=f"Slots(terms={count}) when they are encrypted",
             )
-        self._check_blinds(self.blinds + other.blinds)
-        square = self.key._square
-        cells = tuple(int(mpz(one) * two % square) for one, two in zip(self.cells, other.cells, strict=True))
-        return replace(self, cells=cells, count=self.count + other.count, blinds=self.blinds + other.blinds)
 
     def _check_blinds(self, blinds: int) -> None:
         if blinds > 1:
@@ -417,6 +456,31 @@ class Paillier:
         one = (gmpy2.powmod_sec(cell, p - 1, p_square) - 1) // p * p_factor % p
         other = (gmpy2.powmod_sec(cell, q - 1, q_square) - 1) // q * q_factor % q
         return one + p * ((other - one) * gmpy2.invert(p, q) % q)
+
+
+class Product:
+    """A product of ciphertexts modulo N², cell by cell: what whoever adds computes, in the form that SQLite has for aggregates.
+
+    >>> keys = Paillier.generate(512, insecure=True)
+    >>> product = Product()
+    >>> for cell in (keys.public.encrypt([n]).cells[0] for n in (3, 4)):
+    ...     product.step(cell.to_bytes(256, "big"), (keys.public.modulus**2).to_bytes(256, "big"))
+    >>> len(product.finalize())
+    256
+    """
+
+    def __init__(self) -> None:
+        self._found, self._square, self._length = mpz(1), None, 1
+
+    def step(self, cell: bytes, square: bytes) -> None:
+        """One more cell."""
+        if self._square is None:
+            self._square, self._length = mpz(int.from_bytes(square, "big")), len(square)
+        self._found = self._found * mpz(int.from_bytes(cell, "big")) % self._square
+
+    def finalize(self) -> bytes:
+        """All of them."""
+        return int(self._found).to_bytes(self._length, "big")
 
 
 def _packed(values: Sequence[int], width: int) -> Any:

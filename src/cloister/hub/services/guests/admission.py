@@ -1,0 +1,272 @@
+"""Who lets which code near which rows, and who stops it: one review for each algorithm and data set.
+
+- Pure Python by blocks or by "ask" needs no review: its guarantee does not depend on the code.
+- Native code meets the kernel, and a declared mechanism is believed: two people approve it, one of them the owner of the data,
+  none of them its provider. A declared mechanism is audited before, and the audit has to break nothing and to catch its twin.
+- An approval is for the code, which never changes under its id, and for what the data set declares of the columns that it reads:
+  where that changes, a proof may hold no longer, and everything is reviewed again.
+- What was stopped, by a person or by the hub after an alert, runs nowhere near that data set until the owner lets it.
+
+Everything here is decided from declarations, code and clocks; no row is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Conflict
+from cloister.hub.records.guests import GuestReview
+from cloister.hub.records.people import names_of
+from cloister.hub.services.access import named_algorithm
+from cloister.hub.services.catalogue import live_of, seen
+from cloister.hub.services.guests.settings import guest_of
+from cloister.hub.services.trail import raise_alert, write
+from cloister.hub.web.languages import N_
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.guests import Guest
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Algorithm
+    from cloister.hub.records.catalogue import DataSet
+
+NAME, ADMIT = "guests", "algorithm.admit"
+APPROVALS = 2
+_DENIED = N_("The run was denied")
+_HUB = Caller(name="cloister", via="system")
+_LATE = N_("a run ended later than its blocks and seconds say")
+_BEYOND = N_("it asked for tables or columns that it does not declare")
+_BROKEN = N_("an audit broke its guarantee")
+REASONS = {"late": _LATE, "beyond": _BEYOND, "broken": _BROKEN}
+"""Why the hub stops one by itself. None tells of a row: time is seen by whoever waits, what was asked follows from private
+answers, and audits use made-up rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviewed:
+    """An algorithm at a data set, as its reviewers see it."""
+
+    algorithm: Algorithm
+    data_set: DataSet
+    guest: Guest
+    table: PrivateTable
+    found: Mapping[str, Any]
+    """What tests, runs on made-up rows and the audit gave, for this code and this declaration; empty before."""
+    approvals: Sequence[Mapping[str, Any]]
+    stopped: datetime | None
+    stopped_by: str
+    why: str
+
+    @property
+    def declared(self) -> str:
+        """A digest of the code and of all that a proof may lean on."""
+        return _declared(self.guest, self.table)
+
+    @property
+    def needed(self) -> int:
+        """How many people have to approve it."""
+        return needed_by(self.guest)
+
+    @property
+    def audited(self) -> bool:
+        """Whether nothing more has to be found out: a declared mechanism passed its audit, no test failed."""
+        audit = self.found.get("audit", {})
+        passed = self.guest.way != "declared" or bool(audit.get("kept") and audit.get("telling"))
+        return passed and not self.found.get("trial", {}).get("failed")
+
+    @property
+    def tried(self) -> bool:
+        """Whether native code returned what it declares on made-up rows; other code is tried by its author."""
+        return _tried(self.guest, self.found)
+
+    @property
+    def admitted(self) -> bool:
+        """Whether it may run."""
+        return self.stopped is None and self.audited and self.tried and len(self.approvals) >= self.needed
+
+    @property
+    def state(self) -> str:
+        """In one word."""
+        return "stopped" if self.stopped is not None else "admitted" if self.admitted else "waiting"
+
+
+def needed_by(guest: Guest) -> int:
+    """How many people have to approve a guest."""
+    return APPROVALS if guest.way == "declared" or guest.needs.native else 0
+
+
+def _tried(guest: Guest, found: Mapping[str, Any]) -> bool:
+    return not guest.needs.native or bool(found.get("trial", {}).get("done"))
+
+
+def reviewed(hub: Hub, db: Db, caller: Caller, algorithm: str, data_set: str) -> Reviewed:
+    """An algorithm at a data set, for somebody who may admit it there."""
+    source = seen(hub, db, caller, data_set, ADMIT)
+    found = named_algorithm(hub, db, caller, algorithm, NAME)
+    guest = guest_of(found.name, found.settings)
+    table = live_of(hub).session(db, caller.email, tables=[source.name]).tables.get(source.name)
+    if not isinstance(table, PrivateTable):
+        raise InvalidParameter("The data set is invalid", why="it is public or cannot be read now", instead="a private data set")
+    return _reviewed(db, found, source, guest, table)
+
+
+def check_admitted(db: Db, algorithm: str, data_set: str, guest: Guest, table: PrivateTable) -> str:
+    """Refuses code that was stopped or that too few people approved; who admitted it, and what it was audited to."""
+    row = _row(db, algorithm, data_set)
+    if row is not None and row.stopped is not None:
+        raise AccessDenied(_DENIED, why="the algorithm was stopped", instead="ask the owner of the data set")
+    if not needed_by(guest):
+        return ""
+    approvals, found = _current(row, guest, table)
+    audit = found.get("audit", {})
+    whole = _tried(guest, found) and (guest.way != "declared" or (audit.get("kept") and audit.get("telling")))
+    if len(approvals) < APPROVALS or not whole or found.get("trial", {}).get("failed"):
+        raise AccessDenied(
+            _DENIED, why="two people have to approve this code before it comes near rows", instead="ask the owner of the data set"
+        )
+    names = names_of(db, [each["person"] for each in approvals])
+    who = " and ".join(names.get(each["person"], each["person"]) for each in approvals[:APPROVALS])
+    told = [f"declared by {guest.author}"] if guest.way == "declared" else []
+    told += [f"admitted by {who}", *([f"audited to {audit['told']}"] if audit else [])]
+    return "; ".join(told)
+
+
+def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
+    """Write down that a person read it and lets it near the rows."""
+    with hub.database.begin() as db:
+        now = reviewed(hub, db, caller, algorithm, data_set)
+        row = _kept(hub, db, now)
+        if not now.needed:
+            raise Conflict(
+                "Nothing was approved", why="this code needs no approval: its guarantee does not depend on it", instead=""
+            )
+        if caller.id == now.algorithm.provider:
+            raise AccessDenied(
+                "Nothing was approved", why="an author does not approve their own code", instead="two other people"
+            )
+        if not now.audited:
+            raise Conflict(
+                "Nothing was approved", why="its audit or a test failed, or is still to come", instead="audit it first"
+            )
+        if any(each["person"] == caller.id for each in now.approvals):
+            raise Conflict("Nothing was approved", why="you approved it already", instead="another person")
+        people = {each["person"] for each in now.approvals} | {caller.id}
+        if len(people) >= APPROVALS and now.data_set.owner not in people:
+            raise Conflict(
+                "Nothing was approved", why="the owner of the data set is one of the two", instead="wait for the owner"
+            )
+        if now.approvals and not now.tried:
+            raise Conflict(
+                "Nothing was approved",
+                why="no run on made-up rows returned what the code declares",
+                instead="a review first; a new version where it fails",
+            )
+        row.approvals = [*now.approvals, {"person": caller.id, "when": hub.now().isoformat()}]
+        _written(db, hub, caller, ADMIT, now.algorithm, now.data_set, approvals=len(row.approvals))
+
+
+def stop(hub: Hub, caller: Caller, algorithm: str, data_set: str, why: str) -> None:
+    """Nobody runs it on that data set from the next moment on; what runs is not released."""
+    with hub.database.begin() as db:
+        now = reviewed(hub, db, caller, algorithm, data_set)
+        row = _kept(hub, db, now)
+        row.stopped, row.stopped_by, row.why = row.stopped or hub.now(), caller.id, why.strip()[:200]
+        _written(db, hub, caller, "algorithm.stop", now.algorithm, now.data_set)
+
+
+def lift(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
+    """Let it run again; its approvals stand, and what failed an audit has to pass one first."""
+    with hub.database.begin() as db:
+        now = reviewed(hub, db, caller, algorithm, data_set)
+        row = _kept(hub, db, now)
+        if caller.id != now.data_set.owner:
+            raise AccessDenied("Nothing was changed", why="the owner of the data lets an algorithm run again", instead="ask them")
+        row.stopped, row.stopped_by, row.why = None, "", ""
+        _written(db, hub, caller, "algorithm.lift", now.algorithm, now.data_set)
+
+
+def keep_found(hub: Hub, db: Db, caller: Caller, now: Reviewed, found: Mapping[str, Any]) -> None:
+    """Keep what a review found. A guarantee that was broken stops the algorithm near this data set."""
+    row = _kept(hub, db, now)
+    row.found = dict(found)
+    _written(db, hub, caller, "algorithm.audit", now.algorithm, now.data_set)
+    if found.get("audit") and not found["audit"]["kept"]:
+        quarantine(hub, db, now.algorithm, now.data_set, "broken")
+
+
+def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason: str) -> None:
+    """Stop an algorithm near a data set until its owner lets it run again, and raise an alert about it."""
+    row = _row(db, algorithm.id, data_set.id)
+    if row is None:
+        row = GuestReview(id=new_id(), algorithm=algorithm.id, data_set=data_set.id, created=hub.now())
+        db.add(row)
+    if row.stopped is not None:
+        return
+    row.stopped, row.stopped_by, row.why = hub.now(), "", REASONS[reason]
+    line = _written(db, hub, _HUB, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
+    about = {"algorithm": algorithm.name, "data set": data_set.name, "reason": REASONS[reason]}
+    raise_alert(db, hub, algorithm.provider, "algorithm", line, about)
+
+
+def _reviewed(db: Db, algorithm: Algorithm, data_set: DataSet, guest: Guest, table: PrivateTable) -> Reviewed:
+    row = _row(db, algorithm.id, data_set.id)
+    approvals, found = _current(row, guest, table)
+    return Reviewed(
+        algorithm=algorithm,
+        data_set=data_set,
+        guest=guest,
+        table=table,
+        found=found,
+        approvals=approvals,
+        stopped=None if row is None else row.stopped,
+        stopped_by="" if row is None else row.stopped_by,
+        why="" if row is None else row.why,
+    )
+
+
+def _row(db: Db, algorithm: str, data_set: str) -> GuestReview | None:
+    return db.scalar(select(GuestReview).where(GuestReview.algorithm == algorithm, GuestReview.data_set == data_set))
+
+
+def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tuple[list[Any], Mapping[str, Any]]:
+    """Approvals and findings, where they are about what is declared now."""
+    if row is None or row.declared != _declared(guest, table):
+        return [], {}
+    return row.approvals, row.found
+
+
+def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
+    """The row of a review, made or brought to what is declared now."""
+    row = _row(db, now.algorithm.id, now.data_set.id)
+    declared = _declared(now.guest, now.table)
+    if row is None:
+        row = GuestReview(id=new_id(), algorithm=now.algorithm.id, data_set=now.data_set.id, created=hub.now())
+        row.declared, row.approvals, row.found, row.stopped_by, row.why = declared, [], {}, "", ""
+        db.add(row)
+    elif row.declared != declared:
+        row.declared, row.approvals, row.found = declared, [], {}
+    return row
+
+
+def _declared(guest: Guest, table: PrivateTable) -> str:
+    columns = {name: table.columns[name].describe() for name in sorted(guest.inputs) if name in table.columns}
+    about = [guest.digest, columns, table.unit, table.max_rows]
+    return sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _written(db: Db, hub: Hub, caller: Caller, action: str, algorithm: Algorithm, data_set: DataSet, **more: Any) -> int:
+    told = {"algorithm": algorithm.id, "data_sets": [data_set.id], **more}
+    return write(db, hub, caller, action, kind="data-set", object_id=data_set.id, **told)

@@ -1,0 +1,205 @@
+"""An author's package: one archive becomes an algorithm, or the next version of one, once its tests passed.
+
+The archive is read in memory (`cloister.guests.package`). Tests run here in WebAssembly; with a data set that the author may
+know of, the code runs on made-up rows of its declarations besides, and tests that ask for rows get such rows. Nothing here reads
+a row, so what failed is told to the author in full. Native code is not run before somebody approved it (`reviewing.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.guests import Guest, run_tests, run_trial
+from cloister.guests.package import MOST_BYTES, unpacked
+from cloister.hub.caller import CallerDep, PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.policy.strict import load
+from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.services.access import next_version, register_algorithm, settings_of
+from cloister.hub.services.catalogue import live_of, seen
+from cloister.hub.services.guests.admission import NAME
+from cloister.hub.services.guests.settings import check_settings, guest_of
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import check_token
+from cloister.hub.web.multipart import FileForm
+from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import WRITTEN
+from cloister.hub.work.checking import check
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from cloister.guests.trial import Trial
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Algorithm
+
+_FEW = 5
+"""Blocks of made-up rows: somebody waits."""
+
+
+async def received(stream: AsyncIterator[bytes]) -> bytes:
+    """The archive, as far as one may be."""
+    whole = bytearray()
+    async for chunk in stream:
+        whole += chunk
+        if len(whole) > MOST_BYTES:
+            break  # `unpacked` refuses it
+    return bytes(whole)
+
+
+def upload(hub: Hub, caller: Caller, archive: bytes, table: str = "") -> tuple[Algorithm, Trial]:
+    """Register what an archive holds, and what became of its tests and of runs on made-up rows of a data set."""
+    with hub.database.reading() as db:
+        check(hub, db, caller, "algorithm.register")
+        declared = _declared(hub, caller, table)
+    package = unpacked(archive)
+    about = _about(package.declaration)
+    settings = settings_of("", **{name: each for name, each in package.programs.items() if name != "about"})
+    settings |= settings_of(package.declaration)
+    for name in ("name", "title", "about"):
+        settings.pop(name, None)
+    settings |= {"language": "r"} if package.language == "r" else {}
+    check_settings(settings)
+    guest = guest_of(about["name"], settings)
+    tried = _tried(guest, settings.get("tests", ""), table, declared)
+    with hub.database.begin() as db:
+        version_of, name = next_version(db, caller, about["name"])
+        if version_of is not None and version_of.settings == settings:
+            raise Conflict(
+                "The package was not registered", why=f"{version_of.name} is the same already", instead="a package that differs"
+            )
+        row = register_algorithm(
+            db,
+            hub,
+            caller,
+            name=name,
+            title=about["title"] or about["name"],
+            about=about["about"] or package.programs.get("about", "")[:2000],
+            service=NAME,
+            settings=settings,
+            version_of="" if version_of is None else version_of.name,
+        )
+        db.flush()
+        db.expunge(row)
+    return row, tried
+
+
+def _about(declaration: str) -> dict[str, str]:
+    found = load(declaration)
+    texts = {name: found.get(name, "") for name in ("name", "title", "about")}
+    if not all(isinstance(each, str) for each in texts.values()) or not texts["name"]:
+        raise InvalidDeclaration(
+            "guest.json is invalid", why="it says the name of the algorithm, and may say a title", instead='"name": "middle"'
+        )
+    if "code" in found:
+        raise InvalidDeclaration("guest.json is invalid", why="code has a file of its own", instead="guest.py")
+    return texts
+
+
+def _declared(hub: Hub, caller: Caller, table: str) -> PrivateTable | None:
+    """The declarations of a data set that the author may know of."""
+    if not table:
+        return None
+    with hub.database.reading() as db:
+        source = seen(hub, db, caller, table, "dataset.see")
+        found = live_of(hub).session(db, caller.email, tables=[source.name]).tables.get(source.name)
+    if not isinstance(found, PrivateTable):
+        raise InvalidParameter("The data set is invalid", why="it is public or cannot be read now", instead="a private data set")
+    return found
+
+
+def _tried(guest: Guest, tests: str, table: str, declared: PrivateTable | None) -> Trial:
+    """What became of the package, where it may run here; what failed is refused."""
+    if guest.needs.native:
+        return run_tests(guest, tests)  # none
+    few = guest if guest.way != "blocks" else replace(guest, blocks=min(guest.blocks or _FEW, _FEW))
+    tried = run_tests(guest, tests) if declared is None else run_trial(few, table, declared, tests)
+    if not tried.well:
+        why = tried.failed[0] if tried.failed else tried.why
+        raise InvalidParameter(
+            "The package was not registered",
+            why=f"a test failed: {why}" if tried.failed else f"on made-up rows of {table}: {why}",
+            instead="cloister guest try, which says more",
+        )
+    return tried
+
+
+_REGISTER = needs("algorithm.register")
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+class PackageOut(BaseModel):
+    """What became of a package."""
+
+    name: str
+    package: str
+    version: int
+    passed: int
+    """Tests."""
+    done: int
+    """Of the runs on made-up rows those that returned what is declared."""
+    runs: int
+
+
+def api(router: APIRouter) -> APIRouter:
+    """Add the route of the API."""
+
+    @router.post(
+        "/uploads/algorithms",
+        dependencies=[_REGISTER, WRITTEN],
+        status_code=201,
+        openapi_extra=_BODY,
+        summary="Upload a package of an algorithm",
+        response_description="The algorithm, and what became of its tests",
+    )
+    async def uploaded(
+        request: Request, hub: HubDep, caller: CallerDep, table: Annotated[str, Query(max_length=63)] = ""
+    ) -> PackageOut:
+        """The body is a ZIP archive with `guest.json`, `guest.py`, tests and licence; `table` names a data set on whose made-up
+        rows it is tried."""
+        archive = await received(request.stream())
+        row, tried = await run_in_threadpool(lambda: upload(hub, caller, archive, table))
+        how = {"passed": tried.passed, "done": tried.done, "runs": tried.runs}
+        return PackageOut(name=row.name, package=row.package or row.name, version=row.version, **how)
+
+    return router
+
+
+def pages(router: APIRouter) -> APIRouter:
+    """Add the page with the form."""
+
+    @router.get("/algorithm-packages", dependencies=[_REGISTER])
+    def form(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The form."""
+        return render(request, "guests/package.html", table="", problem=None)
+
+    @router.post("/uploads/algorithms", dependencies=[_REGISTER])
+    async def sent(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """Register a package."""
+        fields: dict[str, str] = {}
+        try:
+            form = FileForm(request.headers.get("content-type", ""), request.stream())
+            fields = await form.head()
+            check_token(request, fields)
+            archive = await received(form.file())
+            row, tried = await run_in_threadpool(lambda: upload(hub, caller, archive, fields.get("table", "")))
+        except CloisterError as error:
+            problem = problem_of(error)
+            shown = {"table": fields.get("table", "")[:63], "problem": problem}
+            return await run_in_threadpool(lambda: render(request, "guests/package.html", status=problem.status, **shown))
+        _ = request_gettext(request)
+        said = _("Version %(n)s was registered. Tests passed: %(passed)s.", n=row.version, passed=tried.passed)
+        return go(request, f"/algorithms/{row.name}", said)
+
+    return router

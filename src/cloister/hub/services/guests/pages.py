@@ -1,0 +1,166 @@
+"""The pages on which owners and stewards read code, proof and audit, and let it near rows or stop it; one run from two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from sqlalchemy import select
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import problem_of
+from cloister.hub.records.access import Algorithm
+from cloister.hub.records.people import names_of
+from cloister.hub.records.releases import StoredRelease
+from cloister.hub.services.access import algorithms_of
+from cloister.hub.services.guests import admission
+from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, reviewed
+from cloister.hub.services.guests.reviewing import order_review
+from cloister.hub.services.guests.settings import guest_of
+from cloister.hub.services.guests.sides import sides_of
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import N_
+from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Number
+from cloister.hub.work.checking import allowed
+from cloister.hub.work.facts import facts_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_ADMIT, _SEE = [needs(ADMIT)], [needs("algorithm.see")]
+_RUNS = 20
+Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00-\x1f]*$")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """An algorithm near a data set, in the list."""
+
+    algorithm: str
+    title: str
+    data_set: str
+    way: str
+    needed: int
+    state: str
+
+
+def routes(router: APIRouter) -> APIRouter:
+    """Add them."""
+
+    @router.get("/algorithm-reviews", dependencies=_ADMIT)
+    def reviews(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """Which code may run near which of one's data sets."""
+        with hub.database.reading() as db:
+            lines = sorted(_lines(hub, db, caller), key=lambda line: (line.state == "admitted", line.algorithm, line.data_set))
+        return render(request, "guests/reviews.html", lines=lines)
+
+    @router.get("/algorithm-reviews/{name}/{table}", dependencies=_ADMIT)
+    def review(request: Request, hub: HubDep, caller: PersonDep, name: Name, table: Name) -> Response:
+        """Code, proof, audit, approvals and runs of one algorithm near one data set."""
+        return _page(request, hub, caller, name, table)
+
+    def acts(path: str, said: str, act: Callable[[Hub, Caller, str, str, Any], str | None]) -> None:
+        @router.post(f"/algorithm-reviews/{{name}}/{{table}}/{path}", dependencies=_ADMIT, name=f"{path} an algorithm")
+        def done(request: Request, hub: HubDep, caller: PersonDep, name: Name, table: Name, form: FormDep) -> Response:
+            try:
+                job = act(hub, caller, name, table, form)
+            except CloisterError as error:
+                return _page(request, hub, caller, name, table, problem=problem_of(error))
+            to = f"/jobs/{job}" if job else f"/algorithm-reviews/{name}/{table}"
+            return go(request, to, request_gettext(request)(said))
+
+    acts("audit", "", lambda hub, caller, name, table, form: order_review(hub, caller, name, table, form.text("spend") or "1"))
+    acts(
+        "approve", N_("You approved this code."), lambda hub, caller, name, table, _: admission.approve(hub, caller, name, table)
+    )
+    acts(
+        "stop",
+        N_("The algorithm was stopped."),
+        lambda hub, caller, name, table, form: admission.stop(hub, caller, name, table, form.text("why", most=200)),
+    )
+    acts("lift", N_("The algorithm may run again."), lambda hub, caller, name, table, _: admission.lift(hub, caller, name, table))
+
+    @router.get("/algorithm-runs/{number}", dependencies=_SEE)
+    def run(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """One run: what its author is told, and what the owner of the data sees."""
+        with hub.database.reading() as db:
+            found = sides_of(hub, db, caller, number, request_gettext(request))
+        return render(request, "guests/sides.html", found=found)
+
+    return router
+
+
+def _lines(hub: Hub, db: Db, caller: Caller) -> Iterator[Line]:
+    rows = [row for row in algorithms_of(hub, db, caller) if row.service == NAME and row.withdrawn is None]
+    facts = facts_of(hub, db)
+    for which in facts.data_sets.values():
+        if not rows or not allowed(hub, db, caller, ADMIT, which).allowed:
+            continue
+        for row in rows:
+            guest = guest_of(row.name, row.settings)
+            if not set(guest.inputs) <= which.columns:
+                continue
+            try:
+                now = reviewed(hub, db, caller, row.name, which.name)
+            except CloisterError:  # its rows cannot be reached now
+                continue
+            yield Line(
+                algorithm=row.name,
+                title=row.title,
+                data_set=which.name,
+                way=guest.way,
+                needed=needed_by(guest),
+                state=now.state,
+            )
+
+
+def _page(request: Request, hub: Hub, caller: Caller, name: str, table: str, **told: Any) -> Response:
+    problem = told.get("problem")
+    with hub.database.reading() as db:
+        now = reviewed(hub, db, caller, name, table)
+        runs = [row for row in _runs(db, now.algorithm.id) if now.data_set.id in row.data_sets][:_RUNS]
+        people = {each["person"] for each in now.approvals} | {now.algorithm.provider, now.stopped_by}
+        shown = {
+            "now": now,
+            "runs": runs,
+            "names": names_of(db, people | {row.person for row in runs}),
+            "changes": _changes(db, now.algorithm),
+            "mine": any(each["person"] == caller.id for each in now.approvals),
+            "owns": caller.id == now.data_set.owner,
+            "provides": caller.id == now.algorithm.provider,
+        }
+    status = 200 if problem is None else problem.status
+    return render(request, "guests/review.html", status=status, **shown, **{"problem": None, **told})
+
+
+def _runs(db: Db, algorithm: str) -> Iterator[StoredRelease]:
+    wanted = select(StoredRelease).where(StoredRelease.kind == "guest", StoredRelease.algorithm == algorithm)
+    yield from db.scalars(wanted.order_by(StoredRelease.created.desc()).limit(10 * _RUNS))
+
+
+def _changes(db: Db, row: Algorithm) -> str:
+    """How the code differs from that of the version before."""
+    if row.version == 1:
+        return ""
+    before = db.scalar(
+        select(Algorithm)
+        .where((Algorithm.package == row.package) | (Algorithm.name == row.package), Algorithm.version < row.version)
+        .order_by(Algorithm.version.desc())
+        .limit(1)
+    )
+    if before is None:
+        return ""
+    left, right = (str(each.settings.get("code", "")).splitlines() for each in (before, row))
+    return "\n".join(unified_diff(left, right, before.name, row.name, lineterm=""))

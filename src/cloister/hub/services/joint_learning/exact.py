@@ -1,0 +1,331 @@
+"""Exact components of rows at sites, with a key holder: work of the frame that leaves by the marked door.
+
+The hub has no row: each site encrypts its sums, the key holder garbles, the hub evaluates (`cloister.together.exact`). The owner
+of the data set orders it, nobody else; each site's own owner says yes to the very plan, in their own process; who forbids
+anonymised tables, which leave by this door too, forbids it. The NotPrivate event is in the hub's ledger, and in each site's own,
+before a site reads a row. Sites take the result; one that was away has it from the one who ordered it.
+
+Rows that are in this hub are not learned so: a key holder would hide them from nobody who does not hold them already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cloister.crypto import fingerprint
+from cloister.errors import InvalidParameter
+from cloister.hub.description import example
+from cloister.hub.labels import check_purpose
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.services.catalogue import lines_of, owned
+from cloister.hub.services.jobs import Stopped
+from cloister.hub.services.joint_learning.learning import ASKING, BETWEEN, parties
+from cloister.hub.services.joint_learning.order import ACTION, METHODS, check_columns
+from cloister.hub.web.languages import N_
+from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
+from cloister.hub.work.facts import data_set_object, facts_of
+from cloister.hub.work.one_table import private_table
+from cloister.hub.work.ordering import asked
+from cloister.hub.work.orders import OrderedWork, Product, job_of
+from cloister.session.questions.touched import Touched
+from cloister.stored import Stored
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.work.orders import Running
+    from cloister.privacy import Guarantee
+    from cloister.query import Session
+    from cloister.tables import PrivateTable
+    from cloister.together import Coordinator, KeyHolderLine
+
+_MARKED = "anonymize.run"
+"""The action whose prohibitions say that nothing leaves without differential privacy."""
+EVALUATING = N_("evaluating the circuit")
+HOW = "z = (2 (x − low) / (high − low) − 1) · components transposed"
+_MOST_ROWS = 2**24
+_TELLS = {
+    "PCA": N_(
+        "%(components)s of %(columns)s principal components, exact: functions of all rows, without noise. They go to you and to "
+        "all sites. A site that takes its own rows off learns what follows about the others. One component more narrows it "
+        "further; all of them with their values would be the covariances themselves."
+    ),
+    "DCA": N_(
+        "%(components)s discriminant components of %(columns)s columns, exact: functions of all rows, without noise. They go to "
+        "you and to all sites. A site that takes its own rows off learns what follows about the others."
+    ),
+}
+WORDS = Words(
+    name="The exact joint result",
+    invalid=N_("The exact joint learning is invalid"),
+    denied=N_("The exact joint learning was denied"),
+    withheld=N_("The exact joint result was not released"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactJoint:
+    """Exact directions of the rows of several sites, with a key holder."""
+
+    __pydantic_config__ = example(
+        table="hospitals", columns=["age", "pay"], method="DCA", label="ill", rows="10000", approval="yes", purpose="research"
+    ) | {"extra": "forbid"}
+
+    table: str
+    columns: tuple[str, ...] = asked(N_("Columns"))
+    method: str = asked(N_("Method"))
+    label: str = asked(N_("Label"), default="")
+    components: str = asked(N_("Components"), default="")
+    rows: str = asked(N_("Rows"))
+    approval: str = asked(N_("Approval"), default="")
+    purpose: str = ""
+    title: str = ""
+
+    project = algorithm = ""
+    """It is made in no project, and under no algorithm."""
+
+    def __post_init__(self) -> None:
+        check_columns(self.columns)
+        if self.method not in METHODS or (self.method == "DCA") != bool(self.label):
+            raise InvalidParameter(
+                "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
+            )
+        if self.method == "PCA" and not 1 <= _number(self.components) < len(self.columns):
+            raise InvalidParameter(
+                "The components are invalid",
+                why=f"fewer than the {len(self.columns)} columns are handed out: all of them tell the most",
+                instead="1",
+            )
+        if not 2 <= _number(self.rows) <= _MOST_ROWS:
+            raise InvalidParameter(
+                "The rows are invalid",
+                why=f"it is a whole number from 2 to {_MOST_ROWS}: at most so many at all sites together, which is public",
+                instead="10000",
+            )
+        check_purpose(self.purpose)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return (*self.columns, *([self.label] if self.label else []))
+
+
+STORED = Stored(
+    ExactJoint, "ExactJoint", "table", "columns", "method", "label", "components", "rows", "approval", "purpose", "title"
+)
+"""As a job holds it."""
+
+
+class Circuit(NamedTuple):
+    """What would be evaluated."""
+
+    gates: int
+    bytes: int
+    seconds: float
+    """Of one core, each party."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorisedExact(AuthorisedOrder[ExactJoint]):
+    """An order that may be carried out, and who takes part."""
+
+    row: DataSet
+    table: PrivateTable
+    coordinator: Coordinator
+    line: KeyHolderLine
+    circuit: Circuit
+    components: int
+
+
+class _Columns:
+    """What is read, as the frame asks about it. It costs nothing that could be counted."""
+
+    words = WORDS
+
+    def __init__(self, order: ExactJoint, name: str, action: str) -> None:
+        self.terms = Terms(action=action, purpose=order.purpose, method=order.method)
+        self._names, self._name = order.names, name
+
+    def touches(self, session: Session) -> Touched:
+        private_table(session, self._name, self._names, WORDS.invalid)
+        return Touched({self._name: self._names})
+
+    def costs(self, session: Session) -> Mapping[str, Guarantee]:
+        return {}
+
+
+class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
+    """Orders of exact joint learning."""
+
+    job, title, action, words, stored, marked = "joint_learning.exact", N_("Exact joint learning"), ACTION, WORDS, STORED, True
+    stages = {  # noqa: RUF012
+        "preparing the tables": 0.0,
+        ASKING: 0.1,
+        EVALUATING: 0.2,
+        N_("handing out the result"): 0.9,
+    }
+
+    def about(self, order: ExactJoint) -> dict[str, Any]:
+        return {"table": order.table[:200], "method": order.method}
+
+    def ready(
+        self, hub: Hub, db: Db, caller: Caller, order: ExactJoint, *, progress: Any = None, paid: Any = None
+    ) -> AuthorisedExact:
+        row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
+        which = facts.data_sets.get(row.id) or data_set_object(row)
+        for action in (_MARKED, ACTION):  # who forbids one way by the marked door forbids this one
+            found = authorise(hub, db, facts, caller, _Columns(order, row.name, action), {row.name: which}, priced=False)
+        table = private_table(found.session, row.name, order.names, WORDS.invalid)
+        coordinator = getattr(table.source, "coordinator", None)
+        if coordinator is None:
+            raise InvalidParameter(
+                WORDS.invalid,
+                why="the rows are not at sites, and a key holder hides rows of other places from this hub",
+                instead="a data set at sites: /sites; or joint learning with noise",
+            )
+        line = lines_of(hub).of_settings()
+        if line is None:
+            raise InvalidParameter(
+                WORDS.invalid,
+                why="this hub knows no key holder of exact results",
+                instead='key_holder = "NAME DIGITS" in hub.toml',
+            )
+        from cloister.together.exact.request import declared_of
+
+        _, _, classes = declared_of(table, order.columns, order.label)
+        components = classes - 1 if classes else _number(order.components)
+        return AuthorisedExact(
+            **vars(found),
+            order=order,
+            row=row,
+            table=table,
+            coordinator=coordinator,
+            line=line,
+            circuit=_circuit(len(order.columns), _number(order.rows), classes, components, len(parties(table))),
+            components=components,
+        )
+
+    def rehearse(self, found: AuthorisedExact) -> None:
+        if found.order.approval != "yes":
+            raise InvalidParameter(
+                "The approval is invalid",
+                why="exact components are not differentially private, and the owner approves that in so many words",
+                instead="yes",
+            )
+
+    def run(self, hub: Hub, found: AuthorisedExact, stage: Running) -> Product:
+        from cloister.together.exact.learning import ExactLearning
+        from cloister.together.exact.request import result_of
+        from cloister.together.following import followed
+
+        order, names, answers = found.order, parties(found.table), Counter[str]()
+
+        def heard(name: str) -> None:
+            answers[name] += 1
+            stage.tell(f"{ASKING}{BETWEEN}{sum(each > 0 for each in answers.values())} / {len(names)}")
+
+        def going(_: str, share: float) -> None:
+            if stage.stopped():
+                raise Stopped
+            stage.tell(f"{EVALUATING}{BETWEEN}{100 * share:.0f} %")
+
+        who, what = found.session.who, f"{found.components} exact components of {found.row.name} (not differentially private)"
+        stage.tell(ASKING)
+        with followed(heard):
+            learning = ExactLearning.begin(
+                found.coordinator,
+                found.line,
+                found.table,
+                columns=order.columns,
+                label=order.label,
+                components=found.components,
+                rows=_number(order.rows),
+                purpose=order.purpose,
+                who=who,
+            )
+            for population in found.populations:
+                hub.ledger.note_not_private(population, who=who, what=what)
+            columns = learning.columns(going)
+        stage.tell("handing out the result")
+        taken = learning.hand_out(columns)
+        told = {"method": order.method, **result_of(learning.request, columns), "how": HOW, "sites": len(names)}
+        details = {"table": found.row.name, "method": order.method, "columns": list(order.columns), "taken": len(taken)}
+        return Product(body=json.dumps(told, ensure_ascii=False).encode(), details=details)
+
+    def written(self, found: AuthorisedExact) -> dict[str, Any]:
+        return {"method": found.order.method}
+
+
+@lru_cache(maxsize=64)
+def _circuit(columns: int, rows: int, classes: int, components: int, sites: int) -> Circuit:
+    """By public numbers alone. One that is too large is refused, with its size and time."""
+    from cloister.together.circuits import Moments
+    from cloister.together.exact.request import MOST_BYTES, program_of
+
+    program = program_of(Moments(features=columns, rows=rows, classes=classes), components, sites)
+    program.check_size(MOST_BYTES)
+    return Circuit(program.gates, program.bytes, program.seconds)
+
+
+def before(_: Hub, found: Any) -> dict[str, Any]:
+    """Before it is ordered: what the output tells, to whom, who must say yes, how long it takes and how much is sent."""
+    circuit, holder = found.circuit, found.line
+    return {
+        "tells": _TELLS[found.order.method],
+        "components": str(found.components),
+        "columns": str(len(found.order.columns)),
+        "owners": ", ".join(parties(found.table)),
+        "populations": ", ".join(found.populations),
+        "holder": holder.name,
+        "fingerprint": fingerprint(holder.holder),
+        "seconds": round(2 * circuit.seconds + 1.5 * len(parties(found.table)), 1),
+        "megabytes": round(circuit.bytes / 1e6, 1),
+        "gates": circuit.gates,
+    }
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _shown(view: View) -> dict[str, Any]:
+    _ = view.language.gettext
+    told, details = json.loads(view.row.body), view.row.details
+    names = [each["name"] for each in told["columns"]]
+    pairs = [
+        (_("Data set"), details["table"]),
+        (_("Method"), told["method"]),
+        (_("Handed to"), _("%(number)s of %(all)s sites") % {"number": details["taken"], "all": told["sites"]}),
+    ]
+    heads = [_("Column"), *(_("Direction %(number)s") % {"number": each + 1} for each in range(len(told["components"])))]
+    lines = [[name, *(f"{each[at]:.3f}" for each in told["components"])] for at, name in enumerate(names)]
+    return {"pairs": pairs, "columns": heads, "lines": lines, "how": HOW}
+
+
+RESULT = ReleaseKind(
+    name="exact joint",
+    path="/exact-joint-results",
+    trail="exact-joint-result",
+    title=N_("Exact joint results"),
+    missing=N_("There is no such exact joint result"),
+    private=False,
+    template="joint_learning/exact_result.html",
+    shown=_shown,
+    told=lambda view: view.row.body,
+    files={
+        "json": FileKind(
+            media_type="application/json", make=lambda view: File(name=f"exact-joint-{view.row.id}.json", body=view.row.body)
+        )
+    },
+)
+_Exact.release = RESULT
+EXACT = _Exact()
+EXACT_JOB = job_of(EXACT)

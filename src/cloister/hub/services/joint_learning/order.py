@@ -1,0 +1,80 @@
+"""What somebody wants of joint learning: of which data set of several owners, which directions, and what it may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloister.errors import InvalidParameter
+from cloister.hub.description import example
+from cloister.hub.labels import check_purpose
+from cloister.hub.web.languages import N_
+from cloister.hub.work.ordering import asked
+from cloister.privacy import exact_positive
+from cloister.stored import Stored
+
+ACTION = "joint.run"
+METHODS = {
+    "PCA": N_("Principal components: what varies most"),
+    "DCA": N_("Discriminant components: what tells the classes of a label apart"),
+}
+_MOST = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointLearning:
+    """Directions of the rows of several owners, with noise."""
+
+    __pydantic_config__ = example(
+        table="both_hospitals", columns=["age", "pay"], method="DCA", label="ill", components="1", spend="1", purpose="research"
+    ) | {"extra": "forbid"}
+
+    table: str
+    columns: tuple[str, ...] = asked(N_("Columns"))
+    method: str = asked(N_("Method"))
+    label: str = asked(N_("Label"), default="")
+    components: str = asked(N_("Components"))
+    spend: str
+    purpose: str = ""
+    project: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        count = check_columns(self.columns)
+        if self.method not in METHODS or (self.method == "DCA") != bool(self.label):
+            raise InvalidParameter(
+                "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
+            )
+        written = self.components
+        if not (written.isascii() and written.isdigit() and 1 <= int(written[:4]) < count):
+            raise InvalidParameter(
+                "The components are invalid",
+                why=f"fewer than the {count} columns are handed out: all of them tell the most",
+                instead="1",
+            )
+        check_purpose(self.purpose)
+        _ = exact_positive(self.spend, "spend")
+
+    @property
+    def algorithm(self) -> str:
+        """No algorithm learns jointly."""
+        return ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label, where there is one."""
+        return (self.label,) if self.label else ()
+
+
+def check_columns(columns: tuple[str, ...]) -> int:
+    """Refuse too few, too many, and one twice; how many they are."""
+    if not 2 <= len(columns) <= _MOST or len(set(columns)) != len(columns):
+        raise InvalidParameter(
+            "The columns are invalid", why=f"they are 2 to {_MOST} different columns", instead="two columns of numbers, or more"
+        )
+    return len(columns)
+
+
+ORDER = Stored(
+    JointLearning, "JointLearning", "table", "columns", "method", "label", "components", "spend", "purpose", "project", "title"
+)
+"""As a job holds it."""

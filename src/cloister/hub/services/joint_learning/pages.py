@@ -1,0 +1,90 @@
+"""What the form shows besides what every order has, and the file for each owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.releases.reading import attachment
+from cloister.hub.services.catalogue import lines_of
+from cloister.hub.services.joint_learning.learning import parties
+from cloister.hub.services.joint_learning.order import ACTION, METHODS
+from cloister.hub.services.joint_learning.results import owned_results, take_away
+from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.work.offers import offers
+from cloister.session.questions.spend import measure_of
+from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+PATH = "/joint-learning"
+EXACT_PATH = f"{PATH}/exact"
+
+
+def pages() -> APIRouter:
+    """The file of a result."""
+    router = APIRouter()
+
+    @router.get(f"{PATH}/results/{{number}}", dependencies=[TICKED, needs("release.download")])
+    def taken(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """For the owner of a part."""
+        found = take_away(hub, caller, number)
+        return Response(found.body, headers=attachment(found.name), media_type="application/json")
+
+    return router
+
+
+def exact_choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of one's own data sets at sites, and whether this hub knows a key holder."""
+    first = {"rows": "10000", "approval": ""}
+    found = choices(hub, db, caller, {**first, **typed}, exact=True)
+    line = lines_of(hub).of_settings()
+    return {**found, "holder": "" if line is None else line.name, "given": ()}
+
+
+def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
+    """The data sets of several owners, the columns of the chosen one, what was typed, and what is handed to the caller. `exact`:
+    of one's own at sites alone."""
+    opened = {
+        each.which.name: each
+        for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)
+        if isinstance(each.table, PrivateTable)
+        and parties(each.table)
+        and (not exact or (each.table.source.engine == "joint" and each.which.owner == caller.id))
+    }
+    name = typed["table"] if typed["table"] in opened else next(iter(opened), "")
+    offer = opened.get(name)
+    table = None if offer is None else offer.table
+    kinds = table.columns if isinstance(table, PrivateTable) else {}
+    columns = {} if offer is None else {each: kind for each, kind in offer.columns.items() if each in kinds}
+    numbers = {each: kind for each, kind in columns.items() if isinstance(kinds[each], Integer | Real)}
+    first = {
+        "columns": tuple(numbers),
+        "method": "PCA",
+        "components": "1",
+        "spend": "1",
+        **dict.fromkeys(("label", "purpose", "project", "title"), ""),
+    }
+    return {
+        "opened": list(opened),
+        "chosen": name,
+        "owners": len(parties(table)) if isinstance(table, PrivateTable) else 0,
+        "columns": numbers,
+        "labels": [each for each in columns if isinstance(kinds[each], Category | Boolean)],
+        "methods": list(METHODS.items()),
+        "measure": "" if offer is None else measure_of(hub.ledger.budget(offer.which.population)),
+        "purposes": () if offer is None else offer.purposes,
+        "names_purpose": offer is not None and offer.names_purpose,
+        "given": owned_results(hub, db, caller),
+        "typed": {**first, **typed},
+    }

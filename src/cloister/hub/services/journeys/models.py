@@ -1,0 +1,160 @@
+"""Synthetic journeys as a kind of release: the map, the table of trips with its margins, the files.
+
+Journeys are drawn when somebody looks or downloads, always the same ones, from the counts that were kept: at no further cost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloister.hub.releases.kinds import AgainstRows, File, FileKind, ReleaseKind, View
+from cloister.hub.releases.rows import row_files
+from cloister.hub.services.journeys.judging import box_of, compared
+from cloister.hub.spreadsheets import csv_pieces
+from cloister.hub.web.languages import N_
+from cloister.hub.web.maps import Map, map_svg, said_beside, shaded
+from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.session import Frame
+    from cloister.traces import Journeys, RoadJourneys
+
+_WAYS, _TRIPS, _MOST, _NORMAL = 40, 12, 50_000, 1.96
+_COLUMNS, _LONG = 5, 60
+"""Of a file: columns of a row, and about how many rows a journey has."""
+
+
+@lru_cache(maxsize=16)
+def _read(body: bytes) -> Journeys | RoadJourneys:
+    from cloister.traces import journeys_from_json
+
+    return journeys_from_json(json.dumps(json.loads(body)["model"]))
+
+
+def spread(model: Journeys | RoadJourneys) -> tuple[float, float]:
+    """About how many journeys there are, and the half-width of the 95 % interval."""
+    sizes = model.method.sizes()
+    deviations = [math.sqrt(sizes[name] * model.noise[name].variance) for name in sizes if name != "moves"]
+    return model.journeys, _NORMAL * min(deviations)
+
+
+def _drawn(view: View, number: int) -> Frame:
+    """The same at each look, from choices that protect nothing."""
+    random = Random.derived(view.hub.ledger.derive("journeys", view.row.id))
+    return _read(view.row.body).sample(number, random=random)
+
+
+def _rows(view: View, values: int) -> Frame:
+    return _drawn(view, max(min(round(_read(view.row.body).journeys), _MOST, values // (_COLUMNS * _LONG)), 1))
+
+
+def _axes(frame: Frame) -> list[str]:
+    return [name for name in frame.column_names if name not in ("journey", "step", "node")]
+
+
+def _map(view: View) -> Map:
+    """Zones in the shade of the journeys that begin there, with their margin; public outlines, and some drawn journeys."""
+    model = _read(view.row.body)
+    zones, (low, high) = model.method.zones, box_of(model)
+    across, up = (np.linspace(start, end, zones + 1).tolist() for start, end in zip(low, high, strict=True))
+    begins = model.trips().sum(axis=1).tolist()
+    margin = _NORMAL * math.sqrt(zones**2 * model.noise["zones"].variance) if zones > 1 else model.margin()
+    outlines, told = {}, {}
+    for zone, many in enumerate(begins):
+        x, y = zone % zones, zone // zones
+        corners = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)]
+        outlines[name := str(zone + 1)] = [[(across[i], up[j]) for i, j in corners]]
+        told[name] = (many, margin)
+    frame = _drawn(view, _WAYS)
+    places = np.stack([frame[name].astype(np.float64) for name in _axes(frame)], axis=1)
+    ways = [part.tolist() for part in np.split(places, np.flatnonzero(np.diff(frame["journey"])) + 1) if len(part) > 1]
+    earth = "longitude" in frame.column_names or bool(model.method.place)
+    statistic = view.language.gettext("Journeys that begin here")
+    return shaded(outlines, told, statistic, lines=_outlines(view), ways=ways, earth=earth)
+
+
+def _outlines(view: View) -> list[list[Any]]:
+    """What is public of the area: roads, or the borders of declared regions."""
+    told = json.loads(view.row.body)
+    roads = told["model"].get("roads")
+    if roads is None:
+        return [[*ring, ring[0]] for ring in told["borders"] if ring]
+    return [[roads["places"][end] for end in edge] for edge in roads["edges"]]
+
+
+def _beside(view: View, drawn: Map) -> list[str]:
+    _ = view.language.gettext
+    return [
+        *said_beside(drawn, view.language),
+        _("Zones are numbered from the lower left, row by row."),
+        _("Lines: {number} journeys drawn from the counts; they are nobody's.").format(number=len(drawn.ways)),
+    ]
+
+
+def _shown(view: View) -> dict[str, Any]:
+    _ = view.language.gettext
+    model, details = _read(view.row.body), view.row.details
+    drawn, zones = _map(view), model.method.zones**2
+    trips = sorted(((many, at) for at, many in enumerate(model.trips().ravel().tolist())), key=lambda each: (-each[0], each[1]))
+    pairs = [
+        (_("Data set"), details["table"]),
+        (_("Columns"), ", ".join(details["columns"])),
+        *([(_("Roads"), ", ".join(details["roads"]))] if details["roads"] else []),
+    ]
+    return {
+        "map": drawn,
+        "beside": _beside(view, drawn),
+        "pairs": pairs,
+        "trips": [(at // zones + 1, at % zones + 1, many) for many, at in trips[:_TRIPS]],
+        "margin": model.margin(),
+        "all_trips": zones**2,
+    }
+
+
+def _picture(view: View) -> File:
+    drawn = _map(view)
+    costs = ", ".join(f"{cost} · {population}" for population, cost in view.row.cost.items())
+    title = view.row.title or f"{view.language.gettext('Synthetic journeys')}: {view.row.details['table']}"
+    body = map_svg(drawn, title, [*_beside(view, drawn), costs], view.language).encode()
+    return File(name=f"journeys-{view.row.id}.svg", body=body)
+
+
+def _trips(view: View) -> File:
+    """The matrix of origins and destinations: every pair of zones with its noisy count and its margin."""
+    model = _read(view.row.body)
+    zones, margin = model.method.zones**2, model.margin()
+    found = model.trips().ravel().tolist()
+    lines = ((at // zones + 1, at % zones + 1, many, margin) for at, many in enumerate(found))
+    return File(name=f"trips-{view.row.id}.csv", body=csv_pieces(["from_zone", "to_zone", "journeys", "margin"], lines))
+
+
+def _json(view: View) -> bytes:
+    """The model, as `cloister.traces.journeys_from_json` reads it."""
+    return json.dumps(json.loads(view.row.body)["model"], ensure_ascii=False).encode()
+
+
+JOURNEYS = ReleaseKind(
+    name="journeys",
+    path="/journeys",
+    trail="journeys",
+    title=N_("Synthetic journeys"),
+    missing=N_("There are no such journeys"),
+    list_template="journeys/list.html",
+    template="journeys/journeys.html",
+    shown=_shown,
+    told=_json,
+    against_rows=AgainstRows(action="synthesise.run", compare=lambda row, rows: compared(_read(row.body), rows)),
+    files={
+        **row_files("journeys", _rows),
+        "trips": FileKind(media_type="text/csv; charset=utf-8", make=_trips),
+        "map": FileKind(media_type="image/svg+xml", make=_picture),
+        "json": FileKind(
+            media_type="application/json", make=lambda view: File(name=f"journeys-{view.row.id}.json", body=_json(view))
+        ),
+    },
+)

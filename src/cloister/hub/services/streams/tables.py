@@ -1,0 +1,140 @@
+"""Released steps of a stream as a table: in the workbench, the API and PostgreSQL clients, at no cost.
+
+A row is a group of a step: `step`, `begins`, `ends`, the groups, and of each number its value, `…_margin` (at 95 %), `…_so_far`.
+A number that is selected as it was released keeps its margin; what is computed from several has none of its own, for the noise of
+two steps may be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sqlglot
+from sqlalchemy import select
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from cloister.errors import CloisterError
+from cloister.hub.guard import check_action
+from cloister.hub.policy import Object
+from cloister.hub.records.streams import HeldStream, StreamStep
+from cloister.hub.releases.kinds import TableAnswer
+from cloister.hub.releases.tables import FreeTable
+from cloister.hub.services.streams.opening import declared_of, population_of, seen_stream, streams_of
+from cloister.hub.services.streams.showing import columns_of, lines_of, name_of
+from cloister.privacy import PureDP
+from cloister.query import Session
+from cloister.session import Frame, Series
+from cloister.tables import PublicTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_STEPS, _LISTED, _OWN = 10_000, 50, 0.95
+"""Steps of a table: the newest; of a longer stream the page has the rest as CSV."""
+
+
+def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]:
+    """Streams that somebody sees and that have released a step; of a query those that it names."""
+    found, words = list[FreeTable](), None if sql is None else sql.casefold()
+    for row in streams_of(db, caller):
+        name = name_of(row)
+        if row.taken and (words is None or name in words) and len(found) < _LISTED and _seen(hub, db, caller, row):
+            steps = _steps(db, row.id, 1 if words is None else _STEPS)
+            if steps:
+                found.append(_table(row, name, steps))
+    return found
+
+
+def _seen(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
+    """As its page is: by the action, which a token may not have, and by what its owner may see."""
+    try:
+        check_action(caller, "stream.see")
+        seen_stream(hub, db, caller, row.id)
+    except CloisterError:
+        return False
+    return True
+
+
+def _table(row: HeldStream, name: str, steps: Sequence[Mapping[str, Any]]) -> FreeTable:
+    table = PublicTable(_columns(steps))
+    return FreeTable(
+        which=Object(kind="stream", id=row.id, name=name, owner=row.owner),
+        table=table,
+        path=f"/streams/{row.id}",
+        kind="stream",
+        cost={population_of(row.id): str(declared_of(row).spend)},
+        answered=partial(_answered, name, table, columns_of(steps[-1])[1]),
+    )
+
+
+def _steps(db: Db, number: str, most: int) -> list[Mapping[str, Any]]:
+    wanted = select(StreamStep.body).where(StreamStep.stream == number).order_by(StreamStep.number.desc()).limit(most)
+    return list(reversed(list(db.scalars(wanted))))
+
+
+def _columns(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """By column, a row for each group of each step."""
+    keys, numbers = columns_of(steps[-1])
+    found: dict[str, list[Any]] = {name: [] for name in ("step", "begins", "ends", *keys)}
+    found |= {f"{name}{end}": [] for name in numbers for end in ("", "_margin", "_so_far")}
+    for step in steps:
+        for line in lines_of(step):
+            for name in ("step", "begins", "ends"):
+                found[name].append(step[name])
+            for name, value in zip(keys, line["keys"], strict=True):
+                found[name].append(value)
+            for name, told in zip(numbers, line["numbers"], strict=True):
+                for end, part in (("", "value"), ("_margin", "margin"), ("_so_far", "so_far")):
+                    found[f"{name}{end}"].append(None if told[part] is None else float(told[part]))
+    return found
+
+
+def _answered(
+    name: str, table: PublicTable, numbers: Sequence[str], sql: str, confidence: float, dialect: str | None
+) -> TableAnswer:
+    """The query over released steps alone. Numbers that are selected as they are get their margin beside them."""
+    plain = _plain(sql, name, numbers, dialect)
+    with Session({name: table}, budget=PureDP(1)) as session:  # of a public table: nothing is charged
+        answer = session.sql(plain[0] if plain else sql, dialect=dialect).table
+    columns: dict[str, Series] = dict(answer.columns)
+    times = NormalDist().inv_cdf((1 + confidence) / 2) / NormalDist().inv_cdf((1 + _OWN) / 2)
+    found: dict[str, Series] = {}
+    own = {f"{each}__margin" for each in plain[1]} if plain else set()
+    for label, series in columns.items():
+        if label in own:
+            continue
+        found[label] = series
+        if f"{label}__margin" in own:
+            widths = columns[f"{label}__margin"].values.astype(float) * times
+            values = series.values.astype(float)
+            found |= {f"{label}_low": Series("real", values - widths), f"{label}_high": Series("real", values + widths)}
+            found[f"{label}_kind"] = Series("text", np.full(len(values), "measured", dtype=object))
+    note = "Released steps: a query of them costs nothing. Margins are those of the numbers as they were released."
+    return TableAnswer(table=Frame(found), statistics=plain[1] if plain else (), notes=(note,))
+
+
+def _plain(sql: str, name: str, numbers: Sequence[str], dialect: str | None) -> tuple[str, tuple[str, ...]] | None:
+    """A query of rows as they are, with the margins of its numbers beside them, and their names; None for any other."""
+    try:
+        query = sqlglot.parse_one(sql, dialect=dialect or "duckdb")
+    except SqlglotError:
+        return None
+    if not isinstance(query, exp.Select) or any(query.args.get(part) for part in ("group", "joins", "distinct", "with", "with_")):
+        return None
+    if query.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Union) or len(list(query.find_all(exp.Table))) != 1:
+        return None
+    named = {each.alias_or_name: each.unalias().name for each in query.expressions if isinstance(each.unalias(), exp.Column)}
+    kept = tuple(label for label, column in named.items() if column in numbers)
+    if not kept or len(named) != len(query.expressions):
+        return None
+    for label in kept:
+        query = query.select(exp.alias_(exp.column(f"{named[label]}_margin", quoted=True), f"{label}__margin", quoted=True))
+    return query.sql(dialect=dialect or "duckdb"), kept

@@ -1,0 +1,112 @@
+"""Released steps of a stream answer SQL at no cost: in the API, the workbench and PostgreSQL clients, with their margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cloister as cl
+from cloister.hub.postgres import Asking
+from cloister.hub.records.streams import HeldStream
+from cloister.hub.services.accounts.tokens import make_token
+from cloister.hub.services.asking.pg import HubSession
+from cloister.hub.services.streams import release_due
+from cloister.hub.services.streams.showing import name_of
+from tests.hub.house import House, Visitor, served
+from tests.hub.streams.test_streams import HOUSE, Play
+
+
+@pytest.fixture
+def play(house: House) -> Play:
+    """A stream that is shown, with two released steps, and one that is not."""
+    return Play(house, house.person("owner"), house.person("analyst"))
+
+
+def released(play: Play, **more: Any) -> tuple[str, str]:
+    """A stream with two steps: its id, and its name in queries."""
+    number, key = play.stream(until="2026-03-02T14:00:00Z", shown=True, **more)
+    play.send(number, key, "2026-03-02T09:10:00Z", {"at": "2026-03-02T10:10Z", "room": "attic"})
+    play.house.clock.move(hours=2, seconds=10)
+    assert release_due(play.house.hub) == 2
+    with play.house.hub.database.reading() as db:
+        return number, name_of(db.get_one(HeldStream, number))
+
+
+def answer(play: Play, sql: str, who: Visitor, **more: Any) -> Any:
+    return play.house.client().post("/api/v1/releases/answer", json={"sql": sql, **more}, headers=who.bearer)
+
+
+def test_steps_are_a_table_that_costs_nothing_and_keeps_margins(play: Play) -> None:
+    number, name = released(play)
+    assert name.startswith("people_in_the_house_stream_")
+    told = answer(play, f"SELECT step, room, n FROM {name} WHERE n > 0 ORDER BY step", play.bob).json()
+    assert told["columns"]["room"] == ["hall", "attic"]
+    assert told["columns"]["n"] == [1.0, 1.0]
+    assert told["columns"]["n_kind"] == ["measured"] * 2
+    assert all(low <= 1 <= high for low, high in zip(told["columns"]["n_low"], told["columns"]["n_high"], strict=True))
+    assert told["cost"] == {f"stream {number}": "ρ = 1000000"}
+    sums = answer(play, f"SELECT room, SUM(n) AS all_of_it FROM {name} GROUP BY room ORDER BY room", play.bob).json()
+    assert sums["columns"] == {"room": ["attic", "hall"], "all_of_it": [1.0, 1.0]}
+    assert str(play.house.hub.ledger.spent(f"stream {number}")) == "ρ = 1000000"
+    assert (
+        name in play.house.person("analyst", email="new@example.org").client.get("/ask").text
+    )  # bob has been signed out meanwhile
+
+
+def test_margins_grow_with_the_confidence_that_is_asked_for(play: Play) -> None:
+    _, name = released(play, rho="0.1")
+    near, far = (
+        answer(play, f"SELECT n, n_margin FROM {name}", play.bob, confidence=share).json()["columns"] for share in (0.95, 0.99)
+    )
+    widths = [[(high - low) / 2 for low, high in zip(each["n_low"], each["n_high"], strict=True)] for each in (near, far)]
+    assert widths[0] == pytest.approx(near["n_margin"])
+    assert widths[1] == pytest.approx([1.3142 * each for each in near["n_margin"]], rel=1e-3)
+
+
+def test_the_workbench_and_a_client_of_postgresql_read_the_same(play: Play) -> None:
+    _, name = released(play)
+    sql = f"SELECT step, room, n FROM {name}"
+    client = play.house.person("analyst", email="new@example.org").client
+    form = client.get(f"/ask?about={name}").text
+    token = form.split('name="form_token" value="')[1].split('"')[0]
+    page = client.post("/ask/explain", data={"form_token": token, "sql": sql, "confidence": "0.95"}).text
+    assert "holds what was released already" in page
+    session = HubSession(play.house.hub, play.bob.caller.email, play.bob.token, "127.0.0.1")
+    assert name in session.tables()
+    how = Asking(confidence=0.95)
+    found = session.ask(sql, how)
+    assert [each.name for each in session.shape(sql, how)] == found.table.column_names
+    assert found.table["n"].tolist() == [1.0, 0.0, 0.0, 1.0]
+    session.check(sql, how)
+    with pytest.raises(cl.UnsupportedQuery, match="at no cost"):
+        session.explain(sql, how)
+    with served(play.house.hub) as url, cl.connect(url, token=play.bob.token) as remote:
+        assert remote.answer(sql)["room"] == ["hall", "attic"] * 2
+
+
+def test_what_is_not_shown_or_not_released_is_no_table(play: Play) -> None:
+    number, _ = play.stream(until="2026-03-02T14:00:00Z")
+    with play.house.hub.database.reading() as db:
+        name = name_of(db.get_one(HeldStream, number))
+    assert answer(play, f"SELECT n FROM {name}", play.ada).status_code == 404  # no step yet
+    play.house.clock.move(hours=1, seconds=10)
+    release_due(play.house.hub)
+    assert answer(play, f"SELECT step FROM {name}", play.ada).status_code == 200
+    assert answer(play, f"SELECT step FROM {name}", play.bob).status_code == 404
+    refused = answer(play, f"SELECT nothing FROM {name}", play.ada)
+    assert refused.status_code == 422, refused.text
+    assert HOUSE["title"] not in answer(play, f"SELECT step FROM {name}", play.bob).text
+
+
+def test_a_token_that_may_see_no_stream_sees_no_table_of_one(play: Play) -> None:
+    number, name = released(play)
+    found = {}
+    for scopes in (["question.ask"], ["question.ask", "stream.see"]):
+        with play.house.hub.database.begin() as db:
+            _, token = make_token(db, play.house.hub, play.bob.caller, name=f"of {len(scopes)}", scopes=scopes)
+        headers = {"Authorization": f"Bearer {token}"}
+        page = play.house.client().get(f"/api/v1/streams/{number}", headers=headers)
+        steps = play.house.client().post("/api/v1/releases/answer", json={"sql": f"SELECT n FROM {name}"}, headers=headers)
+        found[len(scopes)] = (page.status_code, steps.status_code == 200)
+    assert found == {1: (403, False), 2: (200, True)}

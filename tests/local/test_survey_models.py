@@ -1,0 +1,121 @@
+"""Models from the reports of a survey: unbiased joint counts, the people's model from their noise, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloister.errors import InvalidParameter
+from cloister.local.survey import Choice, Number, Scale, Survey, YesNo, respond
+from cloister.local.survey.models import Answers
+from cloister.noise import Random
+
+QUESTIONS = [
+    YesNo("copied", "Have you ever copied?"),
+    Choice("year", "Which year?", ["first", "second", "third"], no_answer=False),
+    Scale("stress", "How stressed?", ["calm", "so-so", "stressed"], no_answer=False),
+    Number("hours", "Hours a week?", low=0, high=40, no_answer=False),
+]
+SURVEY = Survey("exam", "Exams", QUESTIONS, levels={"careful": 1, "open": 3}, cap=12)
+
+
+def people(n: int, seed: int) -> list[dict[str, Any]]:
+    """Third years copy eight times in ten, others twice; stress follows copying; hours follow stress; a tenth keep silent."""
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        year = int(draw.integers(0, 3))
+        copied = draw.random() < (0.8 if year == 2 else 0.2)
+        stress = int(np.clip(draw.integers(0, 2) + copied, 0, 2))
+        hours = float(np.clip(10 + 8 * stress + draw.normal(0, 2), 0, 40))
+        silent = draw.random() < 0.1
+        found.append(
+            {
+                "copied": None if silent else bool(copied),
+                "year": ["first", "second", "third"][year],
+                "stress": ["calm", "so-so", "stressed"][stress],
+                "hours": hours,
+            }
+        )
+    return found
+
+
+def reports_of(answers: list[dict[str, Any]], seed: int, levels: tuple[str, ...] = ("careful", "open")) -> list[Any]:
+    random = Random.deterministic(seed)
+    return [respond(SURVEY, each, levels[at % len(levels)], random=random) for at, each in enumerate(answers)]
+
+
+@pytest.fixture(scope="module")
+def answers() -> Answers:
+    return Answers(SURVEY, reports_of(people(5000, 1), 1))
+
+
+def test_the_products_of_two_reports_are_unbiased_joint_counts() -> None:
+    """One person's pair of answers, reported 4,000 times: each cell within five deviations of 1 or 0."""
+    same = [{"copied": True, "year": "third", "stress": "calm", "hours": 30.0}] * 4000
+    read = Answers(SURVEY, reports_of(same, 2, ("open",)))
+    one, other = read._vectors("copied"), read._vectors("year")
+    products = one[:, :, None] * other[:, None, :]
+    truth = np.zeros(products.shape[1:])
+    truth[list(SURVEY.question("copied").labels).index("yes"), 2] = 1  # type: ignore[attr-defined]
+    off = np.abs(products.mean(axis=0) - truth) / (products.std(axis=0) / math.sqrt(4000))
+    assert off.max() < 5.5
+
+
+def test_a_twin_that_takes_reports_for_answers_is_biased() -> None:
+    """Counting what was reported, without the channel: what is wrong by far more than chance."""
+    same = [{"copied": True, "year": "third", "stress": "calm", "hours": 30.0}] * 4000
+    reports = reports_of(same, 2, ("careful",))
+    said = np.mean([each.values["copied"] == 1 for each in reports])
+    assert said < 0.9
+    assert abs(Answers(SURVEY, reports)._vectors("copied").mean(axis=0).max() - 1) < 0.15
+
+
+def test_naive_bayes_is_that_of_the_people(answers: Answers) -> None:
+    model = answers.naive_bayes("copied", ["year", "stress"])
+    assert model.classes == ("no", "yes")
+    assert model.shares == pytest.approx([0.6, 0.4], abs=0.06)
+    labels, table = model.tables["year"]
+    assert table[labels.index("third"), 1] == pytest.approx(0.8 / 1.2, abs=0.15)
+    assert table[labels.index("third"), 0] == pytest.approx(0.2 / 1.8, abs=0.15)
+    assert 0 < model.margins["year"] < 0.1
+    others = [each for each in people(2000, 9) if each["copied"] is not None]
+    told = model.predict([{"year": each["year"], "stress": each["stress"]} for each in others])
+    right = np.mean([each == ("yes" if person["copied"] else "no") for each, person in zip(told, others, strict=True)])
+    assert right > 0.75  # a guess is 0.6
+    assert model.predict([{}]) == ["no"]
+
+
+def test_a_line_is_that_of_the_people(answers: Answers) -> None:
+    line = answers.regression("hours", ["stress"])
+    assert line.base == pytest.approx(17.0, abs=2.5)
+    assert line.added["stress"]["stressed"] - line.added["stress"]["calm"] > 6
+    assert 0 < line.margin < 2
+    said = line.predict([{"stress": "stressed"}, {"stress": "calm"}, {}])
+    assert 0 <= said[1] < said[2] < said[0] <= 40
+    yes = answers.regression("copied", ["year"])
+    assert (yes.low, yes.high) == (0.0, 1.0)
+    assert yes.predict([{"year": "third"}])[0] > yes.predict([{"year": "first"}])[0] + 0.2
+    assert answers.regression("stress", ["year"]).low == 1.0
+
+
+def test_garbage_is_left_out_and_too_few_are_refused(answers: Answers) -> None:
+    few = Answers(SURVEY, ["garbage", {"survey": "other"}, *reports_of(people(20, 3), 3)])
+    assert few.n == 20
+    with pytest.raises(InvalidParameter, match="too few"):
+        few.naive_bayes("copied", ["year"])
+    for target, features, what in (
+        ("hours", ["year"], "target"),
+        ("none", ["year"], "target"),
+        ("copied", [], "features"),
+        ("copied", ["hours"], "features"),
+        ("copied", ["year", "year"], "features"),
+        ("copied", ["copied"], "features"),
+    ):
+        with pytest.raises(InvalidParameter, match=what):
+            answers.naive_bayes(target, features)
+    with pytest.raises(InvalidParameter, match="year"):
+        answers.naive_bayes("copied", ["year"]).predict([{"year": "fourth"}])
