@@ -198,6 +198,15 @@ class House:
         with self.hub.database.begin() as db:
             db.execute(update(WebSession).where(WebSession.person == visitor.id).values(used=self.hub.now()))
 
+    def time_passes(self, visitor: Visitor, **how: float) -> None:
+        """While their browser is in use: it is logged in at every moment, so a page that asks by itself is answered."""
+        left = timedelta(**how)
+        while left:
+            step = min(left, timedelta(minutes=self.hub.settings.idle_minutes / 2))
+            self.clock.move(seconds=step.total_seconds())
+            self.awake(visitor)
+            left -= step
+
     def sample_data_set(
         self,
         name: str = "people",

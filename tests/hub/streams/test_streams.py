@@ -287,8 +287,7 @@ def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any, width: i
     page = guarded.page(f"/streams/{number}")
     expect(page.locator("main")).to_contain_text("No step is over yet")
     for _ in range(2):
-        play.house.clock.move(hours=1, seconds=10)
-        play.house.awake(play.ada)
+        play.house.time_passes(play.ada, hours=1, seconds=10)
         assert release_due(play.house.hub) >= 1
     expect(page.locator("main")).to_contain_text("Step 2", timeout=15_000)  # by itself
     expect(page.locator("img.chart")).to_be_visible()
