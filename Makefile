@@ -34,7 +34,7 @@ export CLOISTER_SECONDS := .cache/seconds
 # What looks at the code without running it. mypy uses one processor, so it runs beside the rest: of `lint`, or of the tests.
 TYPES := $(BIN)/mypy --no-error-summary
 STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet $(CODE) \
-  && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py
+  && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test budget bench docs lint format slow nightly clean setup

@@ -21,6 +21,7 @@ from sybil import Document, Example, Region, Sybil
 from sybil.integration.pytest import SybilItem
 from sybil.parsers import markdown, myst
 
+pytest_plugins = ["scripts.noise_by_name"]
 collect_ignore_glob = ["docs/*.py", "docs/_build/*", "docs/reference/api/*", "benchmarks/*", "scripts/*", "examples/*"]
 
 _HOME = "__folder_to_return_to__"

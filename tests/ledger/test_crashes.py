@@ -20,6 +20,7 @@ from cloister.privacy import PureDP
 from tests.ledger.conftest import KEY
 
 COST = PureDP("0.001")
+ROOT = Path(__file__).resolve().parents[2]
 
 WORKER = """
 import os, sys
@@ -193,32 +194,14 @@ class TestReadOnly:
 
 
 class TestForks:
+    @staticmethod
+    def said(*about: str) -> list[str]:
+        command = [sys.executable, "-m", "tests.ledger.forking", *about]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+        return done.stdout.splitlines()
+
     def test_a_child_charges_the_same_file_by_connections_of_its_own(self, durable):
-        with durable.open() as ledger:
-            ledger.open("people", PureDP(1), who="owner")
-            child = os.fork()
-            if child == 0:
-                status = 1
-                try:
-                    ledger.settle(ledger.reserve({"people": COST}, who="child", what="plan"), b"answer")
-                    status = 0
-                finally:
-                    os._exit(status)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-            ledger.reserve({"people": COST}, who="parent", what="plan")
-            assert [row.who for row in ledger.charges("people")] == ["child", "parent"]
-            assert ledger.verify() is True
+        assert self.said(str(durable.where), str(durable.head)) == ["child was charged", "child parent True"]
 
     def test_a_child_has_no_part_in_a_ledger_in_memory(self):
-        with Ledger() as ledger:
-            ledger.open("people", PureDP(1), who="owner")
-            child = os.fork()
-            if child == 0:
-                status = 1
-                try:
-                    ledger.reserve({"people": COST}, who="child", what="plan")
-                except LedgerError:
-                    status = 0
-                finally:
-                    os._exit(status)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert self.said("memory") == ["child was refused", "parent True"]

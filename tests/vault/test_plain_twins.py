@@ -156,7 +156,9 @@ def test_volume_and_access_pattern_name_towns_of_a_plain_store_and_of_equal_but_
 
 
 HOLDING = """
-import ctypes, os, sys
+import os, resource, sys
+hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 import cloister as cl
 from cloister.together.agent import no_core_dumps
 if sys.argv[1] == "closed":
@@ -174,18 +176,12 @@ with cl.vault.Vault("sqlite://", cl.vault.Keys.generate()) as store:
     reason="core files are written elsewhere on this machine",
 )
 def test_a_core_dump_has_documents_of_a_plain_process_and_a_proxy_writes_none(tmp_path: Path) -> None:
-    import resource
-
-    def allowed() -> None:
-        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-
     for kind in ("open", "closed"):
         folder = tmp_path / kind
         folder.mkdir()
         environment = {**os.environ, "PYTHONFAULTHANDLER": ""}
         command = [sys.executable, "-c", HOLDING, kind]
-        done = subprocess.run(command, cwd=folder, env=environment, preexec_fn=allowed, capture_output=True, check=False)
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
         assert done.returncode < 0, done.stderr
         found = [path for path in folder.iterdir() if path.name.startswith("core")]
         if kind == "open" and not found:
