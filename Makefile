@@ -5,8 +5,9 @@ BIN    := .venv/bin
 JOBS   ?= 3
 CORES  ?= 2
 ARGS   ?=
-# With TRIES=2 a test that failed is run once more, alone: a coin is named and does not turn the run red.
-TRIES  ?= 1
+# Of `test` and `prove`: CHANGED=1 runs the folders that a diff against main can reach, FRESH=1 draws fresh noise, SEED=7 other noise.
+export CHANGED FRESH SEED JOBS
+TIER = rm -rf $(CLOISTER_SECONDS) && CLOISTER_FRESH="$(FRESH)" CLOISTER_TEST_SEED="$(or $(SEED),1)" $(BIN)/python -m scripts.run_tests
 
 # What linters read. A folder that does not exist yet is left out.
 CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
@@ -24,8 +25,8 @@ QUICK ?= tests/test_package.py tests/docs/test_words.py tests/docs/test_pages.py
 # Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
 # would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
 # time. Files run in their order, which ends with short pages: no process waits long for another's last file.
-check test slow nightly: export OMP_NUM_THREADS := 1
-check test slow nightly: export OPENBLAS_NUM_THREADS := 1
+check test prove ci slow nightly: export OMP_NUM_THREADS := 1
+check test prove ci slow nightly: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 # Where each run notes what its tests used of the processor.
@@ -37,7 +38,7 @@ STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet
   && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test budget bench docs lint format slow nightly clean setup
+.PHONY: help demo check test prove ci budget bench docs lint format slow nightly clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -53,14 +54,16 @@ check: lint  ## a minute and a half before every commit: lint, types, floors, an
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
 	  $(QUICK) $(ARGS)
 
-test: setup  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
+test: setup  ## twelve minutes: what a change of logic can break, with lint, types and layers (CHANGED=1: what the change can reach)
 	@$(STYLE)
-	@rm -rf $(CLOISTER_SECONDS) && mkdir -p .cache
-	@$(TYPES) > .cache/types.txt 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest -p scripts.test_budget -p scripts.second_try -n $(JOBS) --dist loadgroup --no-loadscope-reorder \
-	  --disable-warnings -m "not slow" $(ARGS); tests=$$?; \
-	wait $$types || { cat .cache/types.txt; exit 1; }; \
-	if [ $$tests = 1 ] && [ "$(TRIES)" = 2 ]; then $(BIN)/python -m scripts.second_try; tests=$$?; fi; exit $$tests
+	@$(TIER) test $(ARGS)
+
+prove: setup  ## seven minutes: statistics, attacks, kills, browsers, stories, Spark, figures, the site, commands and the demo
+	@$(TIER) prove $(ARGS)
+
+ci: setup
+	@$(STYLE)
+	@TRIES=2 $(TIER) all $(ARGS)
 
 budget:  ## where the time of the last `make test` went, folder by folder, and what each may use
 	@$(BIN)/python -m scripts.test_budget $(CLOISTER_SECONDS) $(ARGS)

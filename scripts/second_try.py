@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Notes(config.rootpath / FAILED))
 
 
-def names_to_run(name: str) -> str:
-    """A block of a page goes on from those before it, so the whole page is run."""
+def what_to_run(name: str) -> str:
+    """A block of a page goes on from those before it, so the whole page is run, and is one failure."""
     path = name.partition("::")[0]
     return path if path.endswith(".md") else name
 
@@ -78,7 +79,7 @@ def run_alone(name: str) -> subprocess.CompletedProcess[str]:
         "-p",
         "no:cacheprovider",
         "--disable-warnings",
-        names_to_run(name),
+        what_to_run(name),
     ]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     try:
@@ -87,15 +88,32 @@ def run_alone(name: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, f"{late.stdout or ''}\nIt took longer than {SECONDS} s.", "")
 
 
-def main() -> int:
+def notes_of(files: Iterable[Path]) -> dict[Path, dict[str, Any]]:
+    """What each run noted; nothing where it did not come to its end."""
+    return {file: json.loads(file.read_text(encoding="utf-8")) if file.exists() else {} for file in files}
+
+
+def counts(files: Iterable[Path]) -> tuple[int, int]:
+    """How many tests passed and failed in several runs."""
+    noted = [each for each in notes_of(files).values() if each]
+    return sum(each["passed"] for each in noted), sum(len(each["failed"]) for each in noted)
+
+
+def main(files: Iterable[Path] = (FAILED,)) -> int:
     """0 where whatever failed passes when it is run alone."""
-    if not FAILED.exists():
-        print("There is nothing to try again: pytest did not come to its end.")
-        return 1
-    noted: dict[str, Any] = json.loads(FAILED.read_text(encoding="utf-8"))
-    failed: dict[str, str] = noted["failed"]
-    if noted["exit"] != pytest.ExitCode.TESTS_FAILED or not failed:
-        print(f"Nothing is tried again: pytest ended with {noted['exit']}, which is not that tests failed.")
+    noted = notes_of(files)
+    for file, each in noted.items():
+        if not each:
+            print(f"Nothing is tried again: pytest did not come to its end ({file}).")
+            return 1
+        if each["exit"] not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
+            print(f"Nothing is tried again: pytest ended with {each['exit']}, which is not that tests failed ({file}).")
+            return 1
+    failed: dict[str, str] = {}
+    for name, text in (pair for each in noted.values() for pair in each["failed"].items()):
+        failed[what_to_run(name)] = failed.get(what_to_run(name), "") + text
+    if not failed:
+        print("Nothing is tried again: no test failed.")
         return 1
     if len(failed) > MOST:
         print(f"Nothing is tried again: {len(failed)} tests failed, and more than {MOST} are no coins.")
@@ -109,7 +127,7 @@ def main() -> int:
             print(f"{done.stdout}\n{done.stderr}\nFAILED twice: {name}")
         else:
             print(f"flaky: {name}\nIt passed alone. Its first failure, whole:\n{first}", flush=True)
-    print(f"{noted['passed'] + len(failed) - len(again)} passed, {len(again)} failed")
+    print(f"{sum(each['passed'] for each in noted.values()) + len(failed) - len(again)} passed, {len(again)} failed")
     return 1 if again else 0
 
 

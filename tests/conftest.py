@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -13,8 +14,10 @@ from hypothesis import HealthCheck, settings
 
 from scripts import spark
 from scripts.engines import java_home
+from tests.tiers import proves
 
 ENGINES = ("postgres", "spark", "browser")
+TESTS = Path(__file__).parent
 PARTS = 8
 """Into how many the slow tests of one file are dealt, for workers to share."""
 
@@ -57,18 +60,31 @@ def spark_connect() -> Iterator[spark.Server]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests of one server go to one worker, so that it starts once; and those of one file, with what they share. A browser is
-    started by each file that uses one, so those files may run beside each other. The slow tests of a file are dealt out.
+    """Each test gets its tier (`tests/tiers.py`). Tests of one server go to one worker, so that it starts once; and those of one
+    file, with what they share. Each file starts a browser of its own, so files may run beside each other. The slow tests of a file
+    are dealt out.
     """
-    for engine in _engines_of(item):
+    engines = _engines_of(item)
+    file = item.path.relative_to(TESTS).as_posix()
+    proved = proves(file, item.name, spark="spark" in engines, browser="browser" in engines)
+    if proved:
+        item.add_marker(pytest.mark.prove)
+    for engine in engines:
         if engine != "browser":
             item.add_marker(pytest.mark.xdist_group(engine))
         item.user_properties.append((engine, True))
     if item.get_closest_marker("xdist_group") is None:
         group = f"{item.path.parent.name}/{item.path.stem}"
+        if proved:
+            group += " prove"
         if item.get_closest_marker("slow") is not None:  # one file's seeds can be half of a night
             group += f" {crc32(item.name.encode()) % PARTS}"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where both run, `make test` comes first."""
+    items.sort(key=lambda item: item.get_closest_marker("prove") is not None)
 
 
 @pytest.hookimpl(wrapper=True)

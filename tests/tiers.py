@@ -1,4 +1,6 @@
-"""Which form of a long test runs by day, and which at night.
+"""Which tests `make test` runs and which `make prove`; which form of a long test runs by day, and which at night.
+
+`make test` has what a change of logic can break. What proves the rest stands in `PROVED`, goes through a browser, or asks Spark.
 
 A test that gets stronger with every run of a mechanism runs each day in a small form, and at night, marked `slow`, in full. None
 goes to the night alone: what it looks for is looked for by day, too, with less power or in fewer cases. CONTRIBUTING.md lists
@@ -8,9 +10,71 @@ what each tier holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
+
+PROVED = {
+    "statistical/*": "distributions and coverage",
+    "security/*": "attacks on the session from outside",
+    "hub/security/*": "every request by everybody, API fuzzing, canaries",
+    "hub/faults/*": "servers, databases and disks that fail",
+    "hub/stories/*": "whole days of several people",
+    "hub/jobs/test_restart.py": "kills",
+    "hub/learning/test_begun_again.py": "kills",
+    "*/test_killed.py": "kills",
+    "*/test_hub_killed.py": "kills",
+    "*/test_crashes.py": "kills",
+    "*/test_in_browser.py": "browsers",
+    "*/test_*_in_browser.py": "browsers",
+    "hub/web/test_narrow.py": "browsers",
+    "hub/web/test_screenshots.py": "browsers",
+    "attacks/test_broken_twins.py": "audits of mechanisms",
+    "attacks/test_canaries.py": "audits of mechanisms",
+    "attacks/test_every_mechanism.py": "audits of mechanisms",
+    "attacks/test_famous.py": "attacks of the literature",
+    "attacks/test_held_rows.py": "audits of mechanisms",
+    "attacks/test_models.py": "audits of models",
+    "together/test_floods.py": "attacks over the wire",
+    "cli/test_demo.py": "the demo",
+    "docs/test_book_*.py": "figures and tables of books",
+    "docs/test_build.py": "the site",
+    "docs/test_commands.py": "commands of the documentation",
+    "docs/test_deploy.py": "containers and services",
+    "docs/test_examples.py": "programs of examples/",
+    "docs/test_figures.py": "figures",
+    "docs/test_notebooks.py": "notebooks",
+    "scripts/test_bench.py": "the benchmarks' own frame",
+    "test_samples.py": "the sample data",
+}
+"""Files of tests/ that `make prove` runs, by pattern, with what they prove."""
+SPARK_BY_DAY = (
+    "engines/test_engines.py::test_numbers_of_every_spelling[",
+    "engines/test_engines.py::test_tables_of_no_rows_and_one[",
+    "engines/test_engines.py::test_a_failure_says_nothing_of_the_rows[",
+    "engines/test_relation.py::test_each_kind_of_relation[spark-base]",
+    "engines/test_relation.py::test_each_kind_of_relation[spark-filtered]",
+    "engines/test_relation.py::test_each_kind_of_relation[spark-joined]",
+    "engines/test_scalars.py::test_dates[",
+    "engines/test_session.py::test_every_construct_has_the_same_answer_on_every_engine[",
+    "engines/test_sites.py::test_a_site_aggregates_where_its_rows_are[",
+    "engines/test_synth.py::test_the_same_tables_are_measured_on_every_engine[",
+)
+"""A dozen tests of Spark that `make test` runs; `make prove` has the others."""
+
+
+def proves(file: str, name: str, *, spark: bool, browser: bool) -> bool:
+    """Whether a test belongs to `make prove`: by its file below tests/, its name, and what it needs.
+
+    >>> proves("engines/test_scalars.py", "test_dates[spark]", spark=True, browser=False)
+    False
+    >>> proves("hub/jobs/test_killed.py", "test_a_worker_that_is_killed", spark=False, browser=False)
+    True
+    """
+    if browser or any(fnmatch(file, pattern) for pattern in PROVED):
+        return True
+    return spark and not f"{file}::{name}".startswith(SPARK_BY_DAY)
 
 
 def by_day_and_night(name: str, day: int, night: int) -> pytest.MarkDecorator:

@@ -87,5 +87,5 @@ def test_notes_of_a_run_before_are_not_taken_for_this_one(tmp_path: Path) -> Non
 
 
 def test_a_block_of_a_page_is_run_with_its_page() -> None:
-    assert second_try.names_to_run("docs/learn/noise.md::line:3,column:1") == "docs/learn/noise.md"
-    assert second_try.names_to_run("tests/a.py::test_b[c.md::d]") == "tests/a.py::test_b[c.md::d]"
+    assert second_try.what_to_run("docs/learn/noise.md::line:3,column:1") == "docs/learn/noise.md"
+    assert second_try.what_to_run("tests/a.py::test_b[c.md::d]") == "tests/a.py::test_b[c.md::d]"
