@@ -61,7 +61,7 @@ test: setup  ## twelve minutes: what a change of logic can break, with lint, typ
 prove: setup  ## seven minutes: statistics, attacks, kills, browsers, stories, Spark, figures, the site, commands and the demo
 	@$(TIER) prove $(ARGS)
 
-ci: setup
+ci: setup  ## what CI runs: test, then prove, in one run; what fails is tried once more, alone
 	@$(STYLE)
 	@TRIES=2 $(TIER) all $(ARGS)
 
