@@ -1,10 +1,11 @@
-"""Processor seconds of the tests: noted by a plugin of pytest, added up by folder, and held against a budget in minutes.
+"""Processor seconds of the tests: noted by a plugin of pytest, added up by folder, and held against what stands in the tree.
 
-The plugin notes what each test cost, with the programs that it started; `make test` runs it. Every worker of pytest-xdist has a
-file of its own in the folder that CLOISTER_SECONDS names.
+The plugin notes what each test cost, with the programs that it started; `make test` and `make prove` run it. Every worker of
+pytest-xdist has a file of its own in the folder that CLOISTER_SECONDS names.
 
     CLOISTER_SECONDS=.cache/seconds python -m pytest -p scripts.test_budget tests/ledger
-    python -m scripts.test_budget .cache/seconds             # by folder, against the budget; fails where one is over
+    python -m scripts.test_budget .cache/seconds             # by folder; fails where one grew by more than a tenth
+    python -m scripts.test_budget .cache/seconds --write     # what was measured is the budget from now on (tests/budget.json)
     python -m scripts.test_budget .cache/seconds --files 40  # the files that cost most
 
 Seconds of the processor, not of the clock: they are nearly the same on a busy machine. What a server uses that outlives its test
@@ -28,56 +29,50 @@ import pytest
 
 SECONDS = "CLOISTER_SECONDS"
 TICKS = os.sysconf("SC_CLK_TCK")
-
-CORES = 2
-"""A budget is in minutes of `make test` on so many cores that do nothing else; each holds twice as much time of the processor."""
-NEW = 2.5
-"""Minutes for the tests of a package that is not listed: a new one."""
-BUDGET: dict[str, float] = {
-    "tests/attacks": 1.2,
-    "tests/docs": 1.6,
-    "tests/hub/access": 0.3,
-    "tests/hub/budgets": 0.2,
-    "tests/hub/catalogue": 1.3,
-    "tests/hub/jobs": 0.6,
-    "tests/hub/policy": 0.2,
-    "tests/hub/security": 1.3,
-    "tests/hub/web": 1.1,
-    "tests/ledger": 0.6,
-    "tests/noise": 0.4,
-    "tests/privacy": 0.4,
-    "tests/scripts": 0.6,
-    "tests/statistical": 1.5,
-}
-"""Minutes for the tests of a folder: what they were measured to use, and a little more."""
-WHOLE = 20.0
-"""Minutes for everything that runs by day."""
+BUDGET = Path(__file__).resolve().parent.parent / "tests" / "budget.json"
+"""Seconds of the processor by folder, as they were when somebody wrote them down."""
+GROWTH = 1.1
+SLACK = 3.0
+"""Seconds that a folder may differ by from one run to the next."""
+BROWSERS = ("chrom", "headless")
 
 
-def processor_seconds() -> float:
-    """What this process, those that it waited for, and those that still run under it have used."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used) + sum(_of(pid) for pid in _under(os.getpid()))
+class Usage:
+    """What this process and those under it have used of the processor; it never goes down.
+
+    A browser's processes are reaped by one of their own that keeps no account of them. So each is counted by itself, and what it
+    had used when it was seen last stays counted.
+    """
+
+    def __init__(self) -> None:
+        self.browsers: dict[tuple[int, str], float] = {}
+
+    def seconds(self) -> float:
+        """This process, those that it waited for, and those that still run under it."""
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        others = 0.0
+        for pid, name, born, own, waited_for in _under(os.getpid()):
+            if name.startswith(BROWSERS):
+                self.browsers[pid, born] = own
+            else:
+                others += own + (0.0 if name.startswith("node") else waited_for)  # a browser's driver is node
+        return sum(each.ru_utime + each.ru_stime for each in used) + others + sum(self.browsers.values())
 
 
-def _under(pid: int) -> Iterator[int]:
-    """Processes may end at any moment while they are looked for."""
+def _under(pid: int) -> Iterator[tuple[int, str, str, float, float]]:
+    """Number, name, birth, own seconds, and those of children that were waited for. Processes may end meanwhile."""
     children: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError):
                 children += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
     for child in children:
-        yield child
+        with suppress(OSError):
+            name, _, rest = Path(f"/proc/{child}/stat").read_text().partition("(")[2].rpartition(")")
+            fields = rest.split()
+            own, waited_for = (sum(map(int, fields[first : first + 2])) / TICKS for first in (11, 13))
+            yield child, name, fields[19], own, waited_for
         yield from _under(child)
-
-
-def _of(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / TICKS
 
 
 class Meter:
@@ -89,11 +84,12 @@ class Meter:
         self.to = (folder / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}-{os.getpid()}.jsonl").open(
             "w", encoding="utf-8", buffering=1
         )
-        self.before = processor_seconds()
+        self.usage = Usage()
+        self.before = self.usage.seconds()
         self.note("", "", 0.0)
 
     def note(self, path: str, test: str, wall: float) -> None:
-        now = processor_seconds()
+        now = self.usage.seconds()
         print(
             json.dumps({"file": path, "test": test, "seconds": round(now - self.before, 4), "wall": round(wall, 4)}), file=self.to
         )
@@ -105,6 +101,12 @@ class Meter:
         done = yield
         self.note("", "collection", time.monotonic() - began)
         return done
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """Look once more at what a browser used, before its page is closed and its process is gone."""
+        if "browser" in getattr(item, "fixturenames", ()):
+            self.usage.seconds()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -136,25 +138,26 @@ def noted(folder: Path) -> Iterator[tuple[str, str, float]]:
             yield each["file"], each["test"], each["seconds"]
 
 
-def over(used: dict[str, float]) -> list[str]:
-    """The folders that used more minutes than their budget has."""
-    return sorted(folder for folder, minutes in used.items() if minutes > BUDGET.get(folder, NEW))
+def grown(used: dict[str, float], budget: dict[str, float]) -> list[str]:
+    """The folders that use more than a tenth more than is written down; one that is new may use nothing until it is."""
+    return sorted(folder for folder, seconds in used.items() if seconds > budget.get(folder, 0.0) * GROWTH + SLACK)
 
 
-def table(used: dict[str, float]) -> str:
-    """What each folder used and may use, in minutes of two cores, the largest first."""
-    late = over(used)
-    lines = [f"{'minutes':>8} {'budget':>7}  folder"]
-    for folder, minutes in sorted(used.items(), key=lambda each: -each[1]):
-        lines.append(f"{minutes:8.2f} {BUDGET.get(folder, NEW):7.1f}  {folder}{'  OVER' if folder in late else ''}")
-    return "\n".join([*lines, f"{sum(used.values()):8.2f} {WHOLE:7.1f}  together"])
+def table(used: dict[str, float], budget: dict[str, float]) -> str:
+    """What each folder used and may use, in seconds of the processor, the largest first."""
+    late = grown(used, budget)
+    lines = [f"{'seconds':>8} {'budget':>8}  folder"]
+    for folder, seconds in sorted(used.items(), key=lambda each: -each[1]):
+        lines.append(f"{seconds:8.1f} {budget.get(folder, 0.0):8.1f}  {folder}{'  GREW' if folder in late else ''}")
+    return "\n".join([*lines, f"{sum(used.values()):8.1f} {sum(budget.values()):8.1f}  together"])
 
 
 def main(given: Iterable[str]) -> int:
-    """Print where the time goes; 1 where a folder, or all of them together, used more than it may."""
-    parser = argparse.ArgumentParser(description="Minutes of the tests on two cores, by folder, against their budget.")
+    """Print where the time goes; 1 where a folder grew by more than a tenth."""
+    parser = argparse.ArgumentParser(description="Processor seconds of the tests, by folder, against what is written down.")
     parser.add_argument("seconds", type=Path, help="the folder that CLOISTER_SECONDS named")
     parser.add_argument("--files", type=int, default=0, metavar="N", help="the N files that cost most instead")
+    parser.add_argument("--write", action="store_true", help="write down what was measured")
     asked = parser.parse_args([*given])
     files: Counter[str] = Counter()
     for file, _, seconds in noted(asked.seconds):
@@ -165,12 +168,17 @@ def main(given: Iterable[str]) -> int:
         return 0
     folders: Counter[str] = Counter()
     for file, seconds in files.items():
-        folders[folder_of(file)] += seconds / 60 / CORES  # type: ignore[assignment]
+        folders[folder_of(file)] += seconds  # type: ignore[assignment]
     if not folders:
         print(f"{asked.seconds} holds no seconds of any test: run them with CLOISTER_SECONDS={asked.seconds}")
         return 1
-    print(table(dict(folders)))
-    return 1 if over(dict(folders)) or sum(folders.values()) > WHOLE else 0
+    used = dict(folders)
+    if asked.write:
+        rounded = {folder: round(seconds, 1) for folder, seconds in sorted(used.items())}
+        BUDGET.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    budget: dict[str, float] = json.loads(BUDGET.read_text(encoding="utf-8")) if BUDGET.exists() else {}
+    print(table(used, budget))
+    return 1 if grown(used, budget) else 0
 
 
 if __name__ == "__main__":
