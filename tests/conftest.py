@@ -61,8 +61,8 @@ def spark_connect() -> Iterator[spark.Server]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Each test gets its tier (`tests/tiers.py`). Tests of one server go to one worker, so that it starts once; and those of one
-    file, with what they share. Each file starts a browser of its own, so files may run beside each other. The slow tests of a file
-    are dealt out.
+    file, with what they share. Each file starts a browser of its own, so files may run beside each other. The slow tests of a
+    file are dealt out.
     """
     engines = _engines_of(item)
     file = item.path.relative_to(TESTS).as_posix()
