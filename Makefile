@@ -25,8 +25,8 @@ QUICK ?= tests/test_package.py tests/docs/test_words.py tests/docs/test_pages.py
 # Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
 # would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
 # time. Files run in their order, which ends with short pages: no process waits long for another's last file.
-check test prove ci slow nightly: export OMP_NUM_THREADS := 1
-check test prove ci slow nightly: export OPENBLAS_NUM_THREADS := 1
+check test prove ci slow nightly again: export OMP_NUM_THREADS := 1
+check test prove ci slow nightly again: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 # Where each run notes what its tests used of the processor.
@@ -38,7 +38,7 @@ STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet
   && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test prove ci budget bench docs lint format slow nightly clean setup
+.PHONY: help demo check test prove ci budget bench docs lint format slow nightly again broken clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -71,11 +71,17 @@ budget:  ## where the time of the last `make test` went, folder by folder, and w
 slow: setup  ## the nightly tier: what takes minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-nightly: setup  ## the whole night: slow tests, with full fuzzing and no engine missing; then the hub under load
+nightly: setup  ## the night, PART=1/6 a part of it: slow tests on fresh noise with full fuzzing and no engine missing
 	@rm -rf $(CLOISTER_SECONDS)
-	@CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -p scripts.test_budget -n $(CORES) \
-	  --dist loadgroup --no-loadscope-reorder -m slow --timeout 3600 $(ARGS)
-	@$(BIN)/python scripts/bench.py hub_load
+	@CLOISTER_PART="$(PART)" CLOISTER_FRESH=1 CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest \
+	  -p scripts.test_budget -n $(CORES) --dist loadgroup --no-loadscope-reorder -m slow --timeout 3600 $(ARGS)
+
+again: setup  ## of the night, PART=1/24 a part of it: each test that draws noise runs for 20 seconds more, or 1,000 times
+	@CLOISTER_PART="$(PART)" $(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder --disable-warnings \
+	  -m "not slow and not spark" --timeout 3600 --again $(or $(SECONDS_EACH),20) tests $(ARGS)
+
+broken: setup  ## of the night: a line is broken in each of ten packages, and `make test` has to see it
+	@$(BIN)/python -m scripts.broken_lines $(ARGS)
 
 lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outside noise/
 	@$(TYPES) & types=$$!; { $(STYLE); }; style=$$?; wait $$types && exit $$style
