@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -70,7 +71,8 @@ def rows_of(rows: Rows, conditions: Sequence[exp.Expression], environment: Envir
     """What reads a question's expressions over its rows, and the conditions that are left: those that ask whether the person has
     rows elsewhere become joins."""
     left = [part for part in conditions if not semijoined(part, rows, environment)]
-    reader = Reader(rows=rows, dialect=environment.typed, queries=lambda query: public_answers(query, environment))
+    queries = partial(public_answers, environment=environment)
+    reader = Reader(rows=rows, dialect=environment.typed, queries=queries, notes=environment.notes)
     return reader, left
 
 

@@ -39,6 +39,7 @@ from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment
+from cloister.query.undeclared import check_possible
 from cloister.query.words import statement, unheard
 from cloister.session import Question
 from cloister.session.questions.question import Combined
@@ -211,6 +212,7 @@ def question_of(
     _check_unit(options, rows)
     reader, rest = rows_of(rows, rest, environment)
     where = anded([reader.condition(part) for part in rest])
+    check_possible(where, rows.domain)
     if where is not None and rows.relation.numbered():  # it may bound how many rows of a person count
         rows.filter(where)
         where = None
@@ -220,7 +222,7 @@ def question_of(
         questions=_questions(rows, where, outputs),
         layout=outputs.layout,
         spend=options.spend,
-        notes=(*options.notes, *notes),
+        notes=(*options.notes, *notes, *environment.notes),
         publics={name: frozenset(columns) for name, columns in environment.read.items()},
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import threading
@@ -22,12 +23,18 @@ def encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+@functools.cache
+def _first_key() -> rsa.RSAPrivateKey:
+    """The key that each provider begins with: to make one takes longer than most tests."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 class IdentityProvider:
     """Codes, proofs and keys. `change` is what a test alters in the claims; `header` in the proof's header."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.key = _first_key()
         self.name_of_key = "one"
         self.claims: dict[str, Any] = {"sub": "248289761001", "email": "ada@example.org", "email_verified": True, "name": "Ada"}
         self.change: dict[str, Any] = {}
@@ -65,7 +72,7 @@ class IdentityProvider:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.issuer = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)  # to be closed at once
         self._thread.start()
 
     def close(self) -> None:
