@@ -105,6 +105,7 @@ def show(data: Path, as_json: bool) -> None:
                 for name, each in found.items()
             },
             "token": (data / "proxy.token").read_text(encoding="ascii").strip(),
+            "owner": here.keys.owner.public.hex(),
             "log": list(here.log.entries()),
         }
         broken = here.log.broken()
@@ -115,7 +116,7 @@ def show(data: Path, as_json: bool) -> None:
                 click.echo(shown(f"{name}: {each['records']:,} records after {each['counter']:,} changes"))
                 for field, layers in each["fields"].items():
                     click.echo(shown(f"  {field}: {', '.join(layers)}"))
-            click.echo(f"token {told['token']}")
+            click.echo(f"token {told['token']}\nowner {told['owner']}   for [owners] of the key holder's csp.toml")
             show_log(here.log)
     end_if_broken(broken)
 
@@ -330,7 +331,7 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -
     except ValueError:
         raise _wrong("key_holder has other characters than digits and a–f", "cloister csp show") from None
     with _opened(data) as here:
-        found = here.store.collection(collection).mask(Sealer(declared, to), out, restart=restart)
+        found = here.store.collection(collection).mask(Sealer(declared, to, owner=here.keys.owner), out, restart=restart)
         here.log.add("masked", {"added": str(found.added), "withdrawn": str(found.withdrawn)})
     if found.path is None:
         click.echo("nothing has changed since the last batch")

@@ -23,7 +23,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from cloister.crypto import Keyring, RandomizedCipher, WrongKey, canonical_json, make_key_file, new_key
+from cloister.crypto import Keyring, RandomizedCipher, SigningKey, WrongKey, canonical_json, make_key_file, new_key
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
 from cloister.vault.errors import BackupExpired
@@ -121,6 +121,11 @@ class Keys:
     def log_key(self) -> bytes:
         """The key of the audit log of whoever runs these keys."""
         return self._ring.derive(canonical_json(["audit log"]))
+
+    @property
+    def owner(self) -> SigningKey:
+        """The key that signs batches of masked cells: a key holder is given its public half."""
+        return SigningKey(self._ring.derive(canonical_json(["owner of masked cells"])))
 
     def close(self) -> None:
         """Close the state's file."""
