@@ -166,16 +166,29 @@ def _verified(here: _Here) -> dict[str, Any]:
 
 @vault.command()
 @_DATA
-def rotate(data: Path) -> None:
-    """Encrypt and file everything again under new keys, and delete the old ones.
+@click.option("--owner", is_flag=True, help="Replace owner.keys, too: somebody may know it. No proxy may run meanwhile.")
+def rotate(data: Path, owner: bool) -> None:
+    """Encrypt and file everything again under new keys, and delete the old ones. What was stopped goes on when it is run again.
 
     \b
     cloister vault rotate --data vault
+    cloister vault rotate --owner --data vault
     """
-    with _opened(data) as here:
-        here.store.rotate()
-        here.log.add("rotated", {})
-    click.echo("everything is under new keys")
+    from cloister.vault import Keys
+
+    with alone_at(data) if owner else contextlib.nullcontext():
+        if owner:
+            own_files()
+            Keys.replace(data / "owner.keys").close()
+        with _opened(data) as here:
+            here.store.rotate()
+            here.log.add("rotated", {"owner": here.keys.owner.public.hex()} if owner else {})
+            click.echo("everything is under new keys")
+            if owner:
+                click.echo(
+                    f"make a new backup, delete those from before, and have the key holder's operator put\n"
+                    f"{here.keys.owner.public.hex()} in place of the owner's key in [owners]"
+                )
 
 
 @vault.command()
