@@ -46,6 +46,7 @@ ROWS, SITES, ROUNDS = 20_000 if QUICK else 100_000, 5, 3 if QUICK else 7
 COLUMNS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "ward": cl.Category([f"w{n}" for n in range(10)])}
 FORM = MaskedFormat(columns=COLUMNS, marginals=[Marginal(by=["sex", "ward"], sums=["age"])], population="patients")
 MUCH = cl.ZCDP(10**9)
+OWNER = SigningKey(b"o" * 32)
 SPEND = "0.01"
 
 
@@ -54,11 +55,11 @@ def main() -> None:
     words = np.random.default_rng(1).integers(0, 2**31, size=(3, ROWS))
     rows = {"age": 17 + words[0] % 74, "sex": np.array(["F", "M"])[words[1] % 2], "ward": words[2] % 10}
     rows["ward"] = np.array([f"w{n}" for n in rows["ward"]])
-    holder = KeyHolder("keys", budgets={"patients": MUCH})
+    holder = KeyHolder("keys", budgets={"patients": MUCH}, owners={"patients": [OWNER.public]})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "all.masked"
         begun = time.process_time()
-        Sealer(FORM, holder.public).seal(rows, path)
+        Sealer(FORM, holder.public, owner=OWNER).seal(rows, path)
         sealing = time.process_time() - begun
         central = cl.PrivateTable(rows, columns=COLUMNS)
         with key_holder(holder) as (line, sent), sites(rows) as (coordinator, crossed):

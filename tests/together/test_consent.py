@@ -47,7 +47,7 @@ def both(agent: SiteAgent, text: str) -> Iterator[Message]:
     """What a site says to a request that is asked in advance, and to a round that begins with it."""
     plan = Plan(request=text, token="7", purpose="a report", who="eve")
     request = request_from(text, agent.part.over.table.columns, agent.part.over) if "looked" not in text else PLAIN
-    about = round_about(request, plan, agent.signed).id  # type: ignore[arg-type]
+    about = round_about(request, plan, agent.signed, agent.part._declared(request).columns).id  # type: ignore[arg-type]
     yield opened(agent.answer(from_hub("request", plan.text)))
     yield opened(agent.answer(from_hub("begin", plan.text, about=about)))
 
@@ -148,7 +148,8 @@ def test_a_plan_in_words_counts_every_number_of_ranges_and_levels() -> None:
     request = seen[-1].request
     assert {each.map.plain()["map"] for each in request.integers} >= {"levels"}
     numbers = int(words_of(seen[-1]).split(": ")[1].split(" ")[0].replace(",", ""))
-    assert numbers == round_about(request, Plan(request=request.canonical(), token="7"), signed_by(roster_of("abc"))).numbers > 74
+    plan = Plan(request=request.canonical(), token="7")
+    assert numbers == round_about(request, plan, signed_by(roster_of("abc")), COLUMNS).numbers > 74
 
 
 # ── a time limit of the owner's ──────────────────────────────────────────────────────────────────

@@ -338,7 +338,7 @@ def test_a_step_is_read_from_its_text_and_charged_by_its_own_length() -> None:
     assert cost_of(found, TABLE) == cl.ZCDP("0.5")
     told = request_of(law=replace(LAW, sensitivity_squared=Fraction(1, 10**9)))  # what a hub says of it does not matter
     assert cost_of(request_from(told.canonical(), COLUMNS), TABLE) == cl.ZCDP("0.5")
-    assert words_of(found, 20) * 64 > STEP.length.bit_length() + 41  # room for 2^40 rows: nothing wraps around
+    assert words_of(found, 20, COLUMNS) * 64 > STEP.length.bit_length() + 41  # room for 2^40 rows: nothing wraps around
 
 
 def test_a_step_of_what_is_made_of_the_rows_is_refused() -> None:

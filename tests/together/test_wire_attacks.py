@@ -133,7 +133,7 @@ def begun(**other: Any) -> tuple[dict[str, SiteAgent], HubRound, list[Any]]:
         agent.site.join(signed)
         agent.signed = signed
     plan = Plan(request=request().canonical(), token="1")
-    return agents, HubRound(HUB_KEY, round_about(request_from(plan.request, COLUMNS), plan, signed)), noted
+    return agents, HubRound(HUB_KEY, round_about(request_from(plan.request, COLUMNS), plan, signed, COLUMNS)), noted
 
 
 def stepped(agents: dict[str, SiteAgent], hub: HubRound) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.party import CERTIFICATE, alone, end_if_broken, own_files, show_key, show_log
-from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.printable import shown
 
 if TYPE_CHECKING:
+    from cloister.crypto import SigningKey
     from cloister.together import KeyHolder, MaskedFormat
     from cloister.together.owner import AuditLog
 
@@ -37,6 +38,9 @@ exact = false                            # true: garble circuits of exact compon
 
 [budgets]                                # of each population; no other is answered about
 # patients = {{ rho = "0.5" }}
+
+[owners]                                 # of each population, the keys of those who may bring rows: their tools print them
+# patients = ["5f3a…"]
 """
 
 
@@ -85,10 +89,18 @@ def init(folder: Path, name: str) -> None:
 @click.option(
     "--counts", type=click.Path(file_okay=False, path_type=Path), help="The owner's folder of how many rows each person had."
 )
+@click.option(
+    "--owner",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The owner's key file (default: owner.key beside DECLARATIONS).",
+)
 @click.option("--dry-run", is_flag=True, help="Say what can be asked, and how many bytes a row takes; read no row.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def seal(declarations: Path, public: str, out: Path, counts: Path | None, dry_run: bool, as_json: bool) -> None:
-    """Seal an owner's table to a key holder: a batch of masked cells, to upload to the hub. Run it where the rows are.
+def seal(
+    declarations: Path, public: str, out: Path, counts: Path | None, owner: Path | None, dry_run: bool, as_json: bool
+) -> None:
+    """Seal an owner's table to a key holder: a batch of masked cells, to upload to the hub. Run it where the rows are. The
+    owner's key signs it, and is made where there is none; the key holder's operator is given its public half.
 
     \b
     cloister csp seal people.toml --to 5f3a… --out first.masked
@@ -96,11 +108,16 @@ def seal(declarations: Path, public: str, out: Path, counts: Path | None, dry_ru
     from cloister.together import Journal, Sealer
 
     source, declared = _format(declarations)
+    told: dict[str, Any] = {"bytes a row": declared.bytes_a_row, "format": declared.plain(), "bytes": 0}
+    signed = ""
     if not dry_run:
         own_files()
-        Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts)).seal(source, out)
-    told = {"bytes a row": declared.bytes_a_row, "format": declared.plain(), "bytes": 0 if dry_run else out.stat().st_size}
-    click.echo(json.dumps(told) if as_json else f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all")
+        key = _owner(owner or declarations.with_name("owner.key"))
+        Sealer(declared, _digits(public), counts=None if counts is None else Journal(counts), owner=key).seal(source, out)
+        told |= {"bytes": out.stat().st_size, "owner": key.public.hex()}
+        signed = f"\nsigned by the owner {told['owner']}: for [owners] of csp.toml"
+    words = f"{declared}\n{declared.bytes_a_row:,} bytes a row, {told['bytes']:,} in all{signed}"
+    click.echo(json.dumps(told) if as_json else words)
 
 
 @csp.command()
@@ -210,6 +227,7 @@ def _opened(data: Path) -> Iterator[_Here]:
         holder = KeyHolder(
             settings["name"],
             budgets=budgets,
+            owners=settings["owners"],
             key=key,
             ledger=ledger,
             journal=Journal(data / "charges"),
@@ -231,7 +249,25 @@ def _settings(data: Path) -> dict[str, Any]:
         raise _invalid("a_day or batches is no number from 1", "a_day = 1000")
     if not isinstance(exact := own.get("exact", False), bool):
         raise _invalid("exact is true or false", "exact = false")
-    return {**texts, **numbers, "exact": exact, "budgets": budgets}
+    owners = told.get("owners", {})
+    try:
+        keys = {name: [bytes.fromhex(each) for each in listed] for name, listed in owners.items()}
+    except (AttributeError, TypeError, ValueError):
+        keys = {"": [b""]}
+    if any(len(each) != 32 for listed in keys.values() for each in listed):
+        raise _invalid("[owners] is not a list of public keys for each population", 'patients = ["…"]   # 64 digits each')
+    return {**texts, **numbers, "exact": exact, "budgets": budgets, "owners": keys}
+
+
+def _owner(path: Path) -> SigningKey:
+    """The owner's key in a file, made where there is none."""
+    from cloister.crypto import SigningKey, make_key_file, new_key
+
+    make_key_file(path, new_key().hex() + "\n")
+    try:
+        return SigningKey(bytes.fromhex(path.read_text(encoding="ascii").strip()))
+    except (CloisterError, ValueError):
+        raise InvalidParameter("--owner is invalid", why="the file has no key", instead="a file that is not there yet") from None
 
 
 def _digits(text: str) -> bytes:

@@ -105,6 +105,7 @@ def show(data: Path, as_json: bool) -> None:
                 for name, each in found.items()
             },
             "token": (data / "proxy.token").read_text(encoding="ascii").strip(),
+            "owner": here.keys.owner.public.hex(),
             "log": list(here.log.entries()),
         }
         broken = here.log.broken()
@@ -115,7 +116,7 @@ def show(data: Path, as_json: bool) -> None:
                 click.echo(shown(f"{name}: {each['records']:,} records after {each['counter']:,} changes"))
                 for field, layers in each["fields"].items():
                     click.echo(shown(f"  {field}: {', '.join(layers)}"))
-            click.echo(f"token {told['token']}")
+            click.echo(f"token {told['token']}\nowner {told['owner']}   for [owners] of the key holder's csp.toml")
             show_log(here.log)
     end_if_broken(broken)
 
@@ -165,16 +166,29 @@ def _verified(here: _Here) -> dict[str, Any]:
 
 @vault.command()
 @_DATA
-def rotate(data: Path) -> None:
-    """Encrypt and file everything again under new keys, and delete the old ones.
+@click.option("--owner", is_flag=True, help="Replace owner.keys, too: somebody may know it. No proxy may run meanwhile.")
+def rotate(data: Path, owner: bool) -> None:
+    """Encrypt and file everything again under new keys, and delete the old ones. What was stopped goes on when it is run again.
 
     \b
     cloister vault rotate --data vault
+    cloister vault rotate --owner --data vault
     """
-    with _opened(data) as here:
-        here.store.rotate()
-        here.log.add("rotated", {})
-    click.echo("everything is under new keys")
+    from cloister.vault import Keys
+
+    with alone_at(data) if owner else contextlib.nullcontext():
+        if owner:
+            own_files()
+            Keys.replace(data / "owner.keys").close()
+        with _opened(data) as here:
+            here.store.rotate()
+            here.log.add("rotated", {"owner": here.keys.owner.public.hex()} if owner else {})
+            click.echo("everything is under new keys")
+            if owner:
+                click.echo(
+                    f"make a new backup, delete those from before, and have the key holder's operator put\n"
+                    f"{here.keys.owner.public.hex()} in place of the owner's key in [owners]"
+                )
 
 
 @vault.command()
@@ -330,7 +344,7 @@ def mask(data: Path, collection: str, out: Path, dry_run: bool, restart: bool) -
     except ValueError:
         raise _wrong("key_holder has other characters than digits and a–f", "cloister csp show") from None
     with _opened(data) as here:
-        found = here.store.collection(collection).mask(Sealer(declared, to), out, restart=restart)
+        found = here.store.collection(collection).mask(Sealer(declared, to, owner=here.keys.owner), out, restart=restart)
         here.log.add("masked", {"added": str(found.added), "withdrawn": str(found.withdrawn)})
     if found.path is None:
         click.echo("nothing has changed since the last batch")

@@ -29,10 +29,10 @@ from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.coordinator import WAIT, refused
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
-from cloister.together.plan import Plan, round_about
+from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST
 from cloister.together.roster import PROTOCOL, SignedRoster
-from cloister.together.rounds import HUB, STEPS, SiteRound
+from cloister.together.rounds import HUB, STEPS, Round, SiteRound
 from cloister.together.site import OutOfTime, Site
 
 if TYPE_CHECKING:
@@ -211,7 +211,10 @@ class SiteAgent(Caller):
             self.site.check_declared(columns, told["unit"], told["max_rows"])
         else:
             plan = Plan.read(found.body)
-            self.part.compiled(self.part.read(plan), plan)
+            request = self.part.read(plan)
+            if found.fields.get("round"):  # a hub of an earlier version does not say it
+                self._check_round(self.part.round(request, plan, self.signed), found.fields["round"])
+            self.part.compiled(request, plan)
         return pack("agreed", found.round, self.site.name, self.site._key)
 
     def _exact(self, found: Message) -> bytes:
@@ -258,11 +261,14 @@ class SiteAgent(Caller):
             raise RoundRefused("A message was refused", why="this site did not begin that round", instead="a new round")
         plan = Plan.read(text)
         request = self.part.read(plan, found.round)
-        self.part.check(request)
-        round_ = round_about(request, plan, self.signed)
-        if round_.id != found.round:
-            raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")
+        round_ = self._check_round(self.part.round(request, plan, self.signed), found.round)
         return self.part.take_part(round_, request)
+
+    def _check_round(self, own: Round, asked: str) -> Round:
+        """In advance as under the charge: a hub whose round is another hears of it before it charges."""
+        if own.id != asked:
+            raise RoundRefused("A message was refused", why="its round is not that of its plan", instead="the id of the plan")
+        return own
 
 
 def no_core_dumps() -> None:

@@ -439,9 +439,9 @@ class RemoteParts:
         }
         self._agreed("declaration", canonical_json(declared).encode())
 
-    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
+    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
         """Who takes part: every site is asked in advance, and what one owner refuses is refused."""
-        return self._agreed("request", plan.text)
+        return self._agreed("request", plan.text, round=round_id)
 
     def asked(
         self, round_: Round, request: NoisedRequest, present: Compiled, refusals: dict[str, CloisterError]
@@ -473,10 +473,10 @@ class RemoteParts:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _agreed(self, kind: str, body: bytes) -> tuple[str, ...]:
+    def _agreed(self, kind: str, body: bytes, **fields: str) -> tuple[str, ...]:
         """The sites that agree to something that is asked in advance. A refusal is raised; silence of too many, too."""
         about, agreed = hashlib.sha256(body).hexdigest(), list[str]()
-        message = pack(kind, about, HUB, self._coordinator.key, body)
+        message = pack(kind, about, HUB, self._coordinator.key, body, **fields)
         with contextlib.closing(self._coordinator.ask(dict.fromkeys(self._roster.sites, message), about)) as answers:
             for name, found, _ in answers:
                 if found.kind != "agreed":

@@ -261,7 +261,7 @@ class AtSites(Answering):
         round_ = self._round(request)
         for _, shares in shares_of(round_, request):
             _ = shares.share  # a share that is too narrow is refused here
-        return self.parts.compiled(request, self._plan(request))
+        return self.parts.compiled(request, self._plan(request), round_.id)
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
         """The sum of the sites' integers with the noise that they made together, and its law."""
@@ -291,7 +291,7 @@ class AtSites(Answering):
 
     def _round(self, request: NoisedRequest) -> Round:
         """The round about a request: its plan is the request's one text, and where it is asked."""
-        return round_about(request, self._plan(request), self.source.roster)
+        return round_about(request, self._plan(request), self.source.roster, self.declared.columns)
 
     def cancel(self, thread: int | None = None) -> None:
         """At each site."""
@@ -307,8 +307,8 @@ Answers: TypeAlias = Mapping[str, Callable[[bytes], bytes | None]] | Ask
 class Parts(Protocol):
     """The sites of a joint table, wherever they are."""
 
-    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
-        """What each site made ready for a request; raises what one of them refuses."""
+    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
+        """What each site made ready for a request, whose round would be this one; raises what one of them refuses."""
         ...
 
     def asked(self, round_: Round, request: NoisedRequest, compiled: Compiled, refusals: dict[str, CloisterError]) -> Answers:
@@ -332,7 +332,7 @@ class LocalParts:
     def __init__(self, parts: Sequence[SitePart]) -> None:
         self.parts = parts
 
-    def compiled(self, request: NoisedRequest, plan: Plan) -> Compiled:
+    def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
         """Each site's plans."""
         return tuple([part.compiled(request, plan) for part in self.parts])
 

@@ -1,12 +1,13 @@
 """The plan of a round: a request under its charge, where, by whom and for what it is asked, as the one text that the hub signs.
 
-How many numbers a round has, and how wide they are, is not in the plan: each party works it out of the request.
+How many numbers a round has, and how wide they are, is not in the plan: each party works it out of the request's text and of what
+is declared, by `round_about` alone. What a session knows beside (a tighter width) has no part in it, or two parties would differ.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from cloister.errors import UnsupportedQuery
 from cloister.noise.laws import LAWS
 from cloister.noise.shares import NoiseShares
 from cloister.printable import is_text
-from cloister.tables import Groups
+from cloister.tables import Domain, Groups
 from cloister.tables.engines.noised import Combination, Integers, LevelSums, NoisedRequest, exact_integers
 from cloister.tables.engines.row_sums import RowSums
 from cloister.together.roster import SignedRoster
@@ -66,10 +67,10 @@ class Plan:
         return found
 
 
-def round_about(request: NoisedRequest, plan: Plan, signed: SignedRoster) -> Round:
-    """The round about a request that was checked."""
+def round_about(request: NoisedRequest, plan: Plan, signed: SignedRoster, columns: Mapping[str, Domain]) -> Round:
+    """The round about a request that was checked, of a table or relation with these columns."""
     numbers = sum(int(np.prod(shape)) for shape in shapes_of(request))
-    words = words_of(request, len(signed.roster.sites))
+    words = words_of(request, len(signed.roster.sites), columns)
     return Round(signed=signed, plan=plan.text, numbers=numbers, words=words, number=request.number)
 
 
@@ -92,17 +93,27 @@ def shapes_of(request: NoisedRequest) -> list[tuple[int, ...]]:
     return [np.shape(each) for each in exact_integers(request, empty).values()]
 
 
-def words_of(request: NoisedRequest, sites: int) -> int:
+def words_of(request: NoisedRequest, sites: int, columns: Mapping[str, Domain]) -> int:
     """How many words of 64 bits have room for every sum, with its noise and sign: at most 2^40 rows in all, and the noise of all
     sites beyond 2^10 scales once in 2^1000 numbers."""
-    most = 0
+    most, largest = 0, {each.name: each.largest(columns) for asked in request.aggregations for each in asked.aggregates}
     for each in request.integers:
         law: Any = each.law
         if not isinstance(law, _LAWS):
             continue
         one = (int(law.scale) + 1 << 10) * sites
-        most = max(most, (width_of(each, request) << _MOST_ROWS) + one)
+        width = width_between(each.map.parts, largest) if isinstance(each.map, Combination) else width_of(each, request)
+        most = max(most, (width << _MOST_ROWS) + one)
     return -(-(most.bit_length() + 1) // 64)
+
+
+def width_between(parts: tuple[tuple[str, int], ...], largest: Mapping[str, int]) -> int:
+    """How far one row moves Σ coefficient × aggregate at most, if it moves each aggregate by its largest value.
+
+    >>> width_between((("sum", -1), ("values", 90)), {"sum": 90, "values": 1})
+    180
+    """
+    return sum(abs(coefficient) * largest[name] for name, coefficient in parts)
 
 
 def width_of(integers: Integers, request: NoisedRequest) -> int:

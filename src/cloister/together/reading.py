@@ -22,6 +22,7 @@ from cloister.tables import Aggregate, Aggregation, Binned, Domain, Runs, Stride
 from cloister.tables.engines.noised import Cells, Combination, Hierarchy, Integers, KeyCodes, LevelSums, NoisedRequest, RangeSums
 from cloister.tables.engines.row_sums import Fit, RowSums
 from cloister.together.checking import MOST_FACTORS
+from cloister.together.plan import width_between
 from cloister.together.reading_relations import (
     MOST_PARTS,
     MOST_WORK,
@@ -60,10 +61,6 @@ def request_from(text: str, columns: Mapping[str, Domain], over: Over | None = N
     if not same:
         raise refused("it is not the one text of what it says")
     return found
-
-
-def _width(parts: tuple[tuple[str, int], ...], largest: Mapping[str, int]) -> int:
-    return sum(abs(coefficient) * largest[name] for name, coefficient in parts)
 
 
 def _request(told: Mapping[str, Any], columns: Mapping[str, Domain], over: Over | None) -> NoisedRequest:
@@ -151,7 +148,7 @@ def _largest(aggregate: Aggregate, columns: Mapping[str, Domain]) -> int:
 def _map(told: Mapping[str, Any], largest: Mapping[str, int]) -> Combination | RangeSums | LevelSums | RowSums:
     if told["map"] == "combination":
         parts = tuple((text_in(name), whole_in(coefficient)) for name, coefficient in told["parts"])
-        return Combination(parts, width=_width(parts, largest))
+        return Combination(parts, width=width_between(parts, largest))
     if told["map"] == "levels":
         return LevelSums(whole_in(told["hierarchy"]), bool(told["apart"]), bool(told["total"]))
     if told["map"] == "ranges":

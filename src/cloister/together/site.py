@@ -36,7 +36,7 @@ from cloister.tables.relations.public import checked
 from cloister.together.accounting import cost_of
 from cloister.together.checking import check_request
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.plan import Plan, shares_of
+from cloister.together.plan import Plan, round_about, shares_of
 from cloister.together.reading import request_from
 from cloister.together.reading_relations import Over
 from cloister.together.roster import Roster, SignedRoster
@@ -247,9 +247,11 @@ class SitePart:
             self._about = self.related(request.table, name, self.over.public)
         return self._about
 
-    def check(self, request: NoisedRequest) -> None:
-        """Refuses a request that is no linear one of what it is about: its sizes, before anything is as large as they say."""
-        check_request(request, self._declared(request))
+    def round(self, request: NoisedRequest, plan: Plan, signed: SignedRoster) -> Round:
+        """The round about a request that was read, as this site works it out. A request that is no linear one of what it is about
+        is refused: its sizes, before anything is as large as they say."""
+        check_request(request, declared := self._declared(request))
+        return round_about(request, plan, signed, declared.columns)
 
     def compiled(self, request: NoisedRequest, plan: Plan | None = None) -> Compiled:
         """The site's own plans for a request, which it agrees to as far as it can tell in advance: nothing is charged yet."""

@@ -97,15 +97,16 @@ class Reader:
         formed = (
             isinstance(mark.counter, int) and mark.counter >= 0 and isinstance(mark.root, bytes) and isinstance(mark.mac, bytes)
         )
-        if not formed or not hmac.compare_digest(mark.mac, self.signature(mark.counter, mark.root)):
+        if not formed or not any(hmac.compare_digest(mark.mac, each) for each in self.signatures(mark.counter, mark.root)):
             raise Tampered(
                 "The collection was changed", why="its counter and root were not written by this owner", instead=BACKUP
             )
         return mark
 
-    def signature(self, counter: int, root: bytes) -> bytes:
-        """The HMAC of a counter and a root."""
-        return self.keys.mac("mark", self.table, counter.to_bytes(8, "big") + root)
+    def signatures(self, counter: int, root: bytes) -> list[bytes]:
+        """The HMAC of a counter and a root, and that under an owner's key that is being replaced."""
+        text = counter.to_bytes(8, "big") + root
+        return [hmac.digest(key, text, "sha256") for key in self.keys.signing_keys("mark", self.table)]
 
     def known(self, handles: Iterable[bytes]) -> list[tuple[Row, Leaf]]:
         """The records with these handles that are alive; an error where the store does not have them as they were written."""
@@ -253,7 +254,7 @@ class Change:
         sums = sorted(each for cells in self._sums.values() for each in cells)
         rows, entries, dropped = sorted(self._rows.values()), sorted(self._entries), sorted(self._dropped)
         changes = Changes(rows, removed, entries, dropped, self.ended, tokens, sums)
-        reader.store.write(reader.table, Mark(counter, root, reader.signature(counter, root)), changes)
+        reader.store.write(reader.table, Mark(counter, root, reader.signatures(counter, root)[0]), changes)
         return pending
 
     def _known(self, keys: Sequence[WordKey]) -> dict[bytes, Word]:

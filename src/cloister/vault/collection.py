@@ -254,10 +254,14 @@ class Collection:
                     change.remove(row.handle)
         return len(handles)
 
-    def end_epoch(self, epoch: int) -> None:
-        """Delete the index of this epoch and those before."""
+    def end_epoch(self, epoch: int) -> bool:
+        """Delete the index of this epoch and those before; False, and nothing, where a record is still under one. What a crash
+        left between store and state is in the state by then, and may be such a record."""
         with writing(self.reader) as change:
+            if self.reader.state.outdated(self._table, epoch + 1, 1):
+                return False
             change.ended = epoch
+        return True
 
     def forget(self, pseudonym: bytes) -> int:
         """Delete the records of a person, and file the words that they had again without them."""

@@ -1,7 +1,9 @@
 """Keys: owner → data set → purpose → field, with an epoch that rotates and a key for each person that can be forgotten.
 
     owner's key          32 random bytes, in a file; everything else is derived from it or wrapped under it
-      data set           derived; names, handles, HMACs of records, the store's counter: these stay when keys are rotated
+      data set           derived; declarations, and the HMAC of each collection's counter and root
+    first owner's key    the same, until that is replaced (`Keys.replace`); then it stands beside it, for what keeps its name
+      data set           derived; names, handles, HMACs of records: these stay whatever is replaced
       epoch of it        random, wrapped, in the store and in the client's state: values, by collection and field
         index            random, wrapped, in the client's state alone: the index of an epoch, by collection and field
         person           random, wrapped, in the client's state alone: enters into the key of each value of that person
@@ -14,16 +16,25 @@ copy of the store with the owner's key. Sketch: a value's key is a PRF of the fi
 never in the store, and follows from nothing that is left. An index is many guesses of words away from its values, so its key was
 never in the store either: whoever has an old copy and the owner's key finds no word. Whoever has the state as well finds words
 until the next rotation deletes that key.
+
+Claim (replacing): whoever has an owner's key that was replaced, all stores and all states from before, and the store from then
+on, reads no value, word or declaration that is written once it has ended, and makes no collection that a restoration takes.
+Sketch: values and words are under epochs that began afterwards, whose keys are random and wrapped under the new key
+alone; a declaration, and the HMAC of counter and root, are under keys that follow from the new key; and once it has ended the
+file has the old key for names only, so nothing that is wrapped or signed by it is accepted. Names, handles and HMACs of records
+still follow from the first key: with it one can tell whether a record with a guessed `_id` is there.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from cloister.crypto import Keyring, RandomizedCipher, WrongKey, canonical_json, make_key_file, new_key
+from cloister.crypto import Keyring, RandomizedCipher, SigningKey, WrongKey, canonical_json, make_key_file, new_key
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
 from cloister.vault.errors import BackupExpired
@@ -49,10 +60,11 @@ class Keys:
     <Keys>
     """
 
-    def __init__(self, master: bytes, *, state: State) -> None:
-        self._ring = Keyring(master, domain=DOMAIN)
-        self._state = state
-        self._master = master
+    def __init__(self, master: bytes, *, state: State, names: bytes = b"", before: bytes = b"", path: Path | None = None) -> None:
+        self._rings = [Keyring(each, domain=DOMAIN) for each in (master, before) if each]
+        self._ring, self._naming = self._rings[0], Keyring(names or master, domain=DOMAIN)
+        self._state, self._path = state, path
+        self._master, self._names, self._before = master, names, before
 
     @classmethod
     def generate(cls, path: str | Path | None = None) -> Keys:
@@ -75,7 +87,10 @@ class Keys:
     def load(cls, path: str | Path) -> Keys:
         """The keys in a file, with the state beside it."""
         try:
-            master = bytes.fromhex(Path(path).read_text(encoding="ascii").strip())
+            first, *others = Path(path).read_text(encoding="ascii").splitlines()
+            told = {"master": bytes.fromhex(first)} | {name: bytes.fromhex(key) for name, key in map(str.split, others)}
+            if not told.keys() <= {"master", "names", "before"} or any(len(each) != 32 for each in told.values()):
+                raise ValueError
         except (OSError, ValueError):
             raise InvalidParameter(
                 "The keys could not be read",
@@ -92,7 +107,59 @@ class Keys:
                 why=f"its last day was {last}, and it may have the keys of people who were forgotten since",
                 instead="a newer backup; delete this one",
             )
-        return cls(master, state=state)
+        return cls(**told, state=state, path=Path(path))
+
+    @classmethod
+    def replace(cls, path: str | Path) -> Keys:
+        """Another owner's key in the file, because the one that is there may be known to somebody. The old one opens what it
+        wrapped until every data set of these keys was rotated (`Vault.rotate`), and nothing afterwards. Nobody else may use the
+        keys meanwhile. Once begun, the same again goes on with the same key, whatever it was stopped at.
+
+        >>> import tempfile
+        >>> from cloister.vault import Vault
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path, store = f"{folder.name}/owner.keys", f"sqlite:///{folder.name}/sealed.db"
+        >>> Vault(store, Keys.generate(path)).close()
+        >>> keys = Keys.replace(path)
+        >>> Vault(store, keys).rotate(), keys.replacing
+        (True, False)
+        """
+        keys = cls.load(path)
+        if not keys.replacing:
+            keys._keep(new_key(), names=keys._names or keys._master, before=keys._master)
+        keys.close()
+        return cls.load(path)
+
+    @property
+    def replacing(self) -> bool:
+        """Whether a replacement of the owner's key has begun and not ended."""
+        return bool(self._before)
+
+    def replaced(self, data_set: str) -> None:
+        """Nothing of a data set is under the key before: of the last one that key is forgotten."""
+        if self.replacing and self._state.replaced(data_set, self._ring.derive(canonical_json(["id"]))):
+            self._keep(self._master, names=self._names)
+            self._before, self._rings = b"", self._rings[:1]
+
+    def unwrap(self, wrapped: bytes, about: str) -> bytes:
+        """What was wrapped under the owner's key, or the one that it replaces."""
+        for ring in self._rings[1:]:
+            with suppress(WrongKey):
+                return ring.unwrap(wrapped, about)
+        return self._ring.unwrap(wrapped, about)
+
+    def _keep(self, master: bytes, *, names: bytes, before: bytes = b"") -> None:
+        """The file, written beside and put in its place: whoever reads it finds the one before, or this one."""
+        assert self._path is not None
+        draft = self._path.with_name(f"{self._path.name}.new")
+        draft.unlink(missing_ok=True)
+        make_key_file(draft, _text(master, names, before))
+        draft.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def backup(self, path: str | Path, *, expires: date | None = None) -> None:
         """A copy of key and state in another place. It holds the keys of people: someone who is forgotten is forgotten once every
@@ -110,7 +177,7 @@ class Keys:
             )
         if Path(path).exists():
             raise InvalidParameter("The backup was not made", why="the file is there already", instead="another path")
-        make_key_file(Path(path), self._master.hex() + "\n")
+        make_key_file(Path(path), _text(self._master, self._names, self._before))
         make_key_file(_state_of(Path(path)), "")
         self._state.database.copy(_state_of(Path(path)))
         copy = State(_state_of(Path(path)))
@@ -119,8 +186,13 @@ class Keys:
 
     @property
     def log_key(self) -> bytes:
-        """The key of the audit log of whoever runs these keys."""
-        return self._ring.derive(canonical_json(["audit log"]))
+        """The key of the audit log of whoever runs these keys. It stays, and its lines hold no secret."""
+        return self._naming.derive(canonical_json(["audit log"]))
+
+    @property
+    def owner(self) -> SigningKey:
+        """The key that signs batches of masked cells: a key holder is given its public half."""
+        return SigningKey(self._ring.derive(canonical_json(["owner of masked cells"])))
 
     def close(self) -> None:
         """Close the state's file."""
@@ -137,13 +209,18 @@ def _state_of(path: Path) -> Path:
     return path.with_name(path.name + ".state")
 
 
+def _text(master: bytes, names: bytes, before: bytes) -> str:
+    others = [f"{name} {key.hex()}" for name, key in (("names", names), ("before", before)) if key]
+    return "\n".join([master.hex(), *others, ""])
+
+
 class DataSetKeys:
     """The keys of one data set of an owner."""
 
     def __init__(self, keys: Keys, data_set: str) -> None:
         self.state = keys._state
-        self._owner = keys._ring
-        self._fixed = Keyring(keys._ring.derive(canonical_json(["data set", data_set])), domain=DOMAIN)
+        self._owner, self._called = keys, canonical_json(["data set", data_set])
+        self._fixed = Keyring(keys._naming.derive(self._called), domain=DOMAIN)
         self.id = self.name("data set")
         self._epochs: dict[int, Keyring] = {}
         self.cipher = lru_cache(_CIPHERS)(self._cipher)
@@ -167,6 +244,11 @@ class DataSetKeys:
         """A key that stays when keys are rotated."""
         return self._fixed.derive(canonical_json([purpose, collection]))
 
+    def signing_keys(self, purpose: str, collection: str) -> list[bytes]:
+        """The key of the owner's present key, and of the one that it replaces: what was written by either is accepted."""
+        about = canonical_json([purpose, collection])
+        return [Keyring(ring.derive(self._called), domain=DOMAIN).derive(about) for ring in self._owner._rings]
+
     # Epochs
 
     @property
@@ -176,11 +258,11 @@ class DataSetKeys:
 
     def new_epoch(self, number: int) -> bytes:
         """A key for another epoch, wrapped."""
-        return self._owner.wrap(new_key(), self._about(number))
+        return self._owner._ring.wrap(new_key(), self._about(number))
 
     def new_index_key(self, number: int) -> bytes:
         """A key for the index of another epoch, wrapped."""
-        return self._owner.wrap(new_key(), self._about_index(number))
+        return self._owner._ring.wrap(new_key(), self._about_index(number))
 
     def is_epoch(self, number: int, wrapped: bytes) -> bool:
         """Whether this is the wrapped key of an epoch."""
@@ -188,6 +270,28 @@ class DataSetKeys:
             return bool(self._owner.unwrap(wrapped, self._about(number)))
         except WrongKey:
             return False
+
+    def is_replaced(self, number: int) -> bool:
+        """Whether the key of an epoch is under an owner's key that is being replaced."""
+        try:
+            return not self._owner._ring.unwrap(self.state.epochs(self.id)[number], self._about(number))
+        except WrongKey:
+            return True
+
+    @property
+    def replacing(self) -> bool:
+        """Whether the owner's key is being replaced."""
+        return self._owner.replacing
+
+    def end_replacement(self) -> None:
+        """People's keys under the owner's present key; then nothing is left under another one, but what `forget_epochs` ends."""
+        if not self.replacing:
+            return
+        self.state.wrap_again(self.id, lambda name, key: self._wrapped_again(self._about_person(name), key))
+        self._owner.replaced(self.id)
+
+    def _wrapped_again(self, about: str, wrapped: bytes) -> bytes:
+        return self._owner._ring.wrap(self._owner.unwrap(wrapped, about), about)
 
     def epoch_ring(self, number: int) -> Keyring:
         """The key of an epoch."""
@@ -246,7 +350,7 @@ class DataSetKeys:
         """The Paillier keys of an epoch, in the state alone: `made` where there are none yet."""
         about = canonical_json(["paillier", self.id, collection, epoch])
         if made is not None:
-            self.state.add_paillier(collection, epoch, self._owner.wrap(made, about))
+            self.state.add_paillier(collection, epoch, self._owner._ring.wrap(made, about))
         wrapped = self.state.paillier(collection, epoch)
         return None if wrapped is None else self._owner.unwrap(wrapped, about)
 
@@ -267,7 +371,7 @@ class DataSetKeys:
         if known is None and make:
             pseudonym = default_random().bytes(HANDLE)
             self.state.add_person(
-                self.id, self._person(person), pseudonym, self._owner.wrap(new_key(), self._about_person(pseudonym))
+                self.id, self._person(person), pseudonym, self._owner._ring.wrap(new_key(), self._about_person(pseudonym))
             )
             known = self.state.person(self.id, self._person(person))
         return known and known[0]

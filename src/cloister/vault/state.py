@@ -11,7 +11,7 @@ positions of its index entries are skipped for ever, since the store may have se
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS epochs (
     data_set TEXT, epoch INTEGER, wrapped BLOB, index_key BLOB, PRIMARY KEY (data_set, epoch));
 CREATE TABLE IF NOT EXISTS restoring (data_set TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS replaced (data_set TEXT PRIMARY KEY, owner BLOB);
 CREATE TABLE IF NOT EXISTS copied (data_set TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS expires (day TEXT);
 CREATE TABLE IF NOT EXISTS collections (name TEXT PRIMARY KEY, data_set TEXT, counter INTEGER, root BLOB, pending TEXT);
@@ -330,6 +331,20 @@ class State:
     def forget_person(self, data_set: str, person: bytes) -> None:
         """Forget the key of a person."""
         self.database.run("DELETE FROM people WHERE data_set = ? AND person = ?", [data_set, person])
+
+    def wrap_again(self, data_set: str, change: Callable[[bytes, bytes], bytes]) -> None:
+        """All keys of people in another wrapping, by their pseudonyms, or none."""
+        with self.database.transaction("IMMEDIATE"):
+            rows = self.database.rows("SELECT pseudonym, wrapped FROM people WHERE data_set = ?", [data_set])
+            changed = [(change(pseudonym, wrapped), pseudonym) for pseudonym, wrapped in rows]
+            self.database.run_many("UPDATE people SET wrapped = ? WHERE pseudonym = ?", changed)
+        self.database.forget_log()
+
+    def replaced(self, data_set: str, owner: bytes) -> bool:
+        """A data set is under this owner's key; whether all are."""
+        self.database.run("INSERT OR REPLACE INTO replaced VALUES (?, ?)", [data_set, owner])
+        left = "SELECT 1 FROM epochs WHERE data_set NOT IN (SELECT data_set FROM replaced WHERE owner = ?)"
+        return self.database.row(left, [owner]) is None
 
     def cell_batches(self, collection: str, form: str) -> list[CellBatch]:
         """The batches of masked cells that were written in a format, in their order."""

@@ -135,6 +135,10 @@ class Store:
         row = self.database.row("SELECT sealed FROM collections WHERE name = ?", [name])
         return row and (row[0] if isinstance(row[0], bytes) else b"")
 
+    def seal(self, name: str, sealed: bytes) -> None:
+        """The declaration, encrypted otherwise."""
+        self.database.run("UPDATE collections SET sealed = ? WHERE name = ?", [sealed, name])
+
     def write(self, name: str, mark: Mark, changes: Changes) -> None:
         """One change, inside `writing`."""
         run = self.database.run_many

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,8 +167,9 @@ class Vault:
 
     def rotate(self, *, batches: int | None = None) -> bool:
         """Encrypt and file everything again under new keys, in batches of 500 records, and delete the old ones. True once it is
-        done; with `batches`, call it again until then. The vault may be used in between."""
-        if len(self._keys.state.epochs(self._keys.id)) < 2:
+        done; with `batches`, call it again until then. The vault may be used in between. It ends a replacement of the owner's key
+        (`Keys.replace`)."""
+        if len(self._keys.state.epochs(self._keys.id)) < 2 or self._keys.is_replaced(self._keys.epoch):
             self._begin_epoch(self._next_epoch())
         epoch, left = self._keys.epoch, batches
         for collection in self._all():
@@ -176,13 +179,17 @@ class Vault:
                     break
             if self._keys.state.outdated(collection.reader.table, epoch, 1):
                 return False
-        for collection in self._all():
-            collection.end_epoch(epoch - 1)
+        if self._keys.replacing:
+            for table in {*self._keys.state.collections(self._keys.id), *self._store.collections(self._keys.id)}:
+                self._seal_again(table)
+        if not all(collection.end_epoch(epoch - 1) for collection in self._all()):
+            return False if batches is not None else self.rotate()
         with self._store.writing():
             self._store.end_epochs(self._keys.id, epoch)
             self._keys.state.end_epochs(self._keys.id, epoch)
         self._keys.state.database.forget_log()
         self._keys.forget_epochs(epoch)
+        self._keys.end_replacement()
         return True
 
     def forget(self, person: str | int) -> int:
@@ -245,18 +252,42 @@ class Vault:
                 self._store_epochs()
 
     def _create(self, table: str, text: bytes, *, tokens: bool, sums: bool) -> None:
-        sealed = RandomizedCipher(self._keys.fixed_key("declaration", table)).encrypt(padded(text), table.encode())
-        mark = self._keys.mac("mark", table, (0).to_bytes(8, "big") + EMPTY)
+        sealed = self._sealed(table, padded(text))
+        mark = hmac.digest(self._keys.signing_keys("mark", table)[0], (0).to_bytes(8, "big") + EMPTY, "sha256")
         with self._store.writing():
             if self._store.mark(table) is None:
                 self._store.create(table, self._keys.id, Mark(0, EMPTY, mark), sealed, tokens=tokens, sums=sums)
         self._keys.state.adopt(table, self._keys.id)
 
-    def _declaration(self, table: str) -> tuple[str, dict[str, Field], str | None] | None:
-        sealed = self._store.sealed(table)
+    def _sealed(self, table: str, text: bytes) -> bytes:
+        return RandomizedCipher(self._keys.signing_keys("declaration", table)[0]).encrypt(text, table.encode())
+
+    def _opened(self, table: str) -> bytes | None:
+        """A declaration as text; under the owner's key, or the one that it replaces."""
+        sealed, keys = self._store.sealed(table), self._keys.signing_keys("declaration", table)
         if sealed is None:
             return None
-        text = RandomizedCipher(self._keys.fixed_key("declaration", table)).decrypt(sealed, table.encode())
+        for key in keys[1:]:
+            with suppress(WrongKey):
+                return RandomizedCipher(key).decrypt(sealed, table.encode())
+        return RandomizedCipher(keys[0]).decrypt(sealed, table.encode())
+
+    def _seal_again(self, table: str) -> None:
+        """A declaration under the owner's present key; a collection that a crash left out of the state is in it then, and one
+        that this owner never made stays as it is."""
+        try:
+            self._collection(table)
+        except WrongKey:
+            if self._keys.state.head(table) is not None:
+                raise
+            return
+        with self._store.writing():
+            self._store.seal(table, self._sealed(table, self._opened(table) or b""))
+
+    def _declaration(self, table: str) -> tuple[str, dict[str, Field], str | None] | None:
+        text = self._opened(table)
+        if text is None:
+            return None
         name, fields, person = decode(unpadded(text))
         return name, {field: declared(told) for field, told in fields}, person
 

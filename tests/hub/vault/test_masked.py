@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 import cloister as cl
 from cloister.cli import cli
-from cloister.crypto import WrongKey
+from cloister.crypto import SigningKey, WrongKey
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import key_of, sweep_masked
@@ -38,6 +38,7 @@ FORM = MaskedFormat(
     population="patients",
     pad_to=16,
 )
+OWNER = SigningKey(b"o" * 32)
 SPEND, MUCH = 1000, cl.PureDP(10**6)
 SQL = "SELECT sex, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY sex"
 
@@ -48,11 +49,11 @@ class Story:
     def __init__(self, house: House, folder: Path) -> None:
         self.house, self.folder = house, folder
         self.owner, self.analyst = house.person("owner"), house.person("analyst", email="ana@example.org")
-        self.holder = KeyHolder("keys", budgets={"patients": MUCH})
+        self.holder = KeyHolder("keys", budgets={"patients": MUCH}, owners={"patients": [OWNER.public]})
         store = cl.vault.Vault(f"sqlite:///{folder}/store.db", cl.vault.Keys.generate(folder / "owner.keys"))
         self.people = store.collection("people", {"sex": cl.vault.Equal(), "age": cl.vault.Sum(), "name": cl.vault.Random()})
         self.people.insert_many({"_id": n, "sex": "FM"[n % 2], "age": n, "name": f"canary-{n}"} for n in range(10))
-        self.sealer = Sealer(FORM, self.holder.public)
+        self.sealer = Sealer(FORM, self.holder.public, owner=OWNER)
 
     def mask(self) -> Masked:
         return self.people.mask(self.sealer, self.folder / "batches")
@@ -146,7 +147,7 @@ def test_after_a_key_was_copied_the_hub_masks_anew_and_destroys_the_old_cells(st
     with story.asking(story.holder) as session:
         expected = session.sql(SQL, spend=SPEND).to_pydict()
     old = story.files()
-    new = KeyHolder("new keys", budgets={"patients": MUCH})
+    new = KeyHolder("new keys", budgets={"patients": MUCH}, owners={"patients": [OWNER.public, story.holder.signing.public]})
     differences = renewed(story.holder, new.public, story.folder / "differences")
     uploads = [story.send(path).json()["upload"] for path in differences]
     told = {"holder": "new keys", "key": new.public.hex(), "uploads": uploads}
@@ -180,7 +181,9 @@ def test_a_version_that_cannot_be_read_keeps_nobody_of_another_one_out(story: St
     for path in unread:
         os.utime(path, (0, 0))
     rows = [{"sex": "F", "age": 20}]
-    Sealer(FORM, story.holder.public).seal({name: [row[name] for row in rows] for name in rows[0]}, story.folder / "other.masked")
+    Sealer(FORM, story.holder.public, owner=OWNER).seal(
+        {name: [row[name] for row in rows] for name in rows[0]}, story.folder / "other.masked"
+    )
     upload = story.send(story.folder / "other.masked").json()["upload"]
     assert story.register(upload, name="others", population="others").status_code == 201, "registered beside it"
     assert unread <= {*story.files()}, "and nothing of what can't be read today was swept away"
@@ -221,7 +224,7 @@ POLICY = {"purposes": ["research"], "retention": "2099-12-31", "prohibitions": [
 def test_a_policy_travels_with_the_cells_and_binds_hub_and_key_holder(story: Story) -> None:
     """At any hub that the batch is brought to: who analyses, the owner of the data set there, and a hub that lies."""
     strict = replace(FORM, policy=POLICY)
-    story.sealer = Sealer(strict, story.holder.public)
+    story.sealer = Sealer(strict, story.holder.public, owner=OWNER)
     story.opened()
     with story.asking(story.holder) as session:
         for purpose in ("", "marketing"):
@@ -250,7 +253,7 @@ def test_a_policy_travels_with_the_cells_and_binds_hub_and_key_holder(story: Sto
 def test_a_hub_that_states_another_purpose_is_denied_by_the_key_holder(tmp_path: Path) -> None:
     holder = KeyHolder(budgets={"patients": MUCH})
     strict = replace(FORM, policy={"purposes": ["research"]})
-    Sealer(strict, holder.public).seal({"sex": ["F", "M"], "age": [1, 2]}, tmp_path / "a.masked")
+    Sealer(strict, holder.public, owner=OWNER).seal({"sex": ["F", "M"], "age": [1, 2]}, tmp_path / "a.masked")
     for purpose, allowed in (("marketing", False), ("", False), ("research", True)):
         table = cl.SealedTable(tmp_path, holder, purpose=purpose)
         with cl.Session({"patients": table}, budget=MUCH) as session:
@@ -264,7 +267,7 @@ def test_a_hub_that_states_another_purpose_is_denied_by_the_key_holder(tmp_path:
 
 def test_a_policy_binds_at_a_second_hub_too(story: Story, tmp_path: Path, empty_hub: Path, clock: Clock) -> None:
     """The same cells at another institution: its hub takes the policy over, its owner can't take it off, one budget counts."""
-    story.sealer = Sealer(replace(FORM, policy=POLICY), story.holder.public)
+    story.sealer = Sealer(replace(FORM, policy=POLICY), story.holder.public, owner=OWNER)
     story.opened()
     shutil.copytree(empty_hub, tmp_path / "second")
     house = House(tmp_path / "second", clock)
@@ -324,7 +327,7 @@ def test_a_policy_that_is_not_known_is_refused_by_name(story: Story) -> None:
     for wrong in ({"colour": "red"}, {"purposes": "research"}, {"retention": "soon"}, {"purposes": [1]}, ["purposes"]):
         with pytest.raises(cl.InvalidDeclaration, match="policy"):
             replace(FORM, policy=wrong)  # type: ignore[arg-type]
-    path = Sealer(replace(FORM, policy={"consent": ["broad"]}), story.holder.public)
+    path = Sealer(replace(FORM, policy={"consent": ["broad"]}), story.holder.public, owner=OWNER)
     path.seal({"sex": ["F"], "age": [1]}, story.folder / "known.masked")
     data = (story.folder / "known.masked").read_bytes()
     sent = story.send(_written(story, data.replace(b'"consent"', b'"consenz"')))

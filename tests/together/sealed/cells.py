@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import cloister as cl
+from cloister.crypto import SigningKey
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.together import KeyHolder, Marginal, MaskedFormat, Sealer
@@ -41,6 +42,9 @@ def format_of(**other: Any) -> MaskedFormat:
     return MaskedFormat(**given)
 
 
+OWNER = SigningKey(b"o" * 32)
+
+
 def holder_of(budget: Guarantee = MUCH, **other: Any) -> KeyHolder:
     return KeyHolder(budgets={"patients": budget}, random=Random.deterministic(3), **other)
 
@@ -48,7 +52,7 @@ def holder_of(budget: Guarantee = MUCH, **other: Any) -> KeyHolder:
 def panel(folder: Path, holder: KeyHolder, **other: Any) -> Path:
     """The panel's rows in two batches."""
     held = {name: values for name, values in rows().items() if name != "town"}
-    sealer = Sealer(format_of(**other), holder.public)
+    sealer = Sealer(format_of(**other), holder.public, owner=OWNER)
     sealer.seal({name: values[:100] for name, values in held.items()}, folder / "first.masked")
     sealer.seal({name: values[100:] for name, values in held.items()}, folder / "second.masked")
     return folder
@@ -57,7 +61,7 @@ def panel(folder: Path, holder: KeyHolder, **other: Any) -> Path:
 def ages(folder: Path, holder: KeyHolder, data: dict[str, Any] | None = None) -> Batch:
     """Five people in a batch that is accepted."""
     held = data or {"age": [20, 30, 40, 50, 60], "sex": ["F", "F", "M", "M", "M"]}
-    path = Sealer(AGES, holder.public).seal(held, folder / "ages.masked")
+    path = Sealer(AGES, holder.public, owner=OWNER).seal(held, folder / "ages.masked")
     holder.accept(Batch(path).head.data)
     return Batch(path)
 

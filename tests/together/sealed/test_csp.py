@@ -18,7 +18,7 @@ from cloister.crypto import SigningKey
 from cloister.ledger import Ledger
 from cloister.together import KeyHolderAgent, KeyHolderLine
 from tests.together.parties import HUB_KEY
-from tests.together.sealed.cells import ages, holder_of
+from tests.together.sealed.cells import OWNER, ages, holder_of
 from tests.together.wired import PAUSES, lines_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,7 +53,10 @@ def folder_of(where: Path) -> tuple[Path, str]:
     folder = where / "keys"
     public = json.loads(run("init", folder, "--name", "keys").splitlines()[0])["keys"]
     text = (folder / "csp.toml").read_text(encoding="utf-8").replace('hub_key = ""', f'hub_key = "{HUB_KEY.public.hex()}"')
-    (folder / "csp.toml").write_text(text.replace("# patients = {", "patients = {").replace('"0.5"', '"1e9"'), encoding="utf-8")
+    text = text.replace("# patients = {", "patients = {").replace('"0.5"', '"1e9"')
+    (folder / "csp.toml").write_text(
+        text.replace("# patients = [", "patients = [").replace("5f3a…", OWNER.public.hex()), encoding="utf-8"
+    )
     return folder, public
 
 
@@ -62,9 +65,11 @@ def sealed_of(where: Path, public: str, more: str = "") -> Path:
     (where / "people.toml").write_text(PEOPLE.format(more=more), encoding="utf-8")
     lines = [f"{30 + row},{sex}" for row in range(20) for sex in "FM"]
     (where / "people.csv").write_text("\n".join(["age,sex", *lines, ""]), encoding="utf-8")
+    (where / "owner.key").write_text((b"o" * 32).hex(), encoding="ascii")
     told = json.loads(run("seal", where / "people.toml", "--to", public, "--out", where / "first.masked", "--json"))
     assert told["bytes a row"] == 8 * 3 * 3
     assert told["bytes"] > 48 * 72
+    assert told["owner"] == OWNER.public.hex()
     return where / "first.masked"
 
 
@@ -100,7 +105,7 @@ def test_a_key_holder_that_is_killed_at_any_step_charges_once_and_gives_the_same
 
 
 def test_over_the_wire_refusals_have_the_key_holders_words(tmp_path: Path) -> None:
-    holder = holder_of(cl.PureDP(1), name="keys")
+    holder = holder_of(cl.PureDP(1), name="keys", owners={"patients": [OWNER.public]})
     batch = ages(tmp_path, holder)
     line = KeyHolderLine(HUB_KEY, "keys", holder.public, deadline=240.0, wait=0.3)
     stop, told = threading.Event(), list[str]()
@@ -135,6 +140,8 @@ def test_what_a_folder_or_a_declaration_lacks_is_said(tmp_path: Path) -> None:
         (HUB_KEY.public.hex(), "7", "hub_key"),
         ('name = "keys"', "", "names no key holder"),
         ("a_day = 1000", "a_day = 0", "a_day"),
+        (OWNER.public.hex(), "7f", "[owners]"),
+        ("patients = [", "patients = 5 # [", "[owners]"),
     ):
         (folder / "csp.toml").write_text(held.replace(old, new), encoding="utf-8")
         assert why in run("--data", folder)

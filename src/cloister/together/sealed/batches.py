@@ -18,7 +18,10 @@ sum, whichever batches a hub shows, and what the hub learns of places is which w
 what follows them, are never in one sum either.
 
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
-open. A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
+open. Nor can a stranger charge the people that a format names: the owner signs the header, with a keyed digest of the batch's key
+in it, for one key holder, which takes batches of the owners that it was told of and of nobody else.
+
+A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cloister.crypto import canonical_json, seal
+from cloister.crypto import SigningKey, canonical_json, is_signed, seal
 from cloister.crypto.masking import add_mask
 from cloister.crypto.sealing import OVERHEAD
 from cloister.errors import EngineError, InvalidDeclaration
@@ -108,6 +111,25 @@ class Head:
     def beginning(self) -> str:
         """What a first batch is of: the same rows may be in another of the same beginning."""
         return str(self._told.get("beginning") or self.id)
+
+    @property
+    def signer(self) -> str:
+        """Who signed it, by key; "" where nobody did, as in earlier versions."""
+        return str(self._told.get("signed by", ""))
+
+    @property
+    def owner(self) -> str:
+        """Whose batch it is: of the signer's, or of who signed the one that it renews."""
+        return str(self._told.get("owner") or self.signer)
+
+    def is_signed(self, to: bytes, key: bytes) -> bool:
+        """Whether its signer signed this header about this key of the batch, for this key holder."""
+        told = dict(self._told)
+        try:
+            signer, signature = bytes.fromhex(self.signer), bytes.fromhex(told.pop("signature", ""))
+        except (ValueError, TypeError):
+            return False
+        return told.get("key") == _digest_of(key) and is_signed(signer, _statement(told, to), signature)
 
     @cached_property
     def withdrawn(self) -> dict[str, Ranges]:
@@ -280,9 +302,13 @@ def told_of(after: str, withdrawn: Mapping[str, Ranges] | None, beginning: str) 
     return {name: each for name, each in told.items() if each}
 
 
-def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mapping[str, Any]) -> Head:
-    """The header of a batch, with its key sealed about it."""
-    header = canonical_json({"format": declared.plain(), "rows": rows, **told}).encode()
+def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mapping[str, Any], signer: SigningKey | None) -> Head:
+    """The header of a batch, signed, with its key sealed about it."""
+    said = {"format": declared.plain(), "rows": rows, **told}
+    if signer is not None:
+        said |= {"signed by": signer.public.hex(), "key": _digest_of(key)}
+        said["signature"] = signer.sign(_statement(said, to)).hex()
+    header = canonical_json(said).encode()
     if len(header) > LONGEST_HEADER:
         raise InvalidDeclaration(
             "The format is invalid", why="it is longer than a header", instead="fewer categories; or all rows sealed again"
@@ -291,20 +317,34 @@ def headed(declared: MaskedFormat, rows: int, to: bytes, key: bytes, told: Mappi
     return Head(data=about + seal(to, key, about))
 
 
+def _digest_of(key: bytes) -> str:
+    """Of a batch's key, which is random: it tells nothing of it, nor of its pads."""
+    return hmac.digest(key, b"named in the header", "sha256").hex()
+
+
+def _statement(told: Mapping[str, Any], to: bytes) -> bytes:
+    return canonical_json(["cloister masked cells", to.hex(), told]).encode()
+
+
 class Sealer:
     """An owner's end: bounds values, counts people's rows, masks, and seals the key to the key holder.
+
+    `owner` is the key that signs its batches. A key holder that is called by a hub takes none without: its operator is given the
+    public half, and whose people it speaks for.
 
     `counts` remembers how many rows each person had in earlier batches of the format for this key holder, under a key of its own
     (a table with a unit needs it); it and the rows stay with the owner. Where a row is a person, nobody may be in two batches of
     a format: the owner sees to that. What is drawn is always fresh: the same key twice would be the same pads.
     """
 
-    def __init__(self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None) -> None:
+    def __init__(
+        self, declared: MaskedFormat, key_holder: bytes, *, counts: Journal | None = None, owner: SigningKey | None = None
+    ) -> None:
         if len(key_holder) != 2 * KEY_BYTES:
             raise InvalidDeclaration("The key holder's key is invalid", why="it has 64 bytes", instead="cloister csp show")
         self.format, self._to = declared, key_holder[KEY_BYTES:]
         self.name = hashlib.sha256(declared.text.encode() + self._to).hexdigest()  # no request has batches of two formats
-        self._counts = None if counts is None else counts.of(self.name)
+        self._counts, self._owner = None if counts is None else counts.of(self.name), owner
 
     def seal(self, source: Any, path: str | Path) -> Path:
         """Writes a batch of these rows: anything that a private table is made of."""
@@ -345,7 +385,7 @@ class Sealer:
         real = len(next(iter(codes.values())))
         rows = max(1, -(-real // self.format.pad_to)) * self.format.pad_to
         key = default_random().bytes(KEY_BYTES)
-        head = headed(self.format, rows, self._to, key, told or {})
+        head = headed(self.format, rows, self._to, key, told or {}, self._owner)
         draft, order = path.with_name(f"{path.name}.draft"), default_random().permutation(rows)
         with draft.open("wb") as file:
             file.write(head.data)

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -102,6 +102,10 @@ class SealedPlan:
 class KeyHolder:
     """Holds the keys of batches. Its ledger charges each population that it was given a budget for, and no other.
 
+    `owners` are the public keys of those who may bring batches of each population: a hub, or a stranger with this key holder's
+    public key, could seal rows of its own that name somebody else's people, and spend their budget on them. Who takes a key off
+    gets no more batches of it; those that were accepted stay. Without `owners`, whoever calls this object is one: no hub can.
+
     `a_day` is how many charges about each population it allows in 24 hours, `most_batches` how many batches it keeps: what it
     writes is bounded by the two, and what it refuses leaves nothing on its disk. A ledger or key that outlasts the process needs
     a journal in a folder beside it, so that no charge is drawn for twice. `note` is told what was accepted and charged.
@@ -116,6 +120,7 @@ class KeyHolder:
         name: str = "key holder",
         *,
         budgets: Mapping[str, Guarantee] | None = None,
+        owners: Mapping[str, Iterable[bytes]] | None = None,
         key: bytes | None = None,
         ledger: Ledger | None = None,
         journal: Journal | None = None,
@@ -142,8 +147,9 @@ class KeyHolder:
         self._followers: dict[str, str] = {}
         self._firsts: dict[str, str] = {}
         self._retired: set[str] = set()
-        self._budgets = dict(budgets or {})
-        for population, budget in self._budgets.items():
+        self.budgets = dict(budgets or {})
+        self.owners = None if owners is None else {each: {key.hex() for key in keys} for each, keys in owners.items()}
+        for population, budget in self.budgets.items():
             known = population in self.ledger.populations()
             self.ledger.open(population, None if known else budget, who=name)
 
@@ -153,14 +159,15 @@ class KeyHolder:
 
     def accept(self, data: bytes) -> str:
         """A batch's header and sealed key, which it keeps; the batch's name. Refused where the key is not sealed to it, or about
-        another header."""
+        another header, or where no owner of its population signed it."""
         head = Head(data=data)
         if len(data) > 2 * LONGEST_HEADER or not 0 < head.rows <= MOST_ROWS:
             raise _refused("a batch has no rows, or too many, or a long header", f"from 1 to {MOST_ROWS:,} rows a batch")
-        self.key_of(head)
+        key = self.key_of(head)
         population = self._known(head.format.population)
         kept = self.journal.of(_BATCHES)
         if head.id not in self._heads and kept.get(head.id) is None:
+            self._check_owner(head, key)
             if len(kept.names()) >= self.most_batches:
                 raise AccessDenied(
                     "The key holder denied a batch",
@@ -172,6 +179,25 @@ class KeyHolder:
             self.note("accepted", {"batch": head.id, "population": population, "rows": str(head.rows)})
         self._heads[head.id] = head
         return head.id
+
+    def _check_owner(self, head: Head, key: bytes) -> None:
+        """Refuses a batch that none of the owners signed whom it was told of, or that follows another one's."""
+        if self.owners is None:
+            return
+        known = self.owners.get(head.format.population, set())
+        if head.signer not in known or not head.is_signed(self._opening.public, key):
+            raise AccessDenied(
+                "The key holder denied a batch",
+                why=f"no owner of the people {head.format.population!r} whose key it was given signed it",
+                instead="the owner's public key in [owners] of csp.toml, by its operator",
+            )
+        for other in (self._head(batch) for batch in (head.after, *head.withdrawn) if batch):
+            same = other.owner == head.owner and head.signer in (head.owner, other.signer)  # who renews follows its own alone
+            if same or known.isdisjoint({other.owner, other.signer}):
+                continue
+            raise AccessDenied(
+                "The key holder denied a batch", why="it follows batches of another owner", instead="batches of its own owner"
+            )
 
     def _follow(self, head: Head) -> None:
         """What a batch withdraws is written down before it is accepted."""
@@ -282,7 +308,7 @@ class KeyHolder:
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
 
     def _known(self, population: str) -> str:
-        if population not in self._budgets:  # its ledger may know people whose budget the operator took back
+        if population not in self.budgets:  # its ledger may know people whose budget the operator took back
             raise AccessDenied(
                 "The key holder denied a request",
                 why=f"it was given no budget for the people {population!r}",

@@ -6,8 +6,9 @@ of the pads, F_k′ − F_k, cell by cell. The hub adds it: c + F_k′ − F_k =
 Claim: whoever has the old key k, and of the hub's files only those from after the change, learns nothing of x; whoever has the
 new key k′ alone does neither. Sketch: x + F_k′ is uniform to someone without k′, and k′ is fresh. The difference is what must
 not stay: with it k opens the new cells. It stands in no file of the hub once it was added, and travels as cells do, over TLS.
-Who copied both, the old key and the hub's old cells, read everything: no new key undoes that. Of rows that were withdrawn the
-difference is random: the new key holder can't open them, whatever a hub shows it.
+Who copied both, the old key and the hub's old cells, read everything: no new key undoes that. Of rows that were withdrawn
+the difference is random: the new key holder can't open them, whatever a hub shows it. The new batches are signed by the key
+holder that wrote them, for the owner of the old ones: the other one is told of its key as of an owner's.
 
 A difference that is added twice, or to another batch, gives sums that mean nothing; the header says to which it belongs. Who
 renews twice has two keys for the same rows: their beginning is the same, so no key holder puts both in one sum.
@@ -44,8 +45,8 @@ def renewed(holder: KeyHolder, to: bytes, folder: str | Path) -> list[Path]:
     written: list[Path] = []
     holder.retire()  # first: a renewal that is cut off is begun again, and in between nobody answers
     for old in holder.batches():
-        key, declared = default_random().bytes(KEY_BYTES), old.format
-        new = headed(declared, old.rows, to[KEY_BYTES:], key, old.following(names))
+        key, declared, owner = default_random().bytes(KEY_BYTES), old.format, {"owner": old.owner} if old.owner else {}
+        new = headed(declared, old.rows, to[KEY_BYTES:], key, {**old.following(names), **owner}, holder.signing)
         names[old.id] = new.id
         Path(folder).mkdir(parents=True, exist_ok=True)
         path = Path(folder) / f"{len(written):06d}{SUFFIX}"

@@ -131,6 +131,12 @@ class KeyHolderAgent(Caller):
     """
 
     def __init__(self, holder: KeyHolder, hub: bytes, *, exact: bool = False) -> None:
+        if holder.owners is None and holder.budgets:
+            raise InvalidDeclaration(
+                f"The key holder {holder.name!r} has no owners",
+                why="a hub could bring it rows of its own that name anybody's people",
+                instead='owners={"patients": [key]}, of each population the public keys of its owners',
+            )
         self.holder, self.name, self.key = holder, holder.name, holder.signing
         self.pairing = Pairing(name=holder.name, holder=holder.signing.public, hub=hub)
         self.pairing.check()
