@@ -126,8 +126,8 @@ class Random:
                 self._refill()
             position = self._position
             value = int(self._words[position])
+            self._position = position + 1  # before it is wiped: an interruption in between would hand out zeros
             self._words[position] = 0
-            self._position = position + 1
         return value
 
     def words(self, n: int) -> NDArray[np.uint64]:
@@ -152,8 +152,8 @@ class Random:
                 first = self._position
                 last = min(_BLOCK_WORDS, first + wanted - done)
                 out[done : done + last - first] = self._words[first:last]
-                self._words[first:last] = 0
                 self._position = last
+                self._words[first:last] = 0
                 done += last - first
         return out
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -97,6 +97,8 @@ class BandedSums:
     >>> [round(each, 9) for each in found]
     [5.0, 6.0, 8.0, 7.0]
     """
+
+    changes: ClassVar[tuple[str, ...]] = ("totals", "found")
 
     def __init__(self, matrix: Banded, *, last: int | None) -> None:
         self.matrix, self.last = matrix, last

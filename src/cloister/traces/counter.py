@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from cloister.privacy.rational import Exact, exact, exact_positive, text_of
 from cloister.traces.banded import WIDEST, BandedSums, banded_matrix
 from cloister.traces.levels import Level, Protection, WindowLevel
 from cloister.traces.square_root import Bins, square_root_matrix
+from cloister.traces.step_lock import StepLock, draft
 from cloister.traces.tree import BinaryTree, TreeReader
 
 Readings: TypeAlias = "float | Iterable[float] | None"
@@ -129,8 +130,23 @@ class Counter:
                 instead=f"last={WIDEST}, or longer steps",
             )
         self.random = source(random)
-        self._mechanism = self._chosen(max(abs(self._low), abs(self._high)))
-        self.taken, self.published, self.total = 0, 0, 0.0
+        self._now = _Kept(0, 0, 0.0, self._chosen(max(abs(self._low), abs(self._high))))
+        self._lock = StepLock(_refusal)
+
+    @property
+    def taken(self) -> int:
+        """How many steps are released."""
+        return self._now.taken
+
+    @property
+    def published(self) -> int:
+        """The integer that was published last."""
+        return self._now.published
+
+    @property
+    def total(self) -> float:
+        """The sum that was released last."""
+        return self._now.total
 
     def _chosen(self, widest: int) -> _Gaussian | _Laplace | _BandedGaussian:
         """The mechanism with the least noise in the last sum, for readings of at most `widest`."""
@@ -162,30 +178,39 @@ class Counter:
     @property
     def noise(self) -> DiscreteGaussian | DiscreteLaplace:
         """The law of the noise of each published integer."""
-        return self._mechanism.noise
+        return self._now.sums.noise
 
     def step(self, value: Readings = None) -> float:
         """The running sum, or that of the last steps, at the end of the next step, in which `value` came: a number, many numbers,
         or nothing.
 
         A reading is rounded to the grid and clamped to the bounds; what is not a number (NaN, None) counts as missing, so the
-        sum without it is released. The sum of a step counts up to some 2⁶²/steps units of the grid.
+        sum without it is released. The sum of a step counts up to some 2⁶²/steps units of the grid. A step that is interrupted
+        while its noise is drawn was not taken, and counts its readings once when it is taken again (`StepLock`).
 
         >>> counter = Counter(rho=5000, steps=10, bounds=(-5, 5), random=Random.deterministic(1))
         >>> [round(counter.step(value)) for value in (3, None, [1, 1, float("nan")], 100)]
         [3, 3, 5, 10]
         """
-        if self.taken == self.protection.steps:
+        units = self._units(value)
+        return self._lock.take(lambda: self._drawn(units), self._keep)
+
+    def _drawn(self, units: int) -> _Kept:
+        """What the next step makes of the state, with its noise; nothing is changed."""
+        taken = self._now.taken
+        if taken >= self.protection.steps:
             raise BudgetExceeded(
                 "The step was refused",
-                why=f"the counter was charged for {self.taken} steps, and all of them are released",
+                why=f"the counter was charged for {taken} steps, and all of them are released",
                 instead="a new Counter(…) under a charge of its own",
             )
-        units = self._units(value)
-        self.published = self._mechanism.publish(self.taken, units, self.random)
-        self.taken += 1
-        self.total = float(self.grid) * self._mechanism.read(self.taken, self.published)
-        return self.total
+        sums = draft(self._now.sums)
+        published = sums.publish(taken, units, self.random)
+        return _Kept(taken + 1, published, float(self.grid) * sums.read(taken + 1, published), sums)
+
+    def _keep(self, drawn: _Kept) -> float:
+        self._now = drawn
+        return drawn.total
 
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of the running sum after the steps so far; of the noise alone, not of clamping.
@@ -202,7 +227,8 @@ class Counter:
         True
         """
         wanted = confidence_level(confidence)
-        return float(self.grid) * self._mechanism.margin(self.taken, wanted) if self.taken else 0.0
+        taken, _, _, sums = self._now
+        return float(self.grid) * sums.margin(taken, wanted) if taken else 0.0
 
     def state(self) -> dict[str, Any]:
         """All that the next step needs, declarations included, as plain JSON. It holds exact sums: keep it as you keep the data.
@@ -212,6 +238,9 @@ class Counter:
         >>> Counter.from_state(counter.state()).total == counter.total
         True
         """
+        return self._told(self._now)
+
+    def _told(self, now: _Kept) -> dict[str, Any]:
         level = self.protection.level
         return {
             "epsilon": text_of(self.guarantee.epsilon) if isinstance(self.guarantee, PureDP) else None,
@@ -223,10 +252,10 @@ class Counter:
             "grid": text_of(self.grid),
             "last": self.last,
             "apart": self.apart,
-            "taken": self.taken,
-            "published": self.published,
-            "total": self.total,
-            "sums": self._mechanism.state(),
+            "taken": now.taken,
+            "published": now.published,
+            "total": now.total,
+            "sums": now.sums.state(),
         }
 
     @classmethod
@@ -245,16 +274,16 @@ class Counter:
             apart=state.get("apart"),
             random=random,
         )
-        counter.taken, counter.published, counter.total = state["taken"], state["published"], state["total"]
-        counter._mechanism.restore(state["sums"])
+        sums = counter._now.sums
+        sums.restore(state["sums"])
+        counter._now = _Kept(state["taken"], state["published"], state["total"], sums)
         return counter
 
     def __str__(self) -> str:
         apart = "" if self.apart is None else f", at least {self.apart} steps apart"
         summed = "" if self.last is None else f", sums of the last {self.last}"
-        return (
-            f"Counter: {self.taken} of {self.protection.steps} steps{summed}; {self.protection.sentence(self.guarantee)}{apart}"
-        )
+        promised = self.protection.sentence(self.guarantee, self.person)
+        return f"Counter: {self.taken} of {self.protection.steps} steps{summed}; {promised}{apart}"
 
     def _units(self, value: Readings) -> int:
         """The step's exact total in units of the grid. What is refused follows from types alone."""
@@ -278,12 +307,14 @@ class Counter:
             raise InvalidParameter(
                 "The readings of a step are invalid", why="they must be numbers", instead="counter.step([1, 0, 1])"
             )
-        most = self._mechanism.most
+        most = self._now.sums.most
         return max(-most, min(most, int(units.sum())))
 
 
 class _Gaussian:
     """y = C̃·x + z with discrete Gaussian z, and the running sum that is read from it."""
+
+    changes: ClassVar[tuple[str, ...]] = ("exact", "found")
 
     def __init__(self, guarantee: ZCDP, steps: int, reach: int) -> None:
         self.matrix = square_root_matrix(steps)
@@ -322,6 +353,7 @@ class _Gaussian:
 class _BandedGaussian:
     """The banded square root with discrete Gaussian z."""
 
+    changes: ClassVar[tuple[str, ...]] = ("sums",)
     most = 2**62
 
     def __init__(self, guarantee: ZCDP, bands: int, last: int | None, reach_squared: int) -> None:
@@ -351,6 +383,7 @@ class _BandedGaussian:
 class _Laplace:
     """The binary tree with discrete Laplace noise."""
 
+    changes: ClassVar[tuple[str, ...]] = ("tree", "reader")
     most = 2**62
 
     def __init__(self, guarantee: PureDP, steps: int, reach: int) -> None:
@@ -375,6 +408,23 @@ class _Laplace:
             return float(_whole_margin(float(self.noise.scale), terms, confidence))
         # half a unit: the noise is whole, and the law that is taken for it is not
         return math.sqrt(terms * self.noise.variance) * sum_of_laplace(terms, confidence) + 0.5
+
+
+class _Kept(NamedTuple):
+    """All that changes with a step, so that one assignment changes it."""
+
+    taken: int
+    published: int
+    total: float
+    sums: _Gaussian | _BandedGaussian | _Laplace
+
+
+def _refusal() -> BudgetExceeded:
+    return BudgetExceeded(
+        "The step was refused",
+        why="the step before it was broken off, and may have been taken",
+        instead="a new Counter(…) under a charge of its own",
+    )
 
 
 def _whole_margin(scale: float, terms: int, confidence: float) -> int:

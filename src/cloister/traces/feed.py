@@ -24,8 +24,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, LedgerError
 from cloister.traces.moments import Steps, moments_of
+from cloister.traces.step_lock import StepLock
 
 Late = Literal["drop", "next"]
 Batch = dict[str, Any]
@@ -53,6 +54,14 @@ def batch_of(rows: Any) -> Batch:
     if len({len(each) for each in lists.values()}) > 1:
         raise InvalidParameter("The readings are invalid", why="their columns differ in length", instead=_ROWS)
     return lists
+
+
+def _refusal() -> LedgerError:
+    return LedgerError(
+        "The readings were refused",
+        why="those before them were broken off, and may have been put by",
+        instead="the same watch in a new session, and what was fed for steps that are not released",
+    )
 
 
 class Feed:
@@ -85,9 +94,14 @@ class Feed:
         self._keys: dict[int, set[str]] = {}
         self.counted: dict[str, int] = {}
         """By person's digest; as secret as the rows."""
+        self._lock = StepLock(_refusal)
 
     def add(self, rows: Any, released: int) -> None:
-        """Put readings by, of which so many steps were released."""
+        """Put readings by, of which so many steps were released: all of them, or none where it is interrupted."""
+        self._lock.take(lambda: self._sorted(rows, released), self._put_by)
+
+    def _sorted(self, rows: Any, released: int) -> tuple[dict[int, Batch], dict[int, set[str]]]:
+        """Readings by step, and the digests of those that have a key."""
         batch = batch_of(rows)
         if self._at not in batch:
             raise InvalidParameter(
@@ -100,33 +114,54 @@ class Feed:
         wanted = [*self._columns, *([self._unit] if self._unit is not None and self._unit not in self._columns else [])]
         nothing = np.full(len(numbers), None, dtype=object)
         arrays = {name: _array(batch[name]) if name in batch else nothing for name in wanted}
+        fresh: dict[int, set[str]] = {}
         if self._key is not None and self._key in batch:
-            self._drop_repeated(batch[self._key], arrays.values(), numbers)
-        for number in np.unique(numbers[numbers > 0]).tolist():
-            chosen = numbers == number
-            self._waiting.setdefault(number, []).append({name: each[chosen] for name, each in arrays.items()})
+            fresh = self._without_repeated(batch[self._key], arrays.values(), numbers)
+        steps = {number: numbers == number for number in np.unique(numbers[numbers > 0]).tolist()}
+        return {number: {name: each[chosen] for name, each in arrays.items()} for number, chosen in steps.items()}, fresh
+
+    def _put_by(self, sorted_: tuple[dict[int, Batch], dict[int, set[str]]]) -> None:
+        for number, batch in sorted_[0].items():
+            self._waiting.setdefault(number, []).append(batch)
+        for number, fresh in sorted_[1].items():
+            self._keys.setdefault(number, set()).update(fresh)
 
     def take(self, number: int) -> Batch:
         """The readings that a step counts. They are no longer here."""
-        parts = self._waiting.pop(number, [])
-        self._keys.pop(number, None)
+        return self._lock.take(lambda: self._counted_of(number), lambda drawn: self._taken_out(number, *drawn))
+
+    def _counted_of(self, number: int) -> tuple[Batch, dict[str, int]]:
+        """The readings that a step counts, and how many of each person are counted then."""
+        parts, counts = self._waiting.get(number, []), dict[str, int]()
         found = {name: _joined([part[name] for part in parts]) for name in (parts[0] if parts else self._columns)}
         if self._unit is not None and self._most is not None and parts:
-            chosen = self._within(found[self._unit])
+            chosen, counts = self._within(found[self._unit])
             found = {name: each[chosen] for name, each in found.items()}
-        return {name: found[name] for name in self._columns}
+        return {name: found[name] for name in self._columns}, counts
 
-    def _drop_repeated(self, keys: Sequence[Any], columns: Iterable[Any], numbers: npt.NDArray[np.int64]) -> None:
+    def _taken_out(self, number: int, found: Batch, counts: dict[str, int]) -> Batch:
+        self.counted.update(counts)
+        self._waiting.pop(number, None)
+        self._keys.pop(number, None)
+        return found
+
+    def _without_repeated(
+        self, keys: Sequence[Any], columns: Iterable[Any], numbers: npt.NDArray[np.int64]
+    ) -> dict[int, set[str]]:
+        """Puts repeated readings at no step; the digests of the others."""
+        found: dict[int, set[str]] = {}
         for place, (key, number, *values) in enumerate(zip(keys, numbers.tolist(), *columns, strict=True)):
             if not number or key is None:
                 continue
-            seen, row = self._keys.setdefault(number, set()), _digest(repr((key, values)), b"")
-            if row in seen:
+            row = _digest(repr((key, values)), b"")
+            if row in self._keys.get(number, ()) or row in found.setdefault(number, set()):
                 numbers[place] = 0
-            seen.add(row)
+            else:
+                found[number].add(row)
+        return found
 
-    def _within(self, units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which readings are within their person's number; one of nobody is not."""
+    def _within(self, units: npt.NDArray[Any]) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
+        """Which readings are within their person's number, and how many are counted with them; one of nobody is not."""
         assert self._most is not None
         known: dict[Any, int] = {}
         plain = (unit if type(unit) in _PLAIN else _plain(unit) for unit in units.tolist())
@@ -143,10 +178,7 @@ class Feed:
         chosen = np.empty(len(units), dtype=bool)
         chosen[order] = place < left[people[order]]
         counts = np.bincount(people[chosen], minlength=1 + len(names)).tolist()
-        self.counted.update(
-            (name, self.counted.get(name, 0) + counts[person]) for name, person in names.items() if counts[person]
-        )
-        return chosen
+        return chosen, {name: self.counted.get(name, 0) + counts[person] for name, person in names.items() if counts[person]}
 
 
 _PLAIN = frozenset({str, int, float, type(None)})

@@ -7,20 +7,33 @@ A guarantee of a stream names its neighbours: two streams are neighbours
   Papadias 2014, who call it w-event privacy);
 - at *user* level, if all readings of one person were added or removed.
 
-The first two say nothing of a person who sends more. `Protection.person` says what does follow: the line that a population
-is charged. A person with at most m readings is a group of m events, so mε or m²ρ; the readings of a person over T steps, at
-most one a step, lie in ⌈T/w⌉ windows; the lesser counts. Without a declared m an event's guarantee bounds nothing for a
-person.
+The first two say nothing of a person who sends more. What does follow is the line that a population is charged. A person sends
+at most m readings in all, of which any number may fall in one step, where the owner declares m (`most`); where a window is
+protected and no m is declared, at most one in each of the T steps, as the level has it, which the owner answers for as well.
+
+*Noise that hides readings wherever they lie* (`person`), as a counter's does. Claim: noise for R readings gives a person with n
+readings, n = m, or T where none is declared, (n/R)ε or (n/R)²ρ. Proof: the noise is scaled to R·c, with c the most that one
+reading moves what is published, in L1 (ε) or L2 (ρ): at event level R = 1, at window level min(w, T), at user level m. By the
+triangle inequality n readings move it by at most n·c. Discrete Laplace noise that gives ε at R·c gives (n/R)ε at n·c (its loss is
+at most distance/scale), discrete Gaussian noise (n/R)²ρ (its divergence is at most α·distance²/2σ²: Canonne, Kamath & Steinke
+2020, Theorem 14), and on every path of an adaptive stream these are the sums that its filter bounds. ∎ It is tight: n readings
+in the first step of all move every number by n times what one does. For n ≤ R it is less than the guarantee; and it is never
+more than the ⌈T/w⌉ windows in which one reading a step lies, since T/min(w, T) ≤ ⌈T/w⌉, so these need not be counted.
+
+*Shares that are dealt out over a window* (`over_windows`), as a window stream's are. A step may have the whole ε, so nothing is
+gained from readings that are few. Claim: a person with m declared readings is promised mε; one with at most one a step ⌈T/w⌉ε.
+Proof: add the readings one by one, or window by window: each leads to a neighbour. ∎ Both are tight where a step in w has all
+of ε: with all m readings in it, or with one in each. Windows say nothing of m readings, since these may lie in one step.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise.mechanism import set_fields
-from cloister.privacy.groups import for_groups
 from cloister.privacy.guarantee import ZCDP, PureDP
 
 
@@ -53,7 +66,7 @@ class Protection:
     >>> protection.readings, protection.person(PureDP("0.1"))
     (1, PureDP(epsilon='0.3'))
     >>> Protection.of(WindowLevel(10), most=None, steps=95).person(ZCDP("0.1"))
-    ZCDP(rho='10')
+    ZCDP(rho='9.025')
     """
 
     level: Level
@@ -84,38 +97,38 @@ class Protection:
             return min(self.level.steps, self.steps)
         return 1 if self.level == "event" or self.most is None else self.most
 
-    @property
-    def groups(self) -> int | None:
-        """How many neighbours in a row lead from a stream with a person to the one without; None where nothing bounds it."""
-        if isinstance(self.level, WindowLevel):
-            windows = -(-self.steps // self.level.steps)
-            return windows if self.most is None else min(windows, self.most)
-        return self.most if self.level == "event" else 1
-
     def person(self, guarantee: PureDP | ZCDP) -> PureDP | ZCDP | None:
-        """What a guarantee at this level says of a person; None where it says nothing."""
-        if self.groups is None:
+        """What a person is promised by noise for `readings` readings; None where nothing bounds how many a person sends."""
+        sent = self.steps if self.most is None and isinstance(self.level, WindowLevel) else self.most
+        if sent is None:
             return None
-        found = for_groups(guarantee, self.groups)
-        assert isinstance(found, PureDP | ZCDP)
-        return found
+        times = Fraction(sent, self.readings)
+        return PureDP(times * guarantee.epsilon) if isinstance(guarantee, PureDP) else ZCDP(times**2 * guarantee.rho)
 
-    def sentence(self, guarantee: PureDP | ZCDP) -> str:
+    def over_windows(self, guarantee: PureDP) -> PureDP:
+        """What a person is promised by shares of ε that are dealt out over each window.
+
+        >>> Protection.of(WindowLevel(10), most=None, steps=95).over_windows(PureDP("0.1"))
+        PureDP(epsilon='1')
+        """
+        assert isinstance(self.level, WindowLevel)
+        return PureDP((self.most or -(-self.steps // self.level.steps)) * guarantee.epsilon)
+
+    def sentence(self, guarantee: PureDP | ZCDP, person: PureDP | ZCDP | None) -> str:
         """Both lines in words.
 
-        >>> Protection.of("event", most=None, steps=9).sentence(PureDP(1))
+        >>> Protection.of("event", most=None, steps=9).sentence(PureDP(1), None)
         'ε = 1 an event: events only, unbounded for a person'
-        >>> Protection.of(WindowLevel(3), most=None, steps=9).sentence(PureDP(1))
-        'ε = 1 for 3 steps in a row; ε = 3 a person'
+        >>> Protection.of(WindowLevel(3), most=None, steps=9).sentence(PureDP(1), PureDP(3))
+        'ε = 1 for 3 steps in a row; ε = 3 a person with at most one reading a step'
         """
-        person = self.person(guarantee)
         if person is None:
             return f"{guarantee} an event: events only, unbounded for a person"
         if self.level == "user":
             return f"{person} a person with at most {self.most} readings"
         named = f"for {self.level.steps} steps in a row" if isinstance(self.level, WindowLevel) else "an event"
-        whose = f" with at most {self.most} readings" if self.most is not None else ""
-        return f"{guarantee} {named}; {person} a person{whose}"
+        whose = "one reading a step" if self.most is None else f"{self.most} readings"
+        return f"{guarantee} {named}; {person} a person with at most {whose}"
 
 
 def _whole(value: object, name: str) -> int:

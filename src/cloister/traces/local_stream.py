@@ -28,6 +28,7 @@ from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Absorption, Decreasing, Distribution, Policy, Sampled, Uniform, Values
+from cloister.traces.step_lock import StepLock
 
 Ask = Callable[[npt.NDArray[np.int64]], Any]
 """Takes the numbers of people, and gives the reports that their devices drew."""
@@ -49,6 +50,14 @@ class Oracle(Protocol):
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
         """Of one estimated count of n people."""
+
+
+def _refusal() -> BudgetExceeded:
+    return BudgetExceeded(
+        "The step was refused",
+        why="the step before it was broken off, and may have been taken",
+        instead="a new LocalStream(…), a window later",
+    )
 
 
 class LocalStream:
@@ -104,21 +113,25 @@ class LocalStream:
         self._filter = SlidingFilter(PureDP(1), self.window)
         self._asked = np.full(self.people, -self.window)
         """The step at which each person was asked last."""
-        self._size = 0
         self._reported = 0
+        self._size = 0
         self.last: Values | None = None
         self.taken = 0
+        self._lock = StepLock(_refusal)
 
     @property
     def person(self) -> PureDP:
         """What a person is promised over all steps."""
-        found = self.protection.person(self.guarantee)
-        assert isinstance(found, PureDP)
-        return found
+        return self.protection.over_windows(self.guarantee)
 
     def step(self, ask: Ask) -> Values:
         """The counts at the next step. `ask` is called with the numbers of those who shall report, once or twice: their devices
-        draw the reports, with values of this step."""
+        draw the reports, with values of this step. A step that is broken off while they report was not taken; it may be taken
+        again, of others."""
+        return self._lock.take(lambda: self._drawn(ask), self._keep)
+
+    def _drawn(self, ask: Ask) -> tuple[Fraction, tuple[Fraction, Values, int] | None]:
+        """What the step takes of the window, and the counts where it publishes, of how many reports."""
         if self.taken == self.protection.steps:
             raise BudgetExceeded(
                 "The step was refused",
@@ -131,10 +144,15 @@ class LocalStream:
         chosen = publishing > 0 and (
             not asked.look or (looking > 0 and self._changed(self._found(ask, looking), looking, publishing))
         )
-        self._filter = self._filter.after(PureDP(asked.look + asked.publish if chosen else asked.look))
-        if chosen:
-            self.last, self._reported = self._found(ask, publishing), publishing
-            self.policy.published(self.taken, asked.publish, self.last)
+        return asked.look, (asked.publish, self._found(ask, publishing), publishing) if chosen else None
+
+    def _keep(self, drawn: tuple[Fraction, tuple[Fraction, Values, int] | None]) -> Values:
+        spent, found = drawn
+        if found is not None:
+            share, self.last, self._reported = found
+            self.policy.published(self.taken, share, self.last)
+            spent += share
+        self._filter = self._filter.after(PureDP(spent))
         self.taken += 1
         return np.zeros(self._size) if self.last is None else self.last
 
@@ -150,7 +168,12 @@ class LocalStream:
         """The counts that so many people, who are free, report."""
         free = np.flatnonzero(self._asked <= self.taken - self.window)
         who = free[self.random.permutation(len(free))[:count]]
-        assert len(who) == count
+        if len(who) < count:
+            raise BudgetExceeded(
+                "The step was refused",
+                why="a step before it was broken off, and those whom it asked are not asked again in the window",
+                instead="a new LocalStream(…), a window later",
+            )
         self._asked[who] = self.taken  # before they are asked: what is broken off is not asked again
         estimate = self.oracle.estimate(self.oracle.aggregate(ask(who)))
         if estimate.n != count:

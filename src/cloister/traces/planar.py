@@ -253,7 +253,7 @@ class PermanentReports:
             half, step = Fraction(1, 2), self.mechanism.step
             middle = [math.floor((index + half) * self._size / step + half) for index in cell]
             ((found_x, found_y),) = self.mechanism._noised(np.array([middle], dtype=np.int64), random).tolist()
-            self.kept[cell] = (found_x, found_y)
+            return self.kept.setdefault(cell, (found_x, found_y))  # of two threads, both report what the first one drew
         return self.kept[cell]
 
 

@@ -21,16 +21,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cloister.errors import CloisterError, LedgerError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.session.planning.plan import Part
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.uncertainty import Term
 from cloister.traces.square_root import Bins, square_root_matrix
+from cloister.traces.step_lock import StepLock, draft
 from cloister.traces.tree import BinaryTree, TreeReader, lowest
 
 _STEP_ENERGY = 1.2733
@@ -62,28 +64,43 @@ class RunningTable:
 
     def __init__(self, part: Part, steps: int, *, cells: int | None = None) -> None:
         """`cells` are those of the plan, unless somebody wants the same mechanism for more or fewer."""
-        self.taken, self.steps, self._cells = 0, steps, cells or part.shape.grid.cells
+        self.steps, self._cells = steps, cells or part.shape.grid.cells
         self.noises = {name: _widened(noise, steps) for name, noise in part.noises.items()}
-        self._running: dict[str, _Roots | _Trees] = {
+        made = {
             name: _Roots(noise, steps, self._cells) if isinstance(noise, DiscreteGaussian) else _Trees(noise, steps, self._cells)
             for name, noise in self.noises.items()
         }
+        self._lock = StepLock(_refusal)
+        self._now: tuple[int, dict[str, _Roots | _Trees]] = 0, made
+        """How many steps were taken, and the running sums after them."""
+
+    @property
+    def taken(self) -> int:
+        """How many steps are released."""
+        return self._now[0]
 
     def take(self, exact: Mapping[str, Whole], random: Random) -> Readings:
         """The next step, from its exact integers."""
-        number, step, so_far = self.taken + 1, {}, {}
-        for name, running in self._running.items():
-            before = running.total
-            running.publish(number, np.asarray(exact[name]).astype(object), random)
-            step[name] = Reading(running.total - before, running.terms(number)[0])
-            so_far[name] = Reading(running.total, running.terms(number)[1])
-        self.taken = number
-        return Readings(step=step, so_far=so_far)
+        return self._lock.take(lambda: self._drawn(exact, random), self._keep)
+
+    def _drawn(self, exact: Mapping[str, Whole], random: Random) -> tuple[Readings, tuple[int, dict[str, _Roots | _Trees]]]:
+        taken, before = self._now
+        number, after, step, so_far = taken + 1, dict[str, "_Roots | _Trees"](), {}, {}
+        for name, running in before.items():
+            after[name] = draft(running)
+            after[name].publish(number, np.asarray(exact[name]).astype(object), random)
+            step[name] = Reading(after[name].total - running.total, running.terms(number)[0])
+            so_far[name] = Reading(after[name].total, running.terms(number)[1])
+        return Readings(step=step, so_far=so_far), (number, after)
+
+    def _keep(self, drawn: tuple[Readings, tuple[int, dict[str, _Roots | _Trees]]]) -> Readings:
+        self._now = drawn[1]
+        return drawn[0]
 
     def foreseen(self, number: int) -> Readings:
         """What is known beforehand of step `number`: the noise without the values."""
         nothing = np.zeros(self._cells, dtype=np.int64)
-        terms = {name: running.terms(number) for name, running in self._running.items()}
+        terms = {name: running.terms(number) for name, running in self._now[1].items()}
         return Readings(
             step={name: Reading(nothing, each[0]) for name, each in terms.items()},
             so_far={name: Reading(nothing, each[1]) for name, each in terms.items()},
@@ -91,13 +108,19 @@ class RunningTable:
 
     def state(self) -> dict[str, Any]:
         """All that the next step needs, as plain JSON. It holds exact sums: it is sealed wherever it is kept."""
-        return {"taken": self.taken, "sums": {name: running.state() for name, running in self._running.items()}}
+        taken, sums = self._now
+        return {"taken": taken, "sums": {name: running.state() for name, running in sums.items()}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.taken = state["taken"]
-        for name, running in self._running.items():
+        for name, running in self._now[1].items():
             running.restore(state["sums"][name])
+        self._now = state["taken"], self._now[1]
+
+
+def _refusal() -> CloisterError:
+    why = "the step before it was broken off, and may have been taken"
+    return LedgerError("The step was refused", why=why, instead="the same watch in a new session")
 
 
 def memory_of(part: Part, steps: int) -> int:
@@ -117,6 +140,8 @@ def _widened(noise: Any, steps: int) -> DiscreteGaussian | DiscreteLaplace:
 
 class _Roots:
     """The square root in whole numbers: y = C̃·x + z in each cell. Exact sums are Python's integers: no cell overflows."""
+
+    changes: ClassVar[tuple[str, ...]] = ("_exact", "_found")
 
     def __init__(self, noise: DiscreteGaussian, steps: int, cells: int) -> None:
         self._noise, self._matrix = noise, square_root_matrix(steps)
@@ -153,6 +178,8 @@ class _Roots:
 
 class _Trees:
     """The binary tree in each cell."""
+
+    changes: ClassVar[tuple[str, ...]] = ("_tree", "_reader")
 
     def __init__(self, noise: DiscreteLaplace, steps: int, cells: int) -> None:
         self._noise, self._tree, self._reader = noise, BinaryTree(steps), TreeReader(steps)

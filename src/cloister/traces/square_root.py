@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -149,6 +149,7 @@ class Bins:
     """
 
     __slots__ = ("levels", "sums")
+    changes: ClassVar[tuple[str, ...]] = ("sums",)
 
     def __init__(
         self, matrix: SquareRoot, kind: type[np.int64] | type[np.float64] | type[object], cells: int | None = None

@@ -10,13 +10,15 @@ import json
 from typing import Any
 
 from cloister.crypto import Keyring, canonical_json
-from cloister.errors import CloisterError, LedgerError, MissingBound
+from cloister.errors import LedgerError, MissingBound
 from cloister.ledger import Ledger
+from cloister.ledger.measure import in_measure, kind_of
 from cloister.noise import Random
-from cloister.privacy.guarantee import ZCDP, PureDP
+from cloister.privacy.guarantee import ZCDP, Guarantee, PureDP
 from cloister.privacy.rational import Exact
-from cloister.traces.counter import Counter, Readings
-from cloister.traces.levels import Level
+from cloister.traces.counter import Counter, Readings, _Kept
+from cloister.traces.levels import Level, Protection, WindowLevel
+from cloister.traces.step_lock import StepLock
 
 _FORMAT = 1
 
@@ -28,7 +30,8 @@ class StoredCounter:
     drawn once: its noise, its release and the sealed state after it are committed together before the sum is returned, and a
     process that resumes begins with the step after the last one committed. Where a ledger was restored from a backup, steps
     that it does not know of may have been published; drawing them again would publish two noisy numbers of one exact one. So
-    a counter that was opened before goes no further, and a new one is a new charge.
+    a counter that was opened before goes no further, and a new one is a new charge. Nor does one that was charged less than its
+    line (`short_of`): every step of it would make worse what is promised already.
 
     >>> from cloister.privacy import ZCDP
     >>> ledger = Ledger()
@@ -45,7 +48,8 @@ class StoredCounter:
         self.name = name
         self._counter, self._ledger, self._opening = counter, ledger, opening
         self._keys = _keys(ledger)
-        self._broken = False
+        self._lock = StepLock(self._refusal)
+        self._short: Guarantee | None = None
 
     @classmethod
     def open(
@@ -86,7 +90,7 @@ class StoredCounter:
                 why="a population is charged what is promised to a person, and nothing bounds how many readings a person sends",
                 instead="most=10, or level=WindowLevel(24)",
             )
-        state = _sealed(_keys(ledger), counter, name)
+        state = _sealed(_keys(ledger), counter.state(), name)
         opening = ledger.open_steps(
             population, cost, who=who, what=name, words="a counter", state=state, marked=counter.random.marked
         )
@@ -104,26 +108,28 @@ class StoredCounter:
                 why="its noise would come from a generator made for tests, which can be predicted",
                 instead="StoredCounter.resume(ledger, population, name)",
             )
-        return cls(counter, ledger, found.opening, name)
+        resumed = cls(counter, ledger, found.opening, name)
+        resumed._short = short_of(ledger, population, name, counter.protection, resumed.person)
+        return resumed
 
     def step(self, value: Readings = None) -> float:
         """The running sum at the end of the next step; it is durable before it is returned. See `Counter.step`."""
-        if self._broken:
-            raise LedgerError(
-                f"Counter {self.name!r} goes no further in this process",
-                why="the ledger did not say whether it holds the last step",
-                instead="StoredCounter.resume(ledger, population, name)",
-            )
-        self._broken = True
-        try:
-            total = self._counter.step(value)
-        except CloisterError:  # refused before anything was drawn
-            self._broken = False
-            raise
-        release = canonical_json({"step": self.taken, "published": self._counter.published, "total": total}).encode()
-        self._ledger.add_step(self._opening, self.taken, release, _sealed(self._keys, self._counter, self.name))
-        self._broken = False
-        return total
+        refuse_short(self.name, self._short, self.person)
+        units = self._counter._units(value)
+        return self._lock.take(lambda: self._counter._drawn(units), self._keep)
+
+    def _keep(self, drawn: _Kept) -> float:
+        release = canonical_json({"step": drawn.taken, "published": drawn.published, "total": drawn.total}).encode()
+        sealed = _sealed(self._keys, self._counter._told(drawn), self.name)
+        self._ledger.add_step(self._opening, drawn.taken, release, sealed)
+        return self._counter._keep(drawn)
+
+    def _refusal(self) -> LedgerError:
+        return LedgerError(
+            f"Counter {self.name!r} goes no further in this process",
+            why="the ledger did not say whether it holds the last step",
+            instead="StoredCounter.resume(ledger, population, name)",
+        )
 
     @property
     def taken(self) -> int:
@@ -142,7 +148,7 @@ class StoredCounter:
 
     @property
     def person(self) -> PureDP | ZCDP:
-        """What a person is promised, and the population was charged."""
+        """What a person is promised: what the population is charged."""
         found = self._counter.person
         assert found is not None
         return found
@@ -155,11 +161,33 @@ class StoredCounter:
         return f"{self.name}: {self._counter}"
 
 
+def short_of(ledger: Ledger, population: str, name: str, protection: Protection, person: PureDP | ZCDP) -> Guarantee | None:
+    """What a stream was charged, where that is less than its line for a person; None where it is enough.
+
+    Earlier versions charged a window's guarantee as often as there were windows or readings of a person, whichever was less: too
+    little where several readings of a person lie in one step. What was charged more stays charged.
+    """
+    if protection.most is None or not isinstance(protection.level, WindowLevel):
+        return None
+    charged = ledger.charges(population, what=name)[0].cost  # the opening: steps cost nothing
+    assert charged is not None
+    return None if in_measure(person, kind_of(charged)) <= charged else charged
+
+
+def refuse_short(name: str, short: Guarantee | None, person: PureDP | ZCDP) -> None:
+    """Refuse a further step of a stream that was charged too little."""
+    if short is not None:
+        raise LedgerError(
+            f"{name!r} goes no further",
+            why=f"it was charged {short}, and what a person is promised with so many readings is {person}",
+            instead="open a new one under another name; where a person sends at most one reading a step, without most=",
+        )
+
+
 def _keys(ledger: Ledger) -> Keyring:
     return Keyring(ledger.derive("counters"), domain="traces")
 
 
-def _sealed(keys: Keyring, counter: Counter, name: str) -> bytes:
+def _sealed(keys: Keyring, state: dict[str, Any], name: str) -> bytes:
     """The state, encrypted and bound to the counter's name and step."""
-    state: dict[str, Any] = {"format": _FORMAT, **counter.state()}
-    return keys.wrap(canonical_json(state).encode(), f"{name} {counter.taken}")
+    return keys.wrap(canonical_json({"format": _FORMAT, **state}).encode(), f"{name} {state['taken']}")

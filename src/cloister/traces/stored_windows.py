@@ -8,20 +8,23 @@ of its step in one transaction.
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.crypto import Keyring, canonical_json
-from cloister.errors import CloisterError, InvalidParameter, LedgerError
+from cloister.errors import InvalidParameter, LedgerError
 from cloister.ledger import Ledger
 from cloister.noise import Random
-from cloister.privacy.guarantee import PureDP
+from cloister.privacy.guarantee import Guarantee, PureDP
 from cloister.privacy.rational import Exact, exact, text_of
 from cloister.traces import policies
 from cloister.traces.averaging import ModelAverage
 from cloister.traces.policies import Policy, Values
+from cloister.traces.step_lock import StepLock
+from cloister.traces.stored import refuse_short, short_of
 from cloister.traces.window_stream import Estimator, GroupMean, LastRelease, LocalLevel, WindowStream
 
 _FORMAT = 1
@@ -47,11 +50,12 @@ _ESTIMATORS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 class StoredWindowStream:
     """A `WindowStream` in a ledger, under a name that a population has once.
 
-    Guarantee: that of `WindowStream`; the population is charged its line for a person, ⌈steps/w⌉ε (`levels.py`), at the opening
-    and for all steps. A step is drawn once: its release and the sealed state after it are committed together before the table is
+    Guarantee: that of `WindowStream`; the population is charged its line for a person (`levels.py`) at the opening, for all
+    steps. A step is drawn once: its release and the sealed state after it are committed together before the table is
     returned, and a process that resumes begins with the step after the last one committed; of a step that was broken off nothing
     has left. Where a ledger was restored from a backup, steps that it does not know of may have been published, so a stream that
-    was opened before goes no further, and a new one is a new charge.
+    was opened before goes no further, and a new one is a new charge. Nor does one that was charged less than its line
+    (`short_of`).
 
     >>> from cloister.privacy import PureDP
     >>> ledger = Ledger()
@@ -70,7 +74,8 @@ class StoredWindowStream:
         """The table that was released last."""
         self._stream, self._ledger, self._opening = stream, ledger, opening
         self._keys = _keys(ledger)
-        self._broken = False
+        self._lock = StepLock(self._refusal)
+        self._short: Guarantee | None = None
 
     @classmethod
     def open(
@@ -130,26 +135,28 @@ class StoredWindowStream:
         stream.restore(state["stream"])
         resumed = cls(stream, ledger, found.opening, name)
         resumed.last = None if state["last"] is None else np.array(state["last"])
+        resumed._short = short_of(ledger, population, name, stream.protection, stream.person)
         return resumed
 
     def step(self, totals: Any) -> Values:
         """The table of the next step; it is durable before it is returned. See `WindowStream.step`."""
-        if self._broken:
-            raise LedgerError(
-                f"Window stream {self.name!r} goes no further in this process",
-                why="the ledger did not say whether it holds the last step",
-                instead="StoredWindowStream.resume(ledger, population, name)",
-            )
-        self._broken = True
-        try:
-            table = np.array(self._stream.step(totals))
-        except CloisterError:
-            self._broken = self._stream.broken
-            raise
+        refuse_short(self.name, self._short, self.person)
+        counts = self._stream._counts(totals)
+        return self._lock.take(self._stream._shared_out, lambda spending: self._released(counts, spending))
+
+    def _released(self, counts: npt.NDArray[Any], spending: tuple[Fraction, Fraction, Fraction, Fraction]) -> Values:
+        table = np.array(self._stream._released(counts, spending))
         release = canonical_json({"step": self.taken, "table": table.tolist()}).encode()
         self._ledger.add_step(self._opening, self.taken, release, _sealed(self._keys, self._stream, self.name, table))
-        self._broken, self.last = False, table
+        self.last = table
         return table
+
+    def _refusal(self) -> LedgerError:
+        return LedgerError(
+            f"Window stream {self.name!r} goes no further in this process",
+            why="the ledger did not say whether it holds the last step",
+            instead="StoredWindowStream.resume(ledger, population, name)",
+        )
 
     @property
     def taken(self) -> int:
@@ -163,7 +170,7 @@ class StoredWindowStream:
 
     @property
     def person(self) -> PureDP:
-        """What a person is promised, and the population was charged."""
+        """What a person is promised: what the population is charged."""
         return self._stream.person
 
     def margin(self, confidence: Exact = "0.95") -> float:

@@ -10,6 +10,8 @@ first step is in the nodes that close at 1, 2, 4, 8, …, one of every level, so
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class BinaryTree:
     """What is private of a tree: for each level, the exact sum of the node that is open or was closed last.
@@ -20,6 +22,7 @@ class BinaryTree:
     """
 
     __slots__ = ("levels", "sums")
+    changes: ClassVar[tuple[str, ...]] = ("sums",)
 
     def __init__(self, steps: int) -> None:
         self.levels = steps.bit_length()
@@ -43,6 +46,7 @@ class TreeReader:
     """
 
     __slots__ = ("nodes",)
+    changes: ClassVar[tuple[str, ...]] = ("nodes",)
 
     def __init__(self, steps: int) -> None:
         self.nodes = [0] * steps.bit_length()

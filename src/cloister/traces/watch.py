@@ -43,6 +43,7 @@ from cloister.tables.declaring.places import sources_of
 from cloister.traces.feed import Feed, Late
 from cloister.traces.moments import Moment, Steps
 from cloister.traces.running import RunningTable, memory_of
+from cloister.traces.step_lock import StepLock
 
 _FORMAT = 1
 _MOST_NUMBERS = 2**22
@@ -154,7 +155,7 @@ class Watch(_Clocked):
         self.name = watched.name or "watch " + hashlib.sha256(self._declared().encode()).hexdigest()[:16]
         self._keys = Keyring(door.ledger.derive("watches"), domain="traces")
         self._opening: int | None = None
-        self._broken = False
+        self._lock = StepLock(self._refusal)
         self._last: WatchStep | None = None
         self._feed: Feed | None = None
         if watched.fed:
@@ -227,15 +228,16 @@ class Watch(_Clocked):
         self._feed.add(rows, self.taken)
 
     def step(self) -> WatchStep:
+        return self._lock.take(self._before, self._released)
+
+    def _before(self) -> int:
+        """The opening, where a step is left."""
         self.open()
         self._refuse_beyond()
-        if self._broken:
-            raise LedgerError(
-                f"The watch {self.name!r} goes no further in this process",
-                why="the ledger did not say whether it holds the last step",
-                instead="the same watch in a new session, which goes on after the last step that it holds",
-            )
         assert self._opening is not None
+        return self._opening
+
+    def _released(self, opening: int) -> WatchStep:
         number, told = self.taken + 1, dict[str, Any]()
         rows = None if self._feed is None else self._feed.take(number)
 
@@ -244,12 +246,17 @@ class Watch(_Clocked):
             told.update(step=_values(found.step), so_far=_values(found.so_far))
             return canonical_json({"format": _FORMAT, "number": number, **told}).encode(), self._sealed()
 
-        self._broken = True
         question = self.watched.of_step(number, self._rows)
-        self._door.step(question, self._part, self._opening, number, advance, rows)
-        self._broken = False
+        self._door.step(question, self._part, opening, number, advance, rows)
         self._last = self._told(number, told)
         return self._last
+
+    def _refusal(self) -> LedgerError:
+        return LedgerError(
+            f"The watch {self.name!r} goes no further in this process",
+            why="the ledger did not say whether it holds the last step",
+            instead="the same watch in a new session, which goes on after the last step that it holds",
+        )
 
     def __str__(self) -> str:
         steps, person = self.steps, self._table.max_rows

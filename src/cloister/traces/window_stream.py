@@ -22,6 +22,7 @@ from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_positive, text_of
 from cloister.traces.levels import Protection, WindowLevel
 from cloister.traces.policies import Adaptive, Memory, Policy, Values
+from cloister.traces.step_lock import StepLock
 
 _SMALLEST = 1e-200
 """The least variance that estimators see: that of noise which is nearly always 0 is below all floats."""
@@ -148,6 +149,14 @@ class GroupMean(Memory):
         self._mean, self._weight = (np.array(each) for each in state)
 
 
+def _refusal() -> BudgetExceeded:
+    return BudgetExceeded(
+        "The step was refused",
+        why="the step before it was broken off after its table had been read",
+        instead="a new WindowStream(…) under a charge of its own",
+    )
+
+
 class WindowStream:
     """A table of counts at every step, private for what is sent within any w steps in a row.
 
@@ -160,8 +169,9 @@ class WindowStream:
     public as a release; a skipped step is charged `look` alone, which is what it spent. Comparisons of a `run` are those of one
     sparse vector (Lyu, Su & Li 2017, `noise.AboveThreshold`): all of them cost `run`, on however many of its steps two streams
     differ, and a window is charged for every run that touches it (`SlidingFilter`). `person` is what follows for a person
-    over `steps` steps, at most one reading a step: ⌈steps/w⌉ε, or less with `most`. Such a stream lives in one process, and
-    charges no ledger: whoever opens it answers for `person` (`StoredWindowStream` charges it, and goes on).
+    (`levels.py`): ⌈steps/w⌉ε at most one reading a step; with `most` mε, in whichever steps these m lie, each of which moves its
+    table by at most `reach`. Such a stream lives in one process, and charges no ledger: whoever opens it answers for `person`
+    (`StoredWindowStream` charges it, and goes on).
 
     Error: `margin()` is that of the noise of the last published table; what has changed since is not in it.
 
@@ -199,16 +209,13 @@ class WindowStream:
         self._publish_share: Fraction | None = None
         self._run: tuple[Fraction, int, int] | None = None
         """Of the sparse vector that is open: its ε, its threshold, and that with its noise, which is secret."""
-        self.broken = False
-        """Whether a step was broken off after its table had been read."""
+        self._lock = StepLock(_refusal)
         self.taken = 0
 
     @property
     def person(self) -> PureDP:
         """What a person is promised: the line that a population is charged."""
-        found = self.protection.person(self.guarantee)
-        assert isinstance(found, PureDP)
-        return found
+        return self.protection.over_windows(self.guarantee)
 
     def step(self, totals: Sequence[int] | int | npt.NDArray[Any]) -> Values:
         """The table of the next step, from its exact totals: whole numbers, one for each cell.
@@ -216,19 +223,18 @@ class WindowStream:
         A step that was broken off after its table had been read ends the stream: done again, it would be a second release of
         one step.
         """
-        if self.broken:
-            raise BudgetExceeded(
-                "The step was refused",
-                why="the step before it was broken off after its table had been read",
-                instead="a new WindowStream(…) under a charge of its own",
-            )
+        table = self._counts(totals)
+        return self._lock.take(self._shared_out, lambda spending: self._released(table, spending))
+
+    def _shared_out(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+        """What the next step spends on looking, publishing and a run, and its threshold: all of it public. It is refused here,
+        before anything private is read."""
         if self.taken == self.protection.steps:
             raise BudgetExceeded(
                 "The step was refused",
                 why=f"the stream was declared for {self.taken} steps, and all of them are released",
                 instead="a new WindowStream(…) under a charge of its own",
             )
-        table = self._counts(totals)
         asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
         look, publish, run = (
             exact_nonnegative(each, name) for each, name in ((asked.look, "look"), (asked.publish, "publish"), (asked.run, "run"))
@@ -237,11 +243,17 @@ class WindowStream:
         if asked.threshold is not None:
             limit = exact_nonnegative(asked.threshold, "threshold")
         run = run if publish else Fraction(0)
-        going = self._run is not None and self._run[:2] == (run, math.ceil(limit))
-        carried = PureDP(run if going else 0)
-        self._filter.after(PureDP(look + run + publish), carried=carried)  # refused here, before anything private is read
-        self.broken = True
-        if not going:
+        self._filter.after(PureDP(look + run + publish), carried=self._carried(run, limit))
+        return look, publish, run, limit
+
+    def _carried(self, run: Fraction, limit: Fraction) -> PureDP:
+        """What the step before was charged for a run that goes on."""
+        return PureDP(run if self._run is not None and self._run[:2] == (run, math.ceil(limit)) else 0)
+
+    def _released(self, table: npt.NDArray[Any], spending: tuple[Fraction, Fraction, Fraction, Fraction]) -> Values:
+        look, publish, run, limit = spending
+        carried = self._carried(run, limit)
+        if not carried.epsilon:
             self._run = self._opened(run, math.ceil(limit)) if run else None
         chosen = publish > 0 and (not look or self._changed(table, look, limit)) and (not run or self._passed(table))
         self._filter = self._filter.after(PureDP(look + run + publish if chosen else look + run), carried=carried)
@@ -253,9 +265,7 @@ class WindowStream:
             self._publish_share, self._run = publish, None
             self.policy.published(self.taken, publish, values)
         self.taken += 1
-        found = self.estimator.estimate(values, variance)
-        self.broken = False
-        return found
+        return self.estimator.estimate(values, variance)
 
     def margin(self, confidence: Exact = "0.95") -> float:
         """The half-width of the interval of one cell of the last published table; the noise alone.
@@ -303,7 +313,8 @@ class WindowStream:
         self.estimator.restore(state["estimator"])  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
-        return f"WindowStream: {self.taken} of {self.protection.steps} steps; {self.protection.sentence(self.guarantee)}"
+        promised = self.protection.sentence(self.guarantee, self.person)
+        return f"WindowStream: {self.taken} of {self.protection.steps} steps; {promised}"
 
     def _counts(self, totals: Any) -> npt.NDArray[Any]:
         """The exact totals as they are counted; messages show no number of them."""

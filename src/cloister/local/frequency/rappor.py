@@ -266,7 +266,7 @@ class Client:
         drawn, rappor = source(random), self.rappor
         row = np.array([rappor._row(text, self.cohort)], dtype=np.uint64)
         if text not in self._kept:
-            self._kept[text] = rappor._permanent(row, drawn)
+            self._kept.setdefault(text, rappor._permanent(row, drawn))  # of two threads, both keep what the first one drew
         return np.concatenate([np.array([self.cohort], dtype=np.uint64), rappor._fresh(self._kept[text], drawn)[0]])
 
     def to_json(self) -> str:

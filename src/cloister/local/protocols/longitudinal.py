@@ -72,16 +72,17 @@ class LocalMemory:
                 instead="the report of an earlier wave, or more waves in the promise from the start",
             )
         kept = self._kept.get(question)
-        if kept is not None and (kept.key, kept.epsilon) != (oracle.key, oracle.epsilon):
+        if kept is None:  # kept by one call, as the report of a wave below: of two threads, both report what the first one drew
+            first = _Kept(oracle.key, oracle.epsilon, {wave: oracle.randomize([value], random=random)})
+            kept = self._kept.setdefault(question, first)
+        if (kept.key, kept.epsilon) != (oracle.key, oracle.epsilon):
             raise InvalidParameter(
                 "The query is invalid",
                 why="it was answered by another protocol, domain or ε before, and a second report would tell more",
                 instead="the same oracle; or another name, for a question that is asked again",
             )
-        if kept is None or wave not in kept.reports:
-            made = oracle.randomize([value], random=random)
-            kept = self._kept.setdefault(question, _Kept(oracle.key, oracle.epsilon))
-            kept.reports[wave] = made
+        if wave not in kept.reports:
+            kept.reports.setdefault(wave, oracle.randomize([value], random=random))
         return kept.reports[wave].copy()
 
     @property
