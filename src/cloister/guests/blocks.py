@@ -9,13 +9,21 @@ failure is one value like another. (A native guest has a clock, and chance of it
 no run can move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
 for admitted code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
 of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For the quantile a/b the utilities of all
-levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest
-returns raises an error out here. When the answer comes is no part of the theorem: when all blocks would have used up their
-time several times over, and on a machine too slow for that after twice as long.
+levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend.
+
+**How many blocks gave no value** leaves too: for them the middle stands, S/2 in every place. Beside a mean it is free. Let a
+block add (c, 0) to the sum with c in [0, S]^d if it gave a value, and (S/2, …, S/2, w) if it gave none. Two values differ as
+above; a value and a failure by dS/2 + w at most, and by dS²/4 + w² of squares: so for w ≤ dS/2, or w² ≤ 3dS²/4, Δ₁ = dS and
+Δ₂² = dS² are those of the whole vector of d + 1 numbers, whose noise is one release. Beside quantiles the count (Δ = 1) has an
+eighth of the spend, and sequential composition adds the two. What is told of it is within 0 and B: post-processing.
+
+Nothing that a guest returns raises an error out here. When the answer comes is no part of the theorem: when all blocks would have
+used up their time several times over, and on a machine too slow for that after twice as long.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,6 +44,7 @@ from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.privacy import ApproxDP, Guarantee
+from cloister.session.execution.rehearsal import ASSUMED_ROWS
 from cloister.tables import Domain, PrivateTable
 
 Statistic: TypeAlias = str
@@ -47,6 +56,27 @@ _ROOM = 4096
 """For what a native guest returns, beside 64 bytes a number."""
 _LEVELS = 1024
 """Of a quantile: how many candidates there are."""
+_MOST_MADE_UP = 200_000
+"""Rows of all blocks of a rehearsal."""
+_FOR_COUNT = Fraction(1, 8)
+"""Of the spend of quantiles: for how many blocks gave no value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """How many blocks gave no value, with noise and its margin (95 %).
+
+    >>> print(Failed(count=48.2, margin=6, blocks=50))
+    about 48 ± 6 of 50 blocks gave no value: the range's middle stood in for them
+    """
+
+    count: float
+    margin: float
+    blocks: int
+
+    def __str__(self) -> str:
+        about = f"about {self.count:.0f} ± {self.margin:.0f} of {self.blocks} blocks gave no value"
+        return f"{about}: the range's middle stood in for them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +114,7 @@ class Blocks:
             "output": self.output.describe(),
             "statistic": self.statistic,
         }
-        about |= {"blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 1}
+        about |= {"blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 2}
         return about | {"language": self.needs.language, "packages": list(self.needs.packages)} if self.needs.native else about
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
@@ -101,48 +131,61 @@ class Blocks:
         return Allowance(spend, currency=most)
 
     def _part(self, share: Share) -> Share:
-        """Of one of the numbers."""
-        return share.part(Fraction(1, len(self.output)))
+        """Of one of the quantiles."""
+        return share.part((1 - _FOR_COUNT) / len(self.output))
 
     def margins(self, spend: Guarantee, confidence: float = 0.95) -> dict[str, float]:
         """How far the noise moves each mean, at most, with so much confidence: known before anything is run. A quantile's noise
         moves ranks: how far that is in values depends on the blocks."""
         if quantile_of(self.statistic) is not None:
             return {}
-        share = self.allowance(spend).rest(self.statistic)
-        l1, l2_squared = self._reach()
-        scale = share.scale(l1=l1, l2_squared=l2_squared)
-        if share.currency == "epsilon":
-            far = float(DiscreteLaplace(scale=scale, sensitivity=1).margin(confidence))
-        else:
-            far = NormalDist().inv_cdf((1 + confidence) / 2) * float(scale) + 0.5
+        far = _far(self.allowance(spend).rest(self.statistic), *self._reach(), confidence)
         return {name: width * far / (self.blocks * self.output.steps) for name, width in self.output.widths().items()}
 
     def release(
         self, rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
-        codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
         with self.opened or self.open() as sandbox:
             began, before = time.monotonic(), sandbox.processor()
-            for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
-                codes[place] = self.output.codes(ran.value if ran.done else None)
+            parts = blocks_of(rows, declaration, self.inputs, self.blocks, random)
+            read = [self.output.read(ran.value) if ran.done else None for ran in self.runs(sandbox, parts)]
             used = sandbox.processor() - before
-        share = self.allowance(guarantee).rest(self.statistic)
-        quantile = quantile_of(self.statistic)
-        if quantile is None:
-            l1, l2_squared = self._reach()
-            found = share.add(codes.sum(axis=0), l1=l1, l2_squared=l2_squared, random=random) / self.blocks
-        else:
-            part = self._part(share)
-            found = np.array([_chosen(column, self.output.steps, quantile, part.epsilon, random) for column in codes.T])
+        codes = np.array([self.output.codes(None) if each is None else each for each in read])
+        found, failed = self.noised(codes, sum(each is None for each in read), guarantee, random)
         await_slot(began, slot_of(self.blocks, self.seconds, native=self.needs.native), used, self.late)
-        return self.output.values(found)
+        return {"values": self.output.values(found), "failed": failed}
 
-    def open(self) -> Opened:
-        """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for."""
+    def noised(
+        self, codes: npt.NDArray[np.int64], failed: int, guarantee: Guarantee, random: Random
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """Of what the blocks said (the middle where they said nothing) and of how many of them said nothing, what leaves."""
+        share, quantile = self.allowance(guarantee).rest(self.statistic), quantile_of(self.statistic)
+        (l1, l2_squared), weight = self._counting(share)
+        if quantile is None:
+            total = np.append(codes.sum(axis=0), weight * failed)
+            *found, count = share.add(total, l1=l1, l2_squared=l2_squared, random=random)
+            noised = np.array(found) / self.blocks
+        else:
+            [count] = share.part(_FOR_COUNT).add(np.array([failed]), l1=l1, l2_squared=l2_squared, random=random)
+            part = self._part(share)
+            noised = np.array([_chosen(column, self.output.steps, quantile, part.epsilon, random) for column in codes.T])
+        return noised, float(min(max(count / weight, 0), self.blocks))
+
+    def told(self, values: Mapping[str, Any], spend: Guarantee) -> tuple[Mapping[str, float], Failed | None]:
+        """Of what `release` gave: the numbers, and how many blocks gave none (which earlier releases do not say)."""
+        if not isinstance(values.get("values"), Mapping):
+            return values, None
+        share = self.allowance(spend).rest(self.statistic)
+        reach, weight = self._counting(share)
+        far = _far(share if quantile_of(self.statistic) is None else share.part(_FOR_COUNT), *reach, 0.95) / weight
+        return values["values"], Failed(count=values["failed"], margin=far, blocks=self.blocks)
+
+    def open(self, *, paced: bool = True) -> Opened:
+        """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for. Made-up rows need
+        not be paced, and meet the same limits."""
         about: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory, "room": _ROOM + 64 * len(self.output)}
-        return self.needs.sandbox(self.code, self.entry, **about, paced=True)
+        return self.needs.sandbox(self.code, self.entry, **about, paced=paced)
 
     def runs(self, sandbox: Opened, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
         """One run a block."""
@@ -153,6 +196,60 @@ class Blocks:
         """Δ₁ and Δ₂² of the sum."""
         steps = Fraction(self.output.steps)
         return len(self.output) * steps, len(self.output) * steps**2
+
+    def _counting(self, share: Share) -> tuple[tuple[Fraction, Fraction], int]:
+        """Δ₁ and Δ₂² of what the number of failed blocks is released with, and by how much each moves it: w of the theorem."""
+        if quantile_of(self.statistic) is not None:
+            return (Fraction(1), Fraction(1)), 1
+        l1, l2_squared = self._reach()
+        return (l1, l2_squared), int(l1) // 2 if share.currency == "epsilon" else math.isqrt(3 * int(l2_squared) // 4)
+
+
+def _far(share: Share, l1: Fraction, l2_squared: Fraction, confidence: float) -> float:
+    """How far its noise moves a number, at most, with so much confidence."""
+    scale = share.scale(l1=l1, l2_squared=l2_squared)
+    if share.currency == "epsilon":
+        return float(DiscreteLaplace(scale=scale, sensitivity=1).margin(confidence))
+    return NormalDist().inv_cdf((1 + confidence) / 2) * float(scale) + 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeUp:
+    """How many rows the blocks of a rehearsal have, beside those of a run by the public number of rows.
+
+    >>> print(made_up(50, 30_162)), made_up(50, 30_162).total
+    at about 603 rows a block, as in a run
+    (None, 30162)
+    >>> print(made_up(50, None))
+    at about 20 rows a block: nobody said how many rows there are, and blocks of a run may be larger
+    >>> print(made_up(50, 10**8), made_up(50, 10**6, most=5).runs)
+    at about 200000 rows a block, the most that are made up: those of a run have about 2000000 5
+    """
+
+    rows: int
+    runs: int
+    total: int
+    real: int | None
+
+    def __str__(self) -> str:
+        about = f"at about {self.rows} rows a block"
+        if self.real is None:
+            return f"{about}: nobody said how many rows there are, and blocks of a run may be larger"
+        return (
+            f"{about}, as in a run"
+            if self.real <= self.rows
+            else f"{about}, the most that are made up: those of a run have about {self.real}"
+        )
+
+
+def made_up(blocks: int, rows: int | None, *, most: int = _MOST) -> MadeUp:
+    """A rehearsal of a run on so many rows: blocks of the same size, and as many of them as can be made up."""
+    wanted = rows or ASSUMED_ROWS
+    real = -(-wanted // blocks)
+    size = min(real, _MOST_MADE_UP)
+    runs = max(min(blocks, most, _MOST_MADE_UP // size), 1)
+    total = max(min(wanted * runs // blocks, _MOST_MADE_UP), 1)
+    return MadeUp(rows=size, runs=runs, total=total, real=None if rows is None else real)
 
 
 def check_whole_people(declaration: PrivateTable) -> None:

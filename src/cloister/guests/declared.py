@@ -97,8 +97,8 @@ class Declared:
         await_slot(began, slot_of(1, self.seconds) + _FOR_DRAWS, used, self.late)
         return self.output.values(codes.astype(np.float64))
 
-    def open(self) -> Opened:
-        """As that of `Blocks`."""
+    def open(self, *, paced: bool = True) -> Opened:
+        """As that of `Blocks`; of one run there is nothing to pace."""
         return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory)
 
 
