@@ -207,15 +207,10 @@ class Guest:
         plan = session.explain_run(method, table, spend)
         return plan, method.margins(plan.cost) if isinstance(method, Blocks) else {}
 
-    def check_admitted(self, admitted: str | Admission) -> None:
-        """Refuses a declared mechanism or native code that nobody admitted, or that is another version now."""
+    def check_admitted(self, admitted: str | Admission, table: PrivateTable) -> None:
+        """Refuses a declared mechanism or native code that nobody admitted, or that is another version now; of a declared
+        mechanism also one whose audit is of other code or another declaration, or did not pass."""
         declared = self.way == "declared"
-        if declared and not (isinstance(admitted, Admission) and admitted.audited and len(set(admitted.by)) > 1):
-            raise AccessDenied(
-                f"{self.name} was not run",
-                why="two people admit a declared mechanism to rows, after an audit",
-                instead="cloister guest review, and the names of two people who read it",
-            )
         named = admitted.digest if isinstance(admitted, Admission) else admitted
         if (self.needs.native or declared) and named != self.digest:
             raise AccessDenied(
@@ -223,8 +218,13 @@ class Guest:
                 why="native code is run only for someone who read it and names its digest"
                 if not admitted
                 else "what was admitted is another version",
-                instead=f'admitted="{self.digest}"',
+                instead="admitted=admit(guest, …)" if declared else f'admitted="{self.digest}"',
             )
+        if declared:
+            why = "two people admit a declared mechanism to rows, after an audit"
+            if why := admitted.why_not(self, table) if isinstance(admitted, Admission) else why:
+                instead = "cloister guest review, and admitted=admit(guest, …) with the names of two people who read it"
+                raise AccessDenied(f"{self.name} was not run", why=why, instead=instead)
 
     def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "", admitted: str | Admission = "") -> Result:
         """The private result, for the spend.
@@ -232,9 +232,9 @@ class Guest:
         Guarantee: the spend, whatever the code does. By blocks it is charged whole (`blocks.py` has the proof); by "ask" it is a
         share, of which the questions are charged one by one (`asking.py`).
         """
-        self.check_admitted(admitted)
-        wanted = purpose or f"guest {self.name}"
         declaration = _declared(session, table)
+        self.check_admitted(admitted, declaration)
+        wanted = purpose or f"guest {self.name}"
         if self.way == "ask":
             return self.by_asking(session, table, spend, purpose=wanted)
         method = self.method(declaration)

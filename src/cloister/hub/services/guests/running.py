@@ -98,8 +98,8 @@ def _shown(view: View) -> dict[str, Any]:
         about = {"n": f"{failed['count']:.0f}", "margin": f"{failed['margin']:.0f}", "blocks": failed["blocks"]}
         said = _("about %(n)s ± %(margin)s of %(blocks)s: the middle of the range stood in for them", **about)
         pairs.append((_("Blocks without a value"), said))
-    elif told.get("why") and "asked" not in told:
-        pairs.append((_("Returned nothing"), _(told["why"])))
+    elif (why := told.get("why")) and "asked" not in told:
+        pairs.append((_("Returned nothing"), _(why)))
     if details.get("provenance"):
         pairs.append((_("Provenance"), details["provenance"]))
     pairs.append((_("Digest of the code"), details["digest"][:16]))
