@@ -22,10 +22,9 @@ from cloister.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from cloister.guests.blocks import Blocks, Failed, await_slot, blocks_of, padding, slot_of, utilities_of
+from cloister.guests.blocks import Blocks, Failed, blocks_of, utilities_of
 from cloister.guests.code import written_down
 from cloister.guests.outputs import output_of
-from cloister.guests.sandbox.wasm import Sandbox
 from cloister.guests.trial import run_trial
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
@@ -335,37 +334,6 @@ def test_nothing_of_a_row_is_in_what_leaves(body: str, tmp_path: Path, capfd: py
     assert set(found.values) == {"0"}
 
 
-def test_the_answer_comes_when_all_blocks_would_have_used_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr("cloister.guests.blocks.time.sleep", waited.append)
-    run(guest_of("return [1]", blocks=10, seconds=0.5), ages([1] * 20))
-    assert 0 < waited[0] < 5
-    monkeypatch.undo()
-    assert slot_of(100, 0.001) == 5  # a new interpreter takes longer than a millisecond
-    assert [padding(used, 5) + used for used in (0.1, 4.9, 5.1, 9, 15.1)] == [5, 5, 10, 10, 20]
-
-
-def test_a_late_answer_is_the_codes_fault_where_it_kept_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloister.guests.blocks.time.sleep", lambda _: None)
-    monkeypatch.setattr("cloister.guests.blocks.time.monotonic", lambda: 100.0)
-    for began, processor, blamed in ((99.0, 1.0, False), (85.0, 2.0, False), (85.0, 5.1, True), (95.0, 5.0, False)):
-        told: list[str] = []
-        await_slot(began, 10.0, processor, lambda told=told: told.append("late"))  # type: ignore[misc]
-        assert bool(told) == blamed, (began, processor)
-
-
-def test_the_processor_of_a_sandbox_is_that_of_its_workers() -> None:
-    with Sandbox("def f(x):\n    return sum(range(200_000))", "f", seconds=1) as sandbox:
-        before = sandbox.processor()
-        for _ in range(5):
-            assert sandbox.run([1]).done
-        once = sandbox.processor()
-        assert once > before
-        sandbox.close()
-        assert sandbox.run([1]).done
-        assert sandbox.processor() >= once  # those that were ended count
-
-
 @pytest.mark.parametrize(
     ("output", "value", "says"),
     [
@@ -532,9 +500,6 @@ class Gone(AbstractContextManager[Any]):
     """A sandbox that is there before the charge, and not after it."""
 
     def __exit__(self, *_: Any) -> None: ...
-
-    def processor(self) -> float:
-        return 0.0
 
     def run(self, _: Any) -> Any:
         raise EngineError("The sandbox was not opened", why="its image is gone", instead="cloister guest build")

@@ -5,8 +5,9 @@ Guarantee: that of the charge, whatever the code does. Neighbours: one person wi
 each person falls into one of them by a draw of their own, which depends on nobody else; couple the draws of two neighbouring
 tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made
 of themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a
-failure is one value like another. (A native guest has a clock, and chance of its own: its runs begin on a grid of time that
-no run can move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
+failure is one value like another. (A block whose process is killed at the end of its step failed, too, by its own rows and by
+how busy the machine is. A native guest has a clock, and chance of its own: its runs begin on a grid of time that no run can
+move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
 for admitted code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
 of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For the quantile a/b the utilities of all
 levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend.
@@ -17,16 +18,15 @@ above; a value and a failure by dS/2 + w at most, and by dS²/4 + w² of squares
 Δ₂² = dS² are those of the whole vector of d + 1 numbers, whose noise is one release. Beside quantiles the count (Δ = 1) has an
 eighth of the spend, and sequential composition adds the two. What is told of it is within 0 and B: post-processing.
 
-Nothing that a guest returns raises an error out here. When the answer comes is no part of the theorem: when all blocks would have
-used up their time several times over, and on a machine too slow for that after twice as long.
+Nothing that a guest returns raises an error out here. When the answer comes is no part of the theorem: it follows from the number
+of blocks and their seconds (`sandbox/grid.py`), and on a machine too slow for that it comes after twice as long.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
@@ -37,8 +37,8 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import PLAIN, Needs, Opened
-from cloister.guests.sandbox.processes import SLACK
 from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
@@ -51,7 +51,6 @@ Statistic: TypeAlias = str
 """`"mean"`, `"median"`, or a quantile by its per cent: `"q90"`."""
 _QUANTILE = re.compile(r"q([1-9][0-9]?)")
 _FEWEST, _MOST = 5, 10_000
-_LEAST_SLOT = 0.05
 _ROOM = 4096
 """For what a native guest returns, beside 64 bytes a number."""
 _LEVELS = 1024
@@ -96,8 +95,6 @@ class Blocks:
     memory: int
     statistic: Statistic = "mean"
     needs: Needs = PLAIN
-    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
-    """Called where the answer came later than declarations say and the code was the reason (`await_slot`)."""
     opened: Opened | None = field(default=None, compare=False, repr=False)
     """A sandbox of its own (`open`), where it was opened before the charge."""
 
@@ -147,13 +144,11 @@ class Blocks:
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
         with self.opened or self.open() as sandbox:
-            began, before = time.monotonic(), sandbox.processor()
             parts = blocks_of(rows, declaration, self.inputs, self.blocks, random)
             read = [self.output.read(ran.value) if ran.done else None for ran in self.runs(sandbox, parts)]
-            used = sandbox.processor() - before
         codes = np.array([self.output.codes(None) if each is None else each for each in read])
         found, failed = self.noised(codes, sum(each is None for each in read), guarantee, random)
-        await_slot(began, slot_of(self.blocks, self.seconds, native=self.needs.native), used, self.late)
+        sandbox.grid.await_end(slot_of(self.blocks, self.seconds))
         return {"values": self.output.values(found), "failed": failed}
 
     def noised(
@@ -260,41 +255,6 @@ def check_whole_people(declaration: PrivateTable) -> None:
             why="its rows belong to people by way of another table, so no block holds all of a person",
             instead="a table whose unit= names people",
         )
-
-
-def slot_of(blocks: int, seconds: float, *, native: bool = False) -> float:
-    """How long after the beginning an answer comes: the time of all blocks, and at least `_LEAST_SLOT` for each, since to make a
-    new interpreter takes a time of its own, which is counted in no instructions. For native code it is the grid of its runs, and
-    one step in twenty to spare, for those that a busy machine is late for.
-
-    >>> slot_of(100, 0.5), slot_of(100, 0.001), slot_of(100, 0.25, native=True)
-    (50.0, 5.0, 42.0)
-    """
-    if native:
-        return (blocks + max(blocks // 20, 2)) * (seconds + SLACK)
-    return blocks * max(seconds, _LEAST_SLOT)
-
-
-def padding(used: float, slot: float) -> float:
-    """How long to wait: until the slot ends; where the machine was so slow that it is over, until twice as long, four times,
-    eight times. By steps of equal length a guest could count blocks.
-
-    >>> padding(3.0, 10.0), padding(25.0, 10.0)
-    (7.0, 15.0)
-    """
-    whole = slot
-    while whole < used:
-        whole *= 2
-    return whole - used
-
-
-def await_slot(began: float, slot: float, processor: float, late: Callable[[], None]) -> None:
-    """Wait as `padding` has it. Where the slot was over, the code is the reason if it kept a processor for more than half of the
-    slot: its instructions allow an ordinary guest a tenth. Otherwise the machine had other work, for which nobody is stopped."""
-    whole = time.monotonic() - began
-    if whole > slot and processor > slot / 2:
-        late()
-    time.sleep(padding(whole, slot))
 
 
 def quantile_of(statistic: str) -> Fraction | None:

@@ -10,8 +10,7 @@ exact samplers: inside, chance repeats. The answer comes at a time that declarat
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
@@ -22,8 +21,9 @@ import numpy.typing as npt
 
 from cloister.attacks import AuditResult, audit
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
-from cloister.guests.blocks import await_slot, blocks_of, check_whole_people, slot_of
+from cloister.guests.blocks import blocks_of, check_whole_people
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import Opened
 from cloister.guests.sandbox.wasm import Sandbox
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
@@ -65,8 +65,6 @@ class Declared:
     output: Vector
     seconds: float
     memory: int
-    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
-    """As of `Blocks`."""
     opened: Opened | None = field(default=None, compare=False, repr=False)
     """As of `Blocks`."""
 
@@ -91,16 +89,14 @@ class Declared:
         """One run, held to the declared shape, when its time is over."""
         [block] = blocks_of(rows, declaration, self.inputs, 1, random)
         with self.opened or self.open() as sandbox:
-            began, before = time.monotonic(), sandbox.processor()
             ran = sandbox.run([block, terms(guarantee)], ask=HostNoise(random))
-            used = sandbox.processor() - before
         codes = self.output.codes(ran.value if ran.done else None)
-        await_slot(began, slot_of(1, self.seconds) + _FOR_DRAWS, used, self.late)
+        sandbox.grid.await_end(slot_of(1, self.seconds) + _FOR_DRAWS)
         return self.output.values(codes.astype(np.float64))
 
     def open(self, *, paced: bool = True) -> Opened:
-        """As that of `Blocks`; of one run there is nothing to pace."""
-        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory)
+        """As that of `Blocks`."""
+        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory, paced=paced)
 
 
 class HostNoise:

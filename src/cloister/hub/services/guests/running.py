@@ -181,8 +181,9 @@ class _Running(OrderedWork[Order, ReadyRun]):
             return _by_asking(hub, found, session())
         method = guest.method(found.table)
         with method.open() as sandbox:
-            made = replace(method, late=lambda: found.noticed.append("late"), opened=sandbox)
-            outcome = session().run(made, found.order.table, found.order.spend, purpose=found.order.purpose)
+            outcome = session().run(
+                replace(method, opened=sandbox), found.order.table, found.order.spend, purpose=found.order.purpose
+            )
         result = guest.result(method, outcome, found.provenance)
         told = {"values": dict(result.values), "margins": result.margins, "cost": str(outcome.cost)}
         told |= {"why": result.why} if result.failed is None else {"failed": vars(result.failed)}
