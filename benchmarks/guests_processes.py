@@ -74,7 +74,8 @@ def starts() -> None:
 
 
 def coefficients() -> None:
-    """Logistic coefficients of Adult, columns scaled by declared bounds: whole, by blocks, and by `learn`."""
+    """Logistic coefficients of Adult, columns scaled by declared bounds: whole, by blocks, and by `learn`, at ε = 4: at ε = 1 a
+    guest that gave nothing was as near, since zero is the middle of its ranges."""
     problem = adult()
     low, high = (np.array(side, dtype=float) for side in problem.bounds)
     x = np.round((problem.X - low) / (high - low), 4)
@@ -82,11 +83,11 @@ def coefficients() -> None:
     guest = cl.Guest(code=FIT, entry="fit", inputs=list(table.columns), **about(5, 25), seconds=0.1)
     true = LogisticRegression(max_iter=300).fit(x, problem.y).coef_[0]
     began = time.perf_counter()
-    with cl.Session({"adult": table}, budget=PureDP(1)) as session:
-        found = guest.run(session, "adult", 1, admitted=guest.digest)
+    with cl.Session({"adult": table}, budget=PureDP(4)) as session:
+        found = guest.run(session, "adult", 4, admitted=guest.digest)
     took = time.perf_counter() - began
     blocks = float(np.linalg.norm(np.array(list(found.values.values())) - true))
-    ours = [learn.LogisticRegression(epsilon=1, bounds=(0, 1), random=Random.deterministic(seed)) for seed in range(10)]
+    ours = [learn.LogisticRegression(epsilon=4, bounds=(0, 1), random=Random.deterministic(seed)) for seed in range(10)]
     errors = [float(np.linalg.norm(model.fit(x, problem.y).coef_.ravel() - true)) for model in ours]
     report(
         f"guests, {BLOCKS} blocks of scikit-learn on Adult in s",
@@ -95,9 +96,13 @@ def coefficients() -> None:
         detail="on the grid of one core",
         most=True,
     )
+    assert found.failed is not None
+    detail = f"of {BLOCKS}, with noise: for them the middle stands, which is zero here"
+    report("guests, blocks of them that gave no value", ratio=found.failed.count, limit=BLOCKS / 20, detail=detail, most=True)
     length = float(np.linalg.norm(true))
-    detail = f"‖coefficients − fit‖ / ‖fit‖ at ε = 1; `learn`, who knows the method, {np.median(errors) / length:.2f}"
-    report("guests, error of coefficients by blocks", ratio=blocks / length, limit=1.2, detail=detail, most=True)
+    detail = "‖coefficients − fit‖ / ‖fit‖ at ε = 4, where no coefficients have 1; "
+    detail += f"`learn`, who knows the method, {np.median(errors) / length:.2f}"
+    report("guests, error of coefficients by blocks", ratio=blocks / length, limit=0.95, detail=detail, most=True)
 
 
 def compounds() -> None:
@@ -156,15 +161,15 @@ def codes(guest: cl.Guest, table: cl.PrivateTable) -> tuple[Blocks, npt.NDArray[
         rows = session.prepared("t").rows(list(method.columns), unit=True)
     with method.needs.sandbox(guest.code, guest.entry, seconds=5, memory=guest.memory << 20) as sandbox:
         told = list(method.runs(sandbox, blocks_of(rows, table, method.inputs, method.blocks, Random.deterministic(1))))
-    return method, np.array([method.output.codes(ran.value if ran.done else None) for ran in told]).sum(axis=0)
+    read = [method.output.read(ran.value) if ran.done else None for ran in told]
+    assert all(each is not None for each in read), "a block gave no value: the middle would stand in for it"
+    return method, np.array(read)
 
 
-def noisy(method: Blocks, total: npt.NDArray[np.int64], epsilon: float) -> list[Floats]:
+def noisy(method: Blocks, told: npt.NDArray[np.int64], epsilon: float) -> list[Floats]:
     """So many releases."""
-    share = method.allowance(PureDP(str(epsilon))).rest("mean")
-    l1, l2_squared = method._reach()
     random = Random.deterministic(3)
-    drawn = [share.add(total, l1=l1, l2_squared=l2_squared, random=random) / method.blocks for _ in range(DRAWS)]
+    drawn = [method.noised(told, 0, PureDP(str(epsilon)), random)[0] for _ in range(DRAWS)]
     return [np.array(list(method.output.values(each).values())) for each in drawn]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import cloister as cl
 from cloister.guests.sandbox.image import image
+from tests.guests.unhurried import unhurry
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -17,7 +18,7 @@ def built() -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that look at no time need not wait for it."""
-    monkeypatch.setattr("cloister.guests.blocks._LEAST_SLOT", 0.001)
+    unhurry(monkeypatch)
 
 
 @pytest.fixture

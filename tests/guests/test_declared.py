@@ -57,10 +57,21 @@ def test_two_people_admit_it_after_an_audit_and_results_say_so(people: cl.Privat
             guest.digest,
             replace(admission, digest="x"),
             replace(admission, by=("Ana",)),
-            replace(admission, audited=""),
+            replace(admission, by=("Ana", " ana")),
+            replace(admission, audited=None),
+            replace(admission, audited="an audit"),  # a word is no audit
+            replace(admission, audited=replace(found, digest="x")),
+            replace(admission, audited=replace(found, found=found.twin)),  # it broke the guarantee
+            replace(admission, audited=replace(found, twin=found.found)),  # it could tell nothing
         ):
             with pytest.raises(AccessDenied):
                 guest.run(session, "people", 1, admitted=wanting)
+        wider = cl.PrivateTable({"age": [30]}, {"age": cl.Integer(0, 1000)})
+        with (
+            cl.Session({"people": wider}, budget=PureDP(2)) as other,
+            pytest.raises(AccessDenied, match="declares something else"),
+        ):
+            guest.run(other, "people", 1, admitted=admission)
         with pytest.raises(AccessDenied, match="another version"):
             declared(SUM + "\n").run(session, "people", 1, admitted=admission)
         assert str(session.spent) == "ε = 0"
@@ -106,6 +117,8 @@ def test_one_name_twice_is_one_person_and_an_old_audit_is_none(people: cl.Privat
     assert admit(native, by=["Ana"]) == Admission(digest=native.digest, by=("Ana",))
     with pytest.raises(AccessDenied, match="nobody is named"):
         admit(native, by=[" "])
+    with pytest.raises(InvalidParameter, match="list of names"):
+        admit(native, by="Ana")  # not three people by one letter each
 
 
 @pytest.mark.parametrize(
@@ -114,9 +127,11 @@ def test_one_name_twice_is_one_person_and_an_old_audit_is_none(people: cl.Privat
 )
 def test_whatever_it_does_it_is_held_to_its_shape(people: cl.PrivateTable, body: str) -> None:
     guest = declared(f"def total(rows, spend):\n    return {body}\n")
-    admission = Admission(digest=guest.digest, by=("Ana", "Ben"), audited="a test")
     with cl.Session({"people": people}, budget=PureDP(1)) as session:
-        assert guest.run(session, "people", 1, admitted=admission).values == {"sum": 25_000}
+        method = guest.method(people)
+        outcome = session.run(method, "people", 1)
+    assert outcome.values == {"sum": 25_000}
+    assert "it may have returned nothing: every number is the middle" in str(guest.result(method, outcome, ""))
 
 
 def test_the_host_draws_noise_of_the_laws_asked_for_and_answers_nothing_else() -> None:

@@ -174,7 +174,8 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
 @guest.command("try")
 @_with_guest
 @click.option("--tests", type=_FILE, help="A file of functions test_…() that call the guest's.")
-def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None) -> None:
+@click.option("--rows", type=click.IntRange(1), help="How many rows a run may meet (default: as DATA declares).")
+def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None, rows: int | None) -> None:
     """Run a guest on made-up rows that follow the declarations of DATA: it costs nothing, and says where the code fails.
 
     \b
@@ -185,16 +186,17 @@ def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None) -> 
     from cloister.query import Session
 
     if tests is not None:
-        rows = None if made.needs.native or made.way == "ask" else made.made_up(table)
-        own = run_tests(made, tests.read_text(encoding="utf-8"), rows)
+        given = None if made.needs.native or made.way == "ask" else made.made_up(table)
+        own = run_tests(made, tests.read_text(encoding="utf-8"), given)
         click.echo("\n".join([f"{own.passed} tests passed", *(f"failed: {each}" for each in own.failed)]))
         if own.failed:
             raise SystemExit(1)
     with waiting("trying"), Session({name: table}, budget=PureDP(1)) as session:
-        found = made.rehearse(session, name)
+        found = made.rehearse(session, name, rows=rows)
     faults = [made.why_not(each) for each in found]
     failed = sum(map(bool, faults))
-    click.echo(f"{made.name} on made-up rows: {len(found) - failed} of {len(found)} runs returned what is declared")
+    size = "" if made.way == "ask" else f", {made.rehearsed(table, rows=rows)}"
+    click.echo(f"{made.name} on made-up rows{size}: {len(found) - failed} of {len(found)} runs returned what is declared")
     for each, fault in list(zip(found, faults, strict=True))[:3]:
         click.echo("  " + fault.replace("\n", "\n  ") if fault else f"  {json.dumps(each.value)}")
         if each.printed:
@@ -259,6 +261,7 @@ def run(
             found = made.run(session, name, PureDP(epsilon), purpose=purpose, admitted=admitted)
     if as_json:
         told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
+        told |= {} if found.failed is None else {"failed": vars(found.failed)}
         click.echo(
             json.dumps({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}, ensure_ascii=False)
         )

@@ -17,28 +17,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from cloister.errors import AccessDenied, InvalidParameter, UnknownTable
 from cloister.guests.asking import Answers, Sharing, asking
-from cloister.guests.blocks import Blocks, Statistic, blocks_of, number_of, quantile_of
+from cloister.guests.blocks import Blocks, Failed, MadeUp, Statistic, blocks_of, made_up, number_of, quantile_of
 from cloister.guests.code import check_code, digest_of, text_of
 from cloister.guests.declared import Admission, Declared, HostNoise, terms
 from cloister.guests.outputs import Vector
 from cloister.guests.sandbox.environments import environment
-from cloister.guests.sandbox.opening import Needs, Opened
+from cloister.guests.sandbox.opening import Needs
 from cloister.guests.sandbox.processes import Language
 from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import Random
 from cloister.privacy import Guarantee, PureDP
-from cloister.session import Door, RunPlan
+from cloister.session import Door, Outcome, RunPlan
 from cloister.session.execution.rehearsal import rehearsal_tables
 from cloister.session.questions.spend import Spending
 from cloister.tables import PrivateTable
 
 Way: TypeAlias = Literal["blocks", "ask", "declared"]
-_SECONDS, _MOST_SECONDS, _MEMORY = 0.05, 60.0, 256
+_SECONDS, _MOST_SECONDS, _MEMORY, _MOST_RUNS = 0.05, 60.0, 256, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +62,9 @@ class Result:
     provenance: str = ""
     """Who admitted it, and what it was audited to."""
     why: str = ""
-    """Way "ask": why the code returned nothing, if it did not."""
+    """Why the code returned nothing, if it did not (way "ask"), or that it may have returned nothing (way "declared")."""
+    failed: Failed | None = None
+    """By blocks: how many of them gave no value."""
     beyond: bool = False
     """Way "ask": whether it asked for tables or columns that are not there for it."""
 
@@ -74,10 +75,12 @@ class Result:
             lines += [
                 f"  {name}  {value:.6g}{far.get(name, '')}" for name, value in self.values.items() if isinstance(value, float)
             ]
+        if self.failed:
+            lines.append(f"  {self.failed}")
         if self.provenance:
             lines.append(f"  {self.provenance}")
         if self.why:
-            lines.append(f"  it returned nothing: {self.why}")
+            lines.append(f"  it {'may have ' * (self.way == 'declared')}returned nothing: {self.why}")
         return "\n".join(lines)
 
 
@@ -204,15 +207,10 @@ class Guest:
         plan = session.explain_run(method, table, spend)
         return plan, method.margins(plan.cost) if isinstance(method, Blocks) else {}
 
-    def check_admitted(self, admitted: str | Admission) -> None:
-        """Refuses a declared mechanism or native code that nobody admitted, or that is another version now."""
+    def check_admitted(self, admitted: str | Admission, table: PrivateTable) -> None:
+        """Refuses a declared mechanism or native code that nobody admitted, or that is another version now; of a declared
+        mechanism also one whose audit is of other code or another declaration, or did not pass."""
         declared = self.way == "declared"
-        if declared and not (isinstance(admitted, Admission) and admitted.audited and len(set(admitted.by)) > 1):
-            raise AccessDenied(
-                f"{self.name} was not run",
-                why="two people admit a declared mechanism to rows, after an audit",
-                instead="cloister guest review, and the names of two people who read it",
-            )
         named = admitted.digest if isinstance(admitted, Admission) else admitted
         if (self.needs.native or declared) and named != self.digest:
             raise AccessDenied(
@@ -220,8 +218,13 @@ class Guest:
                 why="native code is run only for someone who read it and names its digest"
                 if not admitted
                 else "what was admitted is another version",
-                instead=f'admitted="{self.digest}"',
+                instead="admitted=admit(guest, …)" if declared else f'admitted="{self.digest}"',
             )
+        if declared:
+            why = "two people admit a declared mechanism to rows, after an audit"
+            if why := admitted.why_not(self, table) if isinstance(admitted, Admission) else why:
+                instead = "cloister guest review, and admitted=admit(guest, …) with the names of two people who read it"
+                raise AccessDenied(f"{self.name} was not run", why=why, instead=instead)
 
     def run(self, session: Door, table: str, spend: Spending, *, purpose: str = "", admitted: str | Admission = "") -> Result:
         """The private result, for the spend.
@@ -229,18 +232,25 @@ class Guest:
         Guarantee: the spend, whatever the code does. By blocks it is charged whole (`blocks.py` has the proof); by "ask" it is a
         share, of which the questions are charged one by one (`asking.py`).
         """
-        self.check_admitted(admitted)
-        made = partial(Result, guest=self.name, way=self.way, digest=self.digest)
-        wanted = purpose or f"guest {self.name}"
         declaration = _declared(session, table)
+        self.check_admitted(admitted, declaration)
+        wanted = purpose or f"guest {self.name}"
         if self.way == "ask":
             return self.by_asking(session, table, spend, purpose=wanted)
         method = self.method(declaration)
         with method.open() as sandbox:
             outcome = session.run(replace(method, opened=sandbox), table, spend, purpose=wanted)
-        margins = method.margins(outcome.cost) if isinstance(method, Blocks) else {}
-        provenance = f"declared by {self.author}, {admitted}" if self.way == "declared" else ""
-        return made(provenance=provenance, values=outcome.values, margins=margins, cost=outcome.cost, marked=outcome.marked)
+        return self.result(method, outcome, f"declared by {self.author}, {admitted}" if self.way == "declared" else "")
+
+    def result(self, method: Blocks | Declared, outcome: Outcome, provenance: str) -> Result:
+        """What the door gave of it, as its reader sees it."""
+        values, failed, why, margins = outcome.values, None, "", dict[str, float]()
+        if isinstance(method, Blocks):
+            (values, failed), margins = method.told(values, outcome.cost), method.margins(outcome.cost)
+        elif values == method.output.values(method.output.codes(None).astype(float)):
+            why = "every number is the middle of its range, which stands in for what is not declared"
+        about: dict[str, Any] = {"guest": self.name, "way": self.way, "digest": self.digest, "provenance": provenance}
+        return Result(**about, values=values, margins=margins, failed=failed, cost=outcome.cost, marked=outcome.marked, why=why)
 
     def by_asking(self, session: Sharing, table: str, spend: Spending, *, purpose: str = "", tick: float = 0.0) -> Result:
         """Way "ask", within a share of whatever gives one; answers come to the code at multiples of `tick` seconds."""
@@ -250,32 +260,40 @@ class Guest:
             **about, values=ran.value, margins={}, cost=cost, asked=tuple(answers.asked), why=ran.why, beyond=answers.beyond
         )
 
-    def rehearse(self, session: Door, table: str) -> list[Ran]:
+    def rehearsed(self, declaration: PrivateTable, *, rows: int | None = None, most: int = _MOST_RUNS) -> MadeUp:
+        """How many runs a rehearsal makes, and on how many rows: on so many as a run, by `rows`, or the declared `size=`."""
+        blocks = number_of(self.blocks, declaration.size or rows) if self.way == "blocks" else 1
+        return made_up(blocks, rows or declaration.size, most=most)
+
+    def rehearse(self, session: Door, table: str, *, rows: int | None = None, most: int = _MOST_RUNS) -> list[Ran]:
         """Runs on made-up rows that follow the declarations, with what each printed and where it failed: for its author, free.
 
-        By blocks a run for each block; by "ask" one, whose answers come from such rows.
+        By blocks a run for each block, or for `most` of them, each as large as in a run on so many rows (`rehearsed`); by "ask"
+        one, whose answers come from such rows.
         """
-        made = rehearsal_tables({table: _declared(session, table)})[table]
+        declaration = _declared(session, table)
+        size = self.rehearsed(declaration, rows=rows, most=most)
+        made = rehearsal_tables({table: declaration}, rows=None if self.way == "ask" else size.total)[table]
         assert isinstance(made, PrivateTable)
         with type(session)({table: made}, budget=session.population_of(table)[1]) as trial:
             if self.way == "ask":
                 return [asking(trial, table, trial.remaining_by[trial.population_of(table)[0]], "", self._asked)[0][0]]
             method, random = self.method(made), Random.deterministic(1)
-            rows = trial.prepared(table).rows(list(method.columns), unit=True)
-            with self._sandbox() as sandbox:
+            held = trial.prepared(table).rows(list(method.columns), unit=True)
+            with method.open(paced=False) as sandbox:
                 if isinstance(method, Declared):
                     told = terms(trial.remaining_by[trial.population_of(table)[0]])
-                    [block] = blocks_of(rows, made, method.inputs, 1, random)
+                    [block] = blocks_of(held, made, method.inputs, 1, random)
                     return [sandbox.run([block, told], ask=HostNoise(random))]
-                return [sandbox.run([block]) for block in blocks_of(rows, made, method.inputs, method.blocks, random)]
+                return list(method.runs(sandbox, blocks_of(held, made, method.inputs, size.runs, random)))
 
     def why_not(self, ran: Ran) -> str:
         """Why a run on made-up rows gave nothing that counts: it failed, or returned another shape than it declares.
 
         >>> from cloister import Vector
-        >>> code = "def f(rows):\\n    return 42.0\\n"
-        >>> Guest(code=code, entry="f", inputs=["age"], output=Vector([(0, 1)])).why_not(Ran(value=42.0, done=True))
-        'it returned 42.0, and not a list of 1 number'
+        >>> code = "def f(rows):\\n    return 'x'\\n"
+        >>> Guest(code=code, entry="f", inputs=["age"], output=Vector([(0, 1)])).why_not(Ran(value="x", done=True))
+        'it returned "x", and not 1 number'
         """
         if not ran.done:
             return ran.why
@@ -306,11 +324,8 @@ class Guest:
         return {**about, "output": self.output, "seconds": self.seconds, "memory": self.memory << 20}
 
     def _asked(self, answers: Answers, about: dict[str, Any]) -> tuple[Ran, Answers]:
-        with self._sandbox() as sandbox:
+        with self.needs.sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20) as sandbox:
             return sandbox.run([about], ask=answers), answers
-
-    def _sandbox(self) -> Opened:
-        return self.needs.sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory << 20)
 
 
 def guest(

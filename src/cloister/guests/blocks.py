@@ -5,20 +5,28 @@ Guarantee: that of the charge, whatever the code does. Neighbours: one person wi
 each person falls into one of them by a draw of their own, which depends on nobody else; couple the draws of two neighbouring
 tables, and B − 1 blocks hold the same rows. What a block says depends on its rows alone: they come in an order that is made
 of themselves, the interpreter is new, its fuel is counted in instructions, it has no clock, no chance and no files, and a
-failure is one value like another. (A native guest has a clock, and chance of its own: its runs begin on a grid of time that
-no run can move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
+failure is one value like another. (A block whose process is killed at the end of its step failed, too, by its own rows and by
+how busy the machine is. A native guest has a clock, and chance of its own: its runs begin on a grid of time that no run can
+move, each a new process with a new file system. That two runs share no cache of a processor can't be had: so it is
 for admitted code.) So of the B vectors of whole numbers from 0 to S one is another, and their sum moves by at most S in each
 of d places: Δ₁ = dS, Δ₂² = dS². The noise of `Allowance` is added to the sum. For the quantile a/b the utilities of all
-levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend. Nothing that a guest
-returns raises an error out here. When the answer comes is no part of the theorem: when all blocks would have used up their
-time several times over, and on a machine too slow for that after twice as long.
+levels move by at most b, and each of the d choices is permute-and-flip with its part of the spend.
+
+**How many blocks gave no value** leaves too: for them the middle stands, S/2 in every place. Beside a mean it is free. Let a
+block add (c, 0) to the sum with c in [0, S]^d if it gave a value, and (S/2, …, S/2, w) if it gave none. Two values differ as
+above; a value and a failure by dS/2 + w at most, and by dS²/4 + w² of squares: so for w ≤ dS/2, or w² ≤ 3dS²/4, Δ₁ = dS and
+Δ₂² = dS² are those of the whole vector of d + 1 numbers, whose noise is one release. Beside quantiles the count (Δ = 1) has an
+eighth of the spend, and sequential composition adds the two. What is told of it is within 0 and B: post-processing.
+
+Nothing that a guest returns raises an error out here. When the answer comes is no part of the theorem: it follows from the number
+of blocks and their seconds (`sandbox/grid.py`), and on a machine too slow for that it comes after twice as long.
 """
 
 from __future__ import annotations
 
+import math
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
@@ -29,24 +37,45 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import PLAIN, Needs, Opened
-from cloister.guests.sandbox.processes import SLACK
 from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.privacy import ApproxDP, Guarantee
+from cloister.session.execution.rehearsal import ASSUMED_ROWS
 from cloister.tables import Domain, PrivateTable
 
 Statistic: TypeAlias = str
 """`"mean"`, `"median"`, or a quantile by its per cent: `"q90"`."""
 _QUANTILE = re.compile(r"q([1-9][0-9]?)")
 _FEWEST, _MOST = 5, 10_000
-_LEAST_SLOT = 0.05
 _ROOM = 4096
 """For what a native guest returns, beside 64 bytes a number."""
 _LEVELS = 1024
 """Of a quantile: how many candidates there are."""
+_MOST_MADE_UP = 200_000
+"""Rows of all blocks of a rehearsal."""
+_FOR_COUNT = Fraction(1, 8)
+"""Of the spend of quantiles: for how many blocks gave no value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """How many blocks gave no value, with noise and its margin (95 %).
+
+    >>> print(Failed(count=48.2, margin=6, blocks=50))
+    about 48 ± 6 of 50 blocks gave no value: the range's middle stood in for them
+    """
+
+    count: float
+    margin: float
+    blocks: int
+
+    def __str__(self) -> str:
+        about = f"about {self.count:.0f} ± {self.margin:.0f} of {self.blocks} blocks gave no value"
+        return f"{about}: the range's middle stood in for them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +95,6 @@ class Blocks:
     memory: int
     statistic: Statistic = "mean"
     needs: Needs = PLAIN
-    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
-    """Called where the answer came later than declarations say and the code was the reason (`await_slot`)."""
     opened: Opened | None = field(default=None, compare=False, repr=False)
     """A sandbox of its own (`open`), where it was opened before the charge."""
 
@@ -84,7 +111,7 @@ class Blocks:
             "output": self.output.describe(),
             "statistic": self.statistic,
         }
-        about |= {"blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 1}
+        about |= {"blocks": self.blocks, "seconds": self.seconds, "memory": self.memory, "format": 2}
         return about | {"language": self.needs.language, "packages": list(self.needs.packages)} if self.needs.native else about
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
@@ -101,48 +128,59 @@ class Blocks:
         return Allowance(spend, currency=most)
 
     def _part(self, share: Share) -> Share:
-        """Of one of the numbers."""
-        return share.part(Fraction(1, len(self.output)))
+        """Of one of the quantiles."""
+        return share.part((1 - _FOR_COUNT) / len(self.output))
 
     def margins(self, spend: Guarantee, confidence: float = 0.95) -> dict[str, float]:
         """How far the noise moves each mean, at most, with so much confidence: known before anything is run. A quantile's noise
         moves ranks: how far that is in values depends on the blocks."""
         if quantile_of(self.statistic) is not None:
             return {}
-        share = self.allowance(spend).rest(self.statistic)
-        l1, l2_squared = self._reach()
-        scale = share.scale(l1=l1, l2_squared=l2_squared)
-        if share.currency == "epsilon":
-            far = float(DiscreteLaplace(scale=scale, sensitivity=1).margin(confidence))
-        else:
-            far = NormalDist().inv_cdf((1 + confidence) / 2) * float(scale) + 0.5
+        far = _far(self.allowance(spend).rest(self.statistic), *self._reach(), confidence)
         return {name: width * far / (self.blocks * self.output.steps) for name, width in self.output.widths().items()}
 
     def release(
         self, rows: Mapping[str, npt.NDArray[Any]], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Run every block, and let out noisy numbers alone, when the time of all blocks is over."""
-        codes = np.zeros((self.blocks, len(self.output)), dtype=np.int64)
         with self.opened or self.open() as sandbox:
-            began, before = time.monotonic(), sandbox.processor()
-            for place, ran in enumerate(self.runs(sandbox, blocks_of(rows, declaration, self.inputs, self.blocks, random))):
-                codes[place] = self.output.codes(ran.value if ran.done else None)
-            used = sandbox.processor() - before
-        share = self.allowance(guarantee).rest(self.statistic)
-        quantile = quantile_of(self.statistic)
-        if quantile is None:
-            l1, l2_squared = self._reach()
-            found = share.add(codes.sum(axis=0), l1=l1, l2_squared=l2_squared, random=random) / self.blocks
-        else:
-            part = self._part(share)
-            found = np.array([_chosen(column, self.output.steps, quantile, part.epsilon, random) for column in codes.T])
-        await_slot(began, slot_of(self.blocks, self.seconds, native=self.needs.native), used, self.late)
-        return self.output.values(found)
+            parts = blocks_of(rows, declaration, self.inputs, self.blocks, random)
+            read = [self.output.read(ran.value) if ran.done else None for ran in self.runs(sandbox, parts)]
+        codes = np.array([self.output.codes(None) if each is None else each for each in read])
+        found, failed = self.noised(codes, sum(each is None for each in read), guarantee, random)
+        sandbox.grid.await_end(slot_of(self.blocks, self.seconds))
+        return {"values": self.output.values(found), "failed": failed}
 
-    def open(self) -> Opened:
-        """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for."""
+    def noised(
+        self, codes: npt.NDArray[np.int64], failed: int, guarantee: Guarantee, random: Random
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """Of what the blocks said (the middle where they said nothing) and of how many of them said nothing, what leaves."""
+        share, quantile = self.allowance(guarantee).rest(self.statistic), quantile_of(self.statistic)
+        (l1, l2_squared), weight = self._counting(share)
+        if quantile is None:
+            total = np.append(codes.sum(axis=0), weight * failed)
+            *found, count = share.add(total, l1=l1, l2_squared=l2_squared, random=random)
+            noised = np.array(found) / self.blocks
+        else:
+            [count] = share.part(_FOR_COUNT).add(np.array([failed]), l1=l1, l2_squared=l2_squared, random=random)
+            part = self._part(share)
+            noised = np.array([_chosen(column, self.output.steps, quantile, part.epsilon, random) for column in codes.T])
+        return noised, float(min(max(count / weight, 0), self.blocks))
+
+    def told(self, values: Mapping[str, Any], spend: Guarantee) -> tuple[Mapping[str, float], Failed | None]:
+        """Of what `release` gave: the numbers, and how many blocks gave none (which earlier releases do not say)."""
+        if not isinstance(values.get("values"), Mapping):
+            return values, None
+        share = self.allowance(spend).rest(self.statistic)
+        reach, weight = self._counting(share)
+        far = _far(share if quantile_of(self.statistic) is None else share.part(_FOR_COUNT), *reach, 0.95) / weight
+        return values["values"], Failed(count=values["failed"], margin=far, blocks=self.blocks)
+
+    def open(self, *, paced: bool = True) -> Opened:
+        """The sandbox of a release: what this machine lacks of it is refused, before anything is charged for. Made-up rows need
+        not be paced, and meet the same limits."""
         about: dict[str, Any] = {"seconds": self.seconds, "memory": self.memory, "room": _ROOM + 64 * len(self.output)}
-        return self.needs.sandbox(self.code, self.entry, **about, paced=True)
+        return self.needs.sandbox(self.code, self.entry, **about, paced=paced)
 
     def runs(self, sandbox: Opened, blocks: Iterable[Mapping[str, list[Any]]]) -> Iterator[Ran]:
         """One run a block."""
@@ -154,6 +192,60 @@ class Blocks:
         steps = Fraction(self.output.steps)
         return len(self.output) * steps, len(self.output) * steps**2
 
+    def _counting(self, share: Share) -> tuple[tuple[Fraction, Fraction], int]:
+        """Δ₁ and Δ₂² of what the number of failed blocks is released with, and by how much each moves it: w of the theorem."""
+        if quantile_of(self.statistic) is not None:
+            return (Fraction(1), Fraction(1)), 1
+        l1, l2_squared = self._reach()
+        return (l1, l2_squared), int(l1) // 2 if share.currency == "epsilon" else math.isqrt(3 * int(l2_squared) // 4)
+
+
+def _far(share: Share, l1: Fraction, l2_squared: Fraction, confidence: float) -> float:
+    """How far its noise moves a number, at most, with so much confidence."""
+    scale = share.scale(l1=l1, l2_squared=l2_squared)
+    if share.currency == "epsilon":
+        return float(DiscreteLaplace(scale=scale, sensitivity=1).margin(confidence))
+    return NormalDist().inv_cdf((1 + confidence) / 2) * float(scale) + 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeUp:
+    """How many rows the blocks of a rehearsal have, beside those of a run by the public number of rows.
+
+    >>> print(made_up(50, 30_162)), made_up(50, 30_162).total
+    at about 603 rows a block, as in a run
+    (None, 30162)
+    >>> print(made_up(50, None))
+    at about 20 rows a block: nobody said how many rows there are, and blocks of a run may be larger
+    >>> print(made_up(50, 10**8), made_up(50, 10**6, most=5).runs)
+    at about 200000 rows a block, the most that are made up: those of a run have about 2000000 5
+    """
+
+    rows: int
+    runs: int
+    total: int
+    real: int | None
+
+    def __str__(self) -> str:
+        about = f"at about {self.rows} rows a block"
+        if self.real is None:
+            return f"{about}: nobody said how many rows there are, and blocks of a run may be larger"
+        return (
+            f"{about}, as in a run"
+            if self.real <= self.rows
+            else f"{about}, the most that are made up: those of a run have about {self.real}"
+        )
+
+
+def made_up(blocks: int, rows: int | None, *, most: int = _MOST) -> MadeUp:
+    """A rehearsal of a run on so many rows: blocks of the same size, and as many of them as can be made up."""
+    wanted = rows or ASSUMED_ROWS
+    real = -(-wanted // blocks)
+    size = min(real, _MOST_MADE_UP)
+    runs = max(min(blocks, most, _MOST_MADE_UP // size), 1)
+    total = max(min(wanted * runs // blocks, _MOST_MADE_UP), 1)
+    return MadeUp(rows=size, runs=runs, total=total, real=None if rows is None else real)
+
 
 def check_whole_people(declaration: PrivateTable) -> None:
     """Refuses a table of which a guest could not be given all rows of a person together."""
@@ -163,41 +255,6 @@ def check_whole_people(declaration: PrivateTable) -> None:
             why="its rows belong to people by way of another table, so no block holds all of a person",
             instead="a table whose unit= names people",
         )
-
-
-def slot_of(blocks: int, seconds: float, *, native: bool = False) -> float:
-    """How long after the beginning an answer comes: the time of all blocks, and at least `_LEAST_SLOT` for each, since to make a
-    new interpreter takes a time of its own, which is counted in no instructions. For native code it is the grid of its runs, and
-    one step in twenty to spare, for those that a busy machine is late for.
-
-    >>> slot_of(100, 0.5), slot_of(100, 0.001), slot_of(100, 0.25, native=True)
-    (50.0, 5.0, 42.0)
-    """
-    if native:
-        return (blocks + max(blocks // 20, 2)) * (seconds + SLACK)
-    return blocks * max(seconds, _LEAST_SLOT)
-
-
-def padding(used: float, slot: float) -> float:
-    """How long to wait: until the slot ends; where the machine was so slow that it is over, until twice as long, four times,
-    eight times. By steps of equal length a guest could count blocks.
-
-    >>> padding(3.0, 10.0), padding(25.0, 10.0)
-    (7.0, 15.0)
-    """
-    whole = slot
-    while whole < used:
-        whole *= 2
-    return whole - used
-
-
-def await_slot(began: float, slot: float, processor: float, late: Callable[[], None]) -> None:
-    """Wait as `padding` has it. Where the slot was over, the code is the reason if it kept a processor for more than half of the
-    slot: its instructions allow an ordinary guest a tenth. Otherwise the machine had other work, for which nobody is stopped."""
-    whole = time.monotonic() - began
-    if whole > slot and processor > slot / 2:
-        late()
-    time.sleep(padding(whole, slot))
 
 
 def quantile_of(statistic: str) -> Fraction | None:

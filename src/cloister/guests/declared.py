@@ -10,19 +10,20 @@ exact samplers: inside, chance repeats. The answer comes at a time that declarat
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.attacks import AuditResult, audit
-from cloister.errors import AccessDenied, CloisterError
-from cloister.guests.blocks import await_slot, blocks_of, check_whole_people, slot_of
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.guests.blocks import blocks_of, check_whole_people
 from cloister.guests.outputs import Vector
+from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.sandbox.opening import Opened
 from cloister.guests.sandbox.wasm import Sandbox
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
@@ -64,8 +65,6 @@ class Declared:
     output: Vector
     seconds: float
     memory: int
-    late: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
-    """As of `Blocks`."""
     opened: Opened | None = field(default=None, compare=False, repr=False)
     """As of `Blocks`."""
 
@@ -90,16 +89,14 @@ class Declared:
         """One run, held to the declared shape, when its time is over."""
         [block] = blocks_of(rows, declaration, self.inputs, 1, random)
         with self.opened or self.open() as sandbox:
-            began, before = time.monotonic(), sandbox.processor()
             ran = sandbox.run([block, terms(guarantee)], ask=HostNoise(random))
-            used = sandbox.processor() - before
         codes = self.output.codes(ran.value if ran.done else None)
-        await_slot(began, slot_of(1, self.seconds) + _FOR_DRAWS, used, self.late)
+        sandbox.grid.await_end(slot_of(1, self.seconds) + _FOR_DRAWS)
         return self.output.values(codes.astype(np.float64))
 
-    def open(self) -> Opened:
+    def open(self, *, paced: bool = True) -> Opened:
         """As that of `Blocks`."""
-        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory)
+        return Sandbox(self.code, self.entry, seconds=self.seconds, memory=self.memory, paced=paced)
 
 
 class HostNoise:
@@ -150,6 +147,8 @@ class DeclaredAudit:
     """What an audit of a declared guest found, and the same of its twin with a tenth of the noise."""
 
     digest: str
+    declared: str
+    """Of code and table (`declared_digest`)."""
     spend: Guarantee
     found: AuditResult
     twin: AuditResult
@@ -193,7 +192,8 @@ def audit_declared(
 
         return audit(mechanism, left, right, runs=runs, against=spend, random=chance)
 
-    return DeclaredAudit(digest=guest.digest, spend=spend, found=found(1), twin=found(_WEAKER))
+    about = {"digest": guest.digest, "declared": declared_digest(guest, table)}
+    return DeclaredAudit(**about, spend=spend, found=found(1), twin=found(_WEAKER))
 
 
 def _runs(guest: Guest, data: Any, n: int, spend: Guarantee, random: Random, weaker: int) -> npt.NDArray[Any]:
@@ -224,42 +224,60 @@ def _neighbours(block: Mapping[str, list[Any]], table: PrivateTable) -> tuple[di
 
 @dataclass(frozen=True, kw_only=True)
 class Admission:
-    """Who admitted which text to rows; for a declared mechanism also what the audit found.
+    """Who admitted which text to rows; for a declared mechanism also the audit that it passed. Names that differ by case or
+    blanks alone are one person's.
 
-    >>> str(Admission(digest="41915d33", by=("Ana", "Ben"), audited="at least ε = 0.8 of ε = 1 in 2,000 runs"))
-    'admitted by Ana and Ben; audited to at least ε = 0.8 of ε = 1 in 2,000 runs'
+    >>> str(Admission(digest="41915d33", by=("Ana", "Ben", "ana ")))
+    'admitted by Ana and Ben'
     """
 
     digest: str
-    by: tuple[str, ...]
-    audited: str = ""
+    by: Sequence[str]
+    audited: DeclaredAudit | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.by, str) or not all(isinstance(each, str) for each in self.by):
+            raise InvalidParameter("by= is invalid", why="it is a list of names", instead='by=["Ana", "Ben"]')
+        names: dict[str, str] = {}
+        for each in self.by:
+            names.setdefault(each.strip().casefold(), each.strip())
+        object.__setattr__(self, "by", tuple(filter(None, names.values())))
 
     def __str__(self) -> str:
-        return f"admitted by {' and '.join(self.by)}" + (f"; audited to {self.audited}" if self.audited else "")
+        return f"admitted by {' and '.join(self.by)}" + (f"; audited to {self.audited.told()}" if self.audited else "")
+
+    def why_not(self, guest: Guest, table: PrivateTable | None = None) -> str:
+        """Why it does not let a declared mechanism near the rows of a table: its audit has to be of this code, to have broken
+        nothing and to have caught the twin, and of what the table declares now; empty where it does."""
+        audited, why = self.audited, ""
+        if len(self.by) < 2:
+            why = "two people read the code and the proof of a declared mechanism"
+        elif not isinstance(audited, DeclaredAudit) or audited.digest != guest.digest:
+            why = "it was not audited as it is now"
+        elif table is not None and audited.declared != declared_digest(guest, table):
+            why = "it was audited for a table that declares something else"
+        elif not audited.kept:
+            why = "its audit broke the declared guarantee"
+        elif not audited.telling:
+            why = "its audit could not even tell the twin with a tenth of the noise"
+        return why
+
+
+def declared_digest(guest: Guest, table: PrivateTable) -> str:
+    """A name of the code and of all that a proof may lean on: what the table declares of the columns that it reads, and whose
+    rows they are."""
+    columns = {name: table.columns[name].describe() for name in sorted(guest.inputs) if name in table.columns}
+    about = [guest.digest, columns, table.unit, table.max_rows]
+    return sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def admit(guest: Guest, *, by: Sequence[str], audited: DeclaredAudit | None = None) -> Admission:
     """Admits a guest to rows: native code by somebody who read it, a declared mechanism by two, after an audit that broke nothing
     and caught the twin."""
-    names = tuple(dict.fromkeys(each.strip() for each in by if each.strip()))
-    if guest.way != "declared" and names:
-        return Admission(digest=guest.digest, by=names)
-    if len(names) < 2:
-        raise AccessDenied(
-            f"{guest.name} was not admitted",
-            why="two people read the code and the proof of a declared mechanism"
-            if guest.way == "declared"
-            else "nobody is named",
-            instead='admit(guest, by=["Ana", "Ben"], audited=audit_declared(guest, table, spend))',
-        )
-    if audited is None or audited.digest != guest.digest or not audited.kept or not audited.telling:
-        raise AccessDenied(
-            f"{guest.name} was not admitted",
-            why="it was not audited as it is now"
-            if audited is None or audited.digest != guest.digest
-            else "its audit broke the declared guarantee"
-            if not audited.kept
-            else "its audit could not even tell the twin with a tenth of the noise",
-            instead="audited=audit_declared(guest, table, spend), which breaks nothing and catches the twin",
-        )
-    return Admission(digest=guest.digest, by=names, audited=audited.told())
+    declared = guest.way == "declared"
+    made = Admission(digest=guest.digest, by=by, audited=audited if declared else None)
+    why = "" if made.by else "nobody is named"
+    if why := made.why_not(guest) if declared else why:
+        instead = 'admit(guest, by=["Ana", "Ben"], audited=audit_declared(guest, table, spend))'
+        raise AccessDenied(f"{guest.name} was not admitted", why=why, instead=instead)
+    return made

@@ -68,28 +68,40 @@ class Vector:
         """The code of the upper end; the lower end is 0."""
         return _STEPS
 
+    def read(self, found: Any) -> npt.NDArray[np.int64] | None:
+        """The levels nearest what was returned, within the bounds; None for what is not so many numbers. The one check of what a
+        guest returns, on rows and on made-up rows alike. Where one number is declared, it may stand alone.
+
+        >>> Vector([(0, 120)]).read(60).tolist(), Vector([(0, 120)]).read([None])
+        ([32768], None)
+        """
+        numbers = self._numbers(found)
+        if not isinstance(numbers, list) or len(numbers) != len(self) or not all(map(_counts, numbers)):
+            return None
+        shares = [
+            (min(max(each, low), high) - low) / (high - low) for each, (low, high) in zip(numbers, self.bounds, strict=True)
+        ]
+        return np.array([min(max(round(share * _STEPS), 0), _STEPS) for share in shares], dtype=np.int64)
+
     def codes(self, found: Any) -> npt.NDArray[np.int64]:
-        """The levels nearest what was returned, within the bounds; the middle for what is not such a list, or not a number."""
-        middle = np.full(len(self), _STEPS // 2, dtype=np.int64)
-        if not isinstance(found, list) or len(found) != len(self):
-            return middle
-        for place, (value, (low, high)) in enumerate(zip(found, self.bounds, strict=True)):
-            if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-                share = (min(max(value, low), high) - low) / (high - low)
-                middle[place] = min(max(round(share * _STEPS), 0), _STEPS)
-        return middle
+        """What was read; where nothing was, the middle of every range."""
+        read = self.read(found)
+        return np.full(len(self), _STEPS // 2, dtype=np.int64) if read is None else read
 
     def why_not(self, found: Any) -> str:
         """Why what was returned is not what is declared, for an author who tries on made-up rows; empty where it is.
 
-        >>> Vector([(0, 120)]).why_not(42.0)
-        'it returned 42.0, and not a list of 1 number'
+        >>> Vector([(0, 120)]).why_not("42")
+        'it returned "42", and not 1 number'
         """
-        whole = isinstance(found, list) and len(found) == len(self)
-        if whole and all(isinstance(each, int | float) and not isinstance(each, bool) and each == each for each in found):
-            return ""
-        numbers = "1 number" if len(self) == 1 else f"{len(self)} numbers"
-        return f"it returned {_cut(found)}, and not a list of {numbers}"
+        return "" if self.read(found) is not None else f"it returned {_cut(found)}, and not {self._shape()}"
+
+    def _numbers(self, found: Any) -> Any:
+        """What was returned as a flat list."""
+        return [found] if len(self) == 1 and _counts(found) else found
+
+    def _shape(self) -> str:
+        return "1 number" if len(self) == 1 else f"a list of {len(self)} numbers"
 
     def values(self, codes: npt.NDArray[np.float64]) -> dict[str, float]:
         """The numbers that levels stand for, also between two levels, within the bounds."""
@@ -133,21 +145,15 @@ class Table(Vector):
         names = [f"{row}: {column}" for row in rows for column in columns]
         super().__init__([columns[column] for _ in rows for column in columns], names)
 
-    def codes(self, found: Any) -> npt.NDArray[np.int64]:
+    def _numbers(self, found: Any) -> Any:
         """Of a list of rows, or a list for each column."""
         if self._by_column(found):
             found = [list(row) for row in zip(*(found[column] for column in self.columns), strict=True)]
         whole = isinstance(found, list) and all(isinstance(row, list) and len(row) == len(self.columns) for row in found)
-        return super().codes([value for row in found for value in row] if whole else None)
+        return [value for row in found for value in row] if whole else super()._numbers(found if len(self) == 1 else None)
 
-    def why_not(self, found: Any) -> str:
-        """As for a vector, of a list of rows or a list for each column."""
-        numbers = [list(row) for row in zip(*found.values(), strict=False)] if self._by_column(found) else found
-        whole = isinstance(numbers, list) and len(numbers) == len(self.rows)
-        if whole and all(isinstance(row, list) and len(row) == len(self.columns) for row in numbers):
-            return super().why_not([value for row in numbers for value in row])
-        shape = f"{len(self.rows)} rows of {len(self.columns)} numbers"
-        return f"it returned {_cut(found)}, and not a list of {shape}"
+    def _shape(self) -> str:
+        return f"a list of {len(self.rows)} rows of {len(self.columns)} numbers"
 
     def _by_column(self, found: Any) -> bool:
         """Whether it is a list for each column, as long as there are rows."""
@@ -164,8 +170,12 @@ class Table(Vector):
         return {**super().describe(), "kind": "table", "rows": list(self.rows), "columns": list(self.columns)}
 
 
+def _counts(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    return _counts(value) and abs(value) <= _LARGEST
 
 
 def output_of(kind: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Vector:

@@ -22,6 +22,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.guests.algorithm import Guest
+from cloister.guests.blocks import MadeUp
 from cloister.guests.code import check_code
 from cloister.guests.declared import HostNoise
 from cloister.guests.sandbox.wasm import Sandbox
@@ -60,6 +61,8 @@ class Trial:
     done: int = 0
     runs: int = 0
     why: str = ""
+    size: MadeUp | None = None
+    """How large the blocks of made-up rows were."""
 
     @property
     def well(self) -> bool:
@@ -68,7 +71,9 @@ class Trial:
 
     def told(self) -> dict[str, Any]:
         """As plain data."""
-        return {"passed": self.passed, "failed": list(self.failed), "done": self.done, "runs": self.runs, "why": self.why}
+        about: dict[str, Any] = {} if self.size is None else {"rows": self.size.rows, "real": self.size.real}
+        about |= {"passed": self.passed, "failed": list(self.failed), "done": self.done, "runs": self.runs, "why": self.why}
+        return about
 
 
 def check_tests(guest: Guest, tests: str) -> None:
@@ -97,8 +102,8 @@ def run_tests(guest: Guest, tests: str, rows: Mapping[str, list[Any]] | None = N
         return Trial(failed=(f"no test ended: {ran.why}"[:_SHOWN],))
 
 
-def run_trial(guest: Guest, name: str, table: PrivateTable, tests: str = "") -> Trial:
-    """The tests, and runs on made-up rows of that declaration.
+def run_trial(guest: Guest, name: str, table: PrivateTable, tests: str = "", *, most: int = 10_000) -> Trial:
+    """The tests, and runs on made-up rows of that declaration, in blocks as large as those of a run, at most so many.
 
     >>> from cloister import Guest, Integer, PrivateTable, Vector
     >>> code = "def oldest(rows):\\n    return [max(rows['age'])]\\n"
@@ -112,6 +117,7 @@ def run_trial(guest: Guest, name: str, table: PrivateTable, tests: str = "") -> 
     rows = guest.made_up(table) if tests.strip() and not guest.needs.native and guest.way != "ask" else None
     found = run_tests(guest, tests, rows)
     with Session(rehearsal_tables({name: table}), budget=PureDP(1)) as session:
-        ran = guest.rehearse(session, name)
+        ran = guest.rehearse(session, name, most=most)
     faults = [fault for fault in (guest.why_not(each) for each in ran) if fault]
-    return replace(found, done=len(ran) - len(faults), runs=len(ran), why=faults[0][:_SHOWN] if faults else "")
+    size = None if guest.way == "ask" else guest.rehearsed(table, most=most)
+    return replace(found, done=len(ran) - len(faults), runs=len(ran), why=faults[0][:_SHOWN] if faults else "", size=size)

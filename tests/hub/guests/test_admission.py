@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -277,14 +276,6 @@ def test_an_owner_who_revokes_a_grant_or_closes_the_data_set_in_mid_run_keeps_th
     assert play.u3.client.get("/algorithm-results").text.count("/algorithm-results/") == 0
 
 
-def test_a_machine_with_other_work_stops_nobodys_algorithm(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is late, and the code kept no processor for it: the next run goes on."""
-    monkeypatch.setattr("cloister.guests.blocks.slot_of", lambda *_, **__: 0.01)
-    monkeypatch.setattr("cloister.guests.sandbox.wasm.Sandbox.processor", lambda _: 0.0)
-    assert play.run()["state"] == "done"
-    assert play.post("/algorithm-runs", ORDER).status_code == 202
-
-
 @pytest.mark.skipif(bool(why_not()), reason="no bubblewrap")
 def test_what_no_sandbox_has_is_said_before_anything_is_charged(play: Play) -> None:
     stella = ready(play, "native", {**NATIVE, "packages": ["nowhere_to_be_found"]})
@@ -302,15 +293,7 @@ def test_what_no_sandbox_has_is_said_before_anything_is_charged(play: Play) -> N
     assert play.spent == "ε = 0"
 
 
-def test_a_run_that_ends_late_and_one_that_asks_beyond_its_columns_are_the_last_ones(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr("cloister.guests.blocks.slot_of", lambda *_, **__: 0.01)
-        patched.setattr("cloister.guests.sandbox.wasm.Sandbox.processor", lambda _: time.monotonic())  # it kept one all the time
-        assert play.run()["state"] == "done"  # it is private all the same
-    assert "later" in page(play.owner, "a1")
-    assert play.post("/algorithm-runs", ORDER).status_code == 403
+def test_an_algorithm_that_asks_beyond_its_columns_runs_for_the_last_time(play: Play) -> None:
     ready(play, "a9", {"code": ASKS, "inputs": ["age"], "way": "ask", "seconds": 1})
     assert play.run(algorithm="a9")["state"] == "done"
     assert play.post("/algorithm-runs", {**ORDER, "algorithm": "a9"}).status_code == 403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from sqlalchemy import select
 
 import cloister as cl
 from cloister.hub.records.access import Algorithm
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import grant
 from cloister.hub.services.jobs import Workers
@@ -244,6 +246,17 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
     told = play.run(algorithm="a9")
     assert told["state"] == "done"
     assert "ValueError" not in json.dumps(told)
+    kept = play.get(f"/releases/{told['result']['guest']}").json()
+    failed = (kept if "values" in kept else json.loads(kept["body"]))["failed"]
+    assert (failed["blocks"], 0 <= failed["count"] <= 10) == (10, True)
+    assert failed["margin"] == pytest.approx(8 * math.log(20), abs=1)  # twice what 1/ε of noise alone would have
+    shown = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}").text
+    assert f"about {failed['count']:.0f} ± {failed['margin']:.0f} of 10: the middle of the range stood in for them" in shown
+    with play.house.hub.database.begin() as db:  # as results were kept before blocks without a value were counted
+        row = db.get_one(StoredRelease, told["result"]["guest"])
+        row.body = json.dumps({"values": {"age": 60.5}, "margins": {"age": 3.0}, "cost": "ε = 0.25"}).encode()
+    before = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}")
+    assert (before.status_code, "60.5" in before.text, "stood in" in before.text) == (200, True, False)
     with play.house.hub.database.reading() as db:
         lines = db.scalars(select(TrailLine)).all()
         assert not [line for line in lines if "ValueError" in json.dumps(line.details)]

@@ -4,11 +4,12 @@
     image.py  builds that image, compiles it, and loads nothing that anybody else may have written
     worker.py the process: a program of its own that imports nothing of ours
     wasm.py   the host's side of it: one guest, many runs, each from the same beginning
+    grid.py   when runs begin and end, and when an answer comes: of both sandboxes
 
 and, for admitted code that needs numpy, scikit-learn or R, processes behind bubblewrap's walls.
 
     processes.py    the host's side: walls, a request and a reply as files in memory, runs on a grid of time
-    fork_server.py  the program within, which imports packages before rows arrive and forks for each run
+    fork_server.py  the program within, which imports packages before rows arrive; and the fork for each run of both sandboxes
     control_groups.py  what a run may use in sum
     environments.py    packages by their hashes
     seccomp.py      the system calls that are left

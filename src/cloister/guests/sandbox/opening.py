@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol, Self
 
 from cloister.guests.sandbox.control_groups import group_folder
+from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.processes import Language, ProcessSandbox, why_not
 from cloister.guests.sandbox.wasm import Ran, Sandbox
 
@@ -15,12 +16,10 @@ from cloister.guests.sandbox.wasm import Ran, Sandbox
 class Opened(Protocol):
     """What both are: runs of one guest, each from the same beginning."""
 
+    grid: Grid
+
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run."""
-        ...
-
-    def processor(self) -> float:
-        """Seconds of a processor that runs have used so far, as far as a guest may choose them."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -49,7 +48,7 @@ class Needs:
     def sandbox(self, code: str, entry: str, *, seconds: float, memory: int, paced: bool = False, room: int = 1 << 16) -> Opened:
         """A sandbox for one guest; `paced` where it is run on rows."""
         if not self.native:
-            return Sandbox(code, entry, seconds=seconds, memory=memory)
+            return Sandbox(code, entry, seconds=seconds, memory=memory, paced=paced)
         about: dict[str, Any] = {"seconds": seconds, "memory": memory, "packages": self.packages, "language": self.language}
         about |= {"environment": self.environment}
         return ProcessSandbox(code, entry, **about, paced=paced, room=room)

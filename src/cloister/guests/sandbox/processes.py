@@ -7,8 +7,7 @@ for Python nothing else is; a list of system calls (`seccomp.py`); Landlock wher
 files; a control group where an administrator gave one.
 
 **The clock must be harmless.** A run that is told the time may tell the next run how long it took, if that begins when it ended:
-then one person would move two blocks. So runs begin on a grid of time that is fixed by declarations alone, each is ended before
-its step is over, and what is left of a step is waited for.
+then one person would move two blocks. So runs begin on a grid of time (`grid.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
-import math
 import os
 import shutil
 import socket
@@ -35,13 +33,12 @@ from typing import Any, Literal, Self, TypeAlias
 from cloister.errors import CloisterError, EngineError, InvalidParameter, MissingDependency
 from cloister.guests.sandbox.control_groups import end_beyond, into, new_group
 from cloister.guests.sandbox.environments import environment
+from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.r_script import r_script
 from cloister.guests.sandbox.seccomp import seccomp_filter
 from cloister.guests.sandbox.wasm import Ran, ran_of
 
 Language: TypeAlias = Literal["python", "r"]
-SLACK = 0.15
-"""Of each step of the grid, for what is not the guest's: to fork, to end, to take away its memory, to read the next rows."""
 _PARTS = tuple(Path(__file__).with_name(name) for name in ("app.py", "fork_server.py"))
 _PATIENCE, _OPENING, _LOOK = 20.0, 120.0, 0.05
 _ROOM = 1 << 16
@@ -84,13 +81,13 @@ class ProcessSandbox:
         room: int = _ROOM,
     ) -> None:
         self._code, self._entry, self._language = code, entry, language
-        self._memory, self._seconds, self._paced, self._room = memory, seconds, paced, room
+        self._memory, self._seconds, self._room = memory, seconds, room
+        self.grid = Grid(seconds, paced=paced)
         self._packages, self._environment = tuple(packages), environment
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._group: Path | None = None
         self._base, self._within, self._opened = 0, 0, False
-        self._began, self._step = 0.0, -1
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
         """One run. The same failure for whatever it does; the next begins on the grid."""
@@ -101,14 +98,10 @@ class ProcessSandbox:
         try:
             self._started()
             request = self._request(arguments)
-            self._await_step()
+            self.grid.await_step()
             return ran_of(self._exchange(request))
         except (CloisterError, OSError):  # a server that can't be had again: an error here would tell of one run
             return Ran()
-
-    def processor(self) -> float:
-        """None that a guest could choose: each run is ended on the grid, however much of its step it used."""
-        return 0.0
 
     def close(self) -> None:
         """End the server, and with it everything in its namespace."""
@@ -126,6 +119,7 @@ class ProcessSandbox:
 
     def __enter__(self) -> Self:
         self._started()
+        self.grid.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -163,16 +157,6 @@ class ProcessSandbox:
             else:
                 return
         raise OSError
-
-    def _await_step(self) -> None:
-        """Wait for the next point of the grid; a machine that was too slow for it skips whole steps."""
-        if not self._paced:
-            return
-        now = time.monotonic()
-        self._began = self._began or now
-        width = self._seconds + SLACK
-        self._step = max(self._step + 1, math.ceil((now - self._began) / width))
-        time.sleep(max(self._began + self._step * width - now, 0))
 
     def _started(self) -> None:
         if self._server is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cloister.errors import CloisterError, EngineError
+from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.image import image
 from cloister.guests.sandbox.worker import receive, send
 
@@ -22,6 +22,10 @@ FUEL_A_SECOND = 1_000_000_000
 """Instructions that one second of a guest's time stands for: a tenth of what a quick machine does, so that slots are kept by code
 that does the slowest of them, too (each of its steps another page of memory)."""
 _PATIENCE = 20.0
+_START = 0.1
+"""Seconds of a step beside those of the guest: a new interpreter takes a time of its own, which is counted in no instructions."""
+_FOR_ANSWERS = 1.0
+"""Seconds beside them where it asks the host."""
 _MOST_OUT = 1 << 20
 _TRAPPED = "it ran out of time or memory, or touched what is not there: files, network, clock, chance"
 
@@ -37,22 +41,24 @@ class Ran:
 
 
 class Sandbox:
-    """A worker with one guest's text; each run is a new interpreter, with nothing of the run before.
+    """A worker with one guest's text; each run is a new interpreter, with nothing of the run before. With `paced`, runs begin on
+    the grid, and are killed within their steps: for runs that have rows.
 
     >>> with Sandbox("def f(x):\\n    return x + 1", "f") as sandbox:
     ...     sandbox.run([1]).value, sandbox.run(["one"]).done
     (2, False)
     """
 
-    def __init__(self, code: str, entry: str, *, seconds: float = 1.0, memory: int = 256 << 20) -> None:
+    def __init__(self, code: str, entry: str, *, seconds: float = 1.0, memory: int = 256 << 20, paced: bool = False) -> None:
+        self.grid, self._paced = Grid(seconds, paced=paced), paced
         self._about = {"code": code, "entry": entry, "fuel": int(seconds * FUEL_A_SECOND), "memory": memory}
-        self._patience = _PATIENCE + 20 * seconds
+        self._seconds, self._patience = seconds, _PATIENCE + 20 * seconds
         self._opened = False
         self._worker: subprocess.Popen[bytes] | None = None
-        self._used = 0.0
 
     def run(self, arguments: list[Any], *, ask: Callable[[str], str] | None = None) -> Ran:
-        """One run. A worker that dies or hangs is ended, and counts as a run that failed: the next run has a new one."""
+        """One run. A worker that dies or hangs is ended, and counts as a run that failed: the next run has a new one. One that
+        asks is no fork of the worker: with `paced` the whole worker is ended when its time is over, however often it asks."""
         try:
             worker = self._started()
         except (CloisterError, OSError):
@@ -61,10 +67,13 @@ class Sandbox:
             return Ran()  # one that can't be had again: an error here would tell of one run
         assert worker.stdin is not None
         assert worker.stdout is not None
-        patience = threading.Timer(self._patience, worker.kill)
+        argument = json.dumps(arguments)
+        until = self.grid.await_step() + (self._seconds + _START if self._paced else self._patience)
+        hurried = self._paced and ask is not None
+        patience = threading.Timer(self._seconds + _START + _FOR_ANSWERS if hurried else 2 * self._patience, worker.kill)
         patience.start()
         try:
-            send(worker.stdin, {**self._about, "argument": json.dumps(arguments), "ask": ask is not None})
+            send(worker.stdin, {**self._about, "argument": argument, "ask": ask is not None, "until": until})
             while True:
                 answer = receive(worker.stdout)
                 if answer is None:
@@ -72,6 +81,9 @@ class Sandbox:
                 if "asked" not in answer:
                     return ran_of(answer["told"])
                 assert ask is not None
+                if hurried:
+                    send(worker.stdin, {"answer": ask(answer["asked"])})
+                    continue
                 patience.cancel()
                 reply = ask(answer["asked"])
                 patience = threading.Timer(self._patience, worker.kill)
@@ -83,13 +95,8 @@ class Sandbox:
         finally:
             patience.cancel()
 
-    def processor(self) -> float:
-        """Of this worker and of those before it."""
-        return self._used + _processor_of(self._worker)
-
     def close(self) -> None:
         """End the worker."""
-        self._used += _processor_of(self._worker)
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
@@ -97,6 +104,7 @@ class Sandbox:
 
     def __enter__(self) -> Self:
         self._started()
+        self.grid.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -120,17 +128,6 @@ class Sandbox:
                 raise EngineError("The sandbox was not opened", why="its process ended at once", instead="cloister guest build")
             self._opened = True
         return self._worker
-
-
-def _processor_of(worker: subprocess.Popen[bytes] | None) -> float:
-    """From the kernel's account of a process that runs, or has ended and was not waited for."""
-    if worker is None:
-        return 0.0
-    try:
-        used = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    except OSError:
-        return 0.0
-    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
 
 
 def ran_of(told: str) -> Ran:

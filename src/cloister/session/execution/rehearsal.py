@@ -20,13 +20,14 @@ from cloister.tables import Domain, Place, PrivateTable
 NOTE = "REHEARSAL: made-up rows that follow the declarations; nothing private was read, nothing was spent"
 
 _SEED = 20_260_101
-_ROWS = 1000
+ASSUMED_ROWS = 1000
+"""Of a table that declares no `size=`."""
 _MOST_ROWS = 20_000
 _TEXTS = 12
 
 
-def rehearsal_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
-    """The same declarations over made-up rows; public tables as they are.
+def rehearsal_tables(tables: Mapping[str, Table], *, rows: int | None = None) -> dict[str, Table]:
+    """The same declarations over made-up rows, so many or as many as `declared_rows` says; public tables as they are.
 
     >>> from cloister.tables import Category, Integer
     >>> people = PrivateTable({"age": [1], "sex": ["F"]}, columns={"age": Integer(17, 90), "sex": Category(["F", "M"])})
@@ -34,11 +35,11 @@ def rehearsal_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
     Integer(low=17, high=90, nullable=False)
     """
     random = Random.deterministic(_SEED)
-    return {name: _made_up(table, random) if isinstance(table, PrivateTable) else table for name, table in tables.items()}
+    return {name: _made_up(table, random, rows) if isinstance(table, PrivateTable) else table for name, table in tables.items()}
 
 
-def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
-    rows = declared_rows(table)
+def _made_up(table: PrivateTable, random: Random, wanted: int | None) -> PrivateTable:
+    rows = wanted or declared_rows(table)
     columns: dict[str, list[Any]] = {}
     for name, domain in table.columns.items():
         if isinstance(domain, Place):  # it stands in two columns of its source
@@ -69,7 +70,7 @@ def declared_codes(domain: Domain, rows: int, random: Random) -> npt.NDArray[np.
 
 def declared_rows(table: PrivateTable) -> int:
     """How many made-up rows stand for a table: by the public hint of its size."""
-    return min(table.size or _ROWS, _MOST_ROWS)
+    return min(table.size or ASSUMED_ROWS, _MOST_ROWS)
 
 
 def _values(domain: Domain, rows: int, random: Random) -> list[Any]:

@@ -12,15 +12,14 @@ Everything here is decided from declarations, code and clocks; no row is read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
@@ -51,8 +50,8 @@ _LATE = N_("a run ended later than its blocks and seconds say")
 _BEYOND = N_("it asked for tables or columns that it does not declare")
 _BROKEN = N_("an audit broke its guarantee")
 REASONS = {"late": _LATE, "beyond": _BEYOND, "broken": _BROKEN}
-"""Why the hub stops one by itself. None tells of a row: time is seen by whoever waits, what was asked follows from private
-answers, and audits use made-up rows."""
+"""Why the hub stops one by itself; nobody is late any more, but earlier versions wrote it down. None tells of a row: what was asked
+follows from private answers, and audits use made-up rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +72,7 @@ class Reviewed:
     @property
     def declared(self) -> str:
         """A digest of the code and of all that a proof may lean on."""
-        return _declared(self.guest, self.table)
+        return declared_digest(self.guest, self.table)
 
     @property
     def needed(self) -> int:
@@ -243,7 +242,7 @@ def _row(db: Db, algorithm: str, data_set: str) -> GuestReview | None:
 
 def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tuple[list[Any], Mapping[str, Any]]:
     """Approvals and findings, where they are about what is declared now."""
-    if row is None or row.declared != _declared(guest, table):
+    if row is None or row.declared != declared_digest(guest, table):
         return [], {}
     return row.approvals, row.found
 
@@ -251,7 +250,7 @@ def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tupl
 def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
     """The row of a review, made or brought to what is declared now."""
     row = _row(db, now.algorithm.id, now.data_set.id)
-    declared = _declared(now.guest, now.table)
+    declared = declared_digest(now.guest, now.table)
     if row is None:
         row = GuestReview(id=new_id(), algorithm=now.algorithm.id, data_set=now.data_set.id, created=hub.now())
         row.declared, row.approvals, row.found, row.stopped_by, row.why = declared, [], {}, "", ""
@@ -259,12 +258,6 @@ def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
     elif row.declared != declared:
         row.declared, row.approvals, row.found = declared, [], {}
     return row
-
-
-def _declared(guest: Guest, table: PrivateTable) -> str:
-    columns = {name: table.columns[name].describe() for name in sorted(guest.inputs) if name in table.columns}
-    about = [guest.digest, columns, table.unit, table.max_rows]
-    return sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _written(db: Db, hub: Hub, caller: Caller, action: str, algorithm: Algorithm, data_set: DataSet, **more: Any) -> int:

@@ -8,7 +8,6 @@ a row, so what failed is told to the author in full. Native code is not run befo
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -121,8 +120,7 @@ def _tried(guest: Guest, tests: str, table: str, declared: PrivateTable | None) 
     """What became of the package, where it may run here; what failed is refused."""
     if guest.needs.native:
         return run_tests(guest, tests)  # none
-    few = guest if guest.way != "blocks" else replace(guest, blocks=min(guest.blocks or _FEW, _FEW))
-    tried = run_tests(guest, tests) if declared is None else run_trial(few, table, declared, tests)
+    tried = run_tests(guest, tests) if declared is None else run_trial(guest, table, declared, tests, most=_FEW)
     if not tried.well:
         why = tried.failed[0] if tried.failed else tried.why
         raise InvalidParameter(

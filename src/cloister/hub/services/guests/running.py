@@ -93,6 +93,13 @@ def _shown(view: View) -> dict[str, Any]:
         pairs.append((_("Queries"), details["queries"]))
     if "blocks" in details:
         pairs.append((_("Blocks of people"), details["blocks"]))
+    told = json.loads(view.row.body)
+    if failed := told.get("failed"):  # earlier results do not say
+        about = {"n": f"{failed['count']:.0f}", "margin": f"{failed['margin']:.0f}", "blocks": failed["blocks"]}
+        said = _("about %(n)s ± %(margin)s of %(blocks)s: the middle of the range stood in for them", **about)
+        pairs.append((_("Blocks without a value"), said))
+    elif (why := told.get("why")) and "asked" not in told:
+        pairs.append((_("Returned nothing"), _(why)))
     if details.get("provenance"):
         pairs.append((_("Provenance"), details["provenance"]))
     pairs.append((_("Digest of the code"), details["digest"][:16]))
@@ -174,12 +181,13 @@ class _Running(OrderedWork[Order, ReadyRun]):
             return _by_asking(hub, found, session())
         method = guest.method(found.table)
         with method.open() as sandbox:
-            made = replace(method, late=lambda: found.noticed.append("late"), opened=sandbox)
-            outcome = session().run(made, found.order.table, found.order.spend, purpose=found.order.purpose)
-        blocks = method if isinstance(method, Blocks) else None
-        margins = {} if blocks is None else blocks.margins(outcome.cost)
-        told = {"values": dict(outcome.values), "margins": margins, "cost": str(outcome.cost)}
-        more = {"way": guest.way} if blocks is None else {"blocks": blocks.blocks}
+            outcome = session().run(
+                replace(method, opened=sandbox), found.order.table, found.order.spend, purpose=found.order.purpose
+            )
+        result = guest.result(method, outcome, found.provenance)
+        told = {"values": dict(result.values), "margins": result.margins, "cost": str(outcome.cost)}
+        told |= {"why": result.why} if result.failed is None else {"failed": vars(result.failed)}
+        more = {"blocks": method.blocks} if isinstance(method, Blocks) else {"way": guest.way}
         return Product(
             body=json.dumps(told, ensure_ascii=False).encode(),
             cost={found.which.population: outcome.cost},

@@ -15,9 +15,9 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.guests import Guest, Table, Vector
-from cloister.guests.blocks import slot_of
 from cloister.guests.code import last_function
 from cloister.guests.sandbox.environments import environment
+from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.trial import check_tests
 from cloister.hub.policy.strict import only
 from cloister.hub.web.languages import N_
@@ -32,7 +32,7 @@ _KNOWN = {
 _TAKEN = ("blocks", "statistic", "memory", "packages", "language", "environment", "author", "mechanism", "proof")
 _EXAMPLE = '{"code": "def f(rows): …", "inputs": ["age"], "low": [0], "high": [120], "blocks": 100}'
 _MOST_SECONDS = 120
-"""All blocks together: so long a job lasts and holds a worker, whatever the code does."""
+"""All blocks together: so long a job lasts and holds a worker, since each block is killed when its step of time is over."""
 
 
 def guest_of(name: str, settings: Mapping[str, Any]) -> Guest:
@@ -87,9 +87,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
     if made.way == "ask" and not made.inputs:  # the policy is asked about these columns, and no other can be asked about
         raise InvalidDeclaration("settings is invalid", why="inputs names no column", instead='"inputs": ["age"]')
-    if made.way == "blocks" and (
-        made.blocks is None or slot_of(made.blocks, made.seconds, native=made.needs.native) > _MOST_SECONDS
-    ):
+    if made.way == "blocks" and (made.blocks is None or slot_of(made.blocks, made.seconds) > _MOST_SECONDS):
         raise InvalidDeclaration(
             "settings is invalid", why=f"blocks times seconds is at most {_MOST_SECONDS} s, and blocks is given", instead=_EXAMPLE
         )

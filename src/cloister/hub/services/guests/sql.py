@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloister.errors import EngineError, InvalidParameter
+from cloister.guests.blocks import Failed
 from cloister.hub.postgres import AnswerColumn, Asking, FreeAnswer
 from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
@@ -94,6 +95,7 @@ class RunFunction:
                 }
             )
         told_beside = [f"/algorithm-results/{row.id}", *([row.details["provenance"]] if row.details.get("provenance") else [])]
+        told_beside += [str(Failed(**told["failed"]))] if "failed" in told else []
         cost = ", ".join(f"{each} of {population!r}" for population, each in row.cost.items())
         return FreeAnswer(table, tuple(told_beside), f"cost {cost}")
 
