@@ -111,8 +111,8 @@ def _written(condition: Expression) -> str:
         case Like(column=column, pattern=pattern):
             return f"{column.name} LIKE {_text(pattern)}"
         case Compare(op=op, left=left, right=right):
-            return " ".join(side.name if isinstance(side, Column) else _text(side.value) for side in (left, right)).replace(
-                " ", f" {op} ", 1
+            return f" {op} ".join(
+                _text(side.value) if isinstance(side, Literal) else min(side.columns()) for side in (left, right)
             )
     return ""
 
