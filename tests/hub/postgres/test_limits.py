@@ -6,11 +6,15 @@ import asyncio
 import logging
 import random
 import struct
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cloister.hub.postgres import Limits
+from cloister.hub.postgres.connection import Work
+from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.server import Strangers
 from tests.hub.postgres.conftest import TOKEN, Running, Start
 from tests.hub.postgres.raw import SYNC, Raw, bind, describe, error, execute, fields, letters, message, parse, rows, startup, text
@@ -204,7 +208,48 @@ def test_a_catalogue_query_without_end_is_stopped(start: Start) -> None:
             "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b, generate_series(1, 1000000) c"
         )
         assert error(raw.query(endless))["C"] == "57014"
+        assert [letter for letter, _ in raw.query("SELECT 1")].count("D") == 1, "it ended, and its turn came back"
     assert alive(running)
+
+
+class Deaf:
+    """A call that hears nothing before it has begun, and the first time not even then."""
+
+    def __init__(self) -> None:
+        self.begun, self.told, self.ended = threading.Event(), 0, threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.ended.wait(60)
+
+    def stop(self) -> None:
+        self.told += self.begun.is_set()
+        if self.told > 1:
+            self.ended.set()
+
+
+@pytest.mark.parametrize("how", ["late", "given up", "canceled"])
+def test_what_a_limit_ends_is_told_until_it_ends(how: str) -> None:
+    """A call that was told once, before it began, ran for ever: a core and a person's turn were lost until a restart."""
+
+    async def asked() -> None:
+        turns, call = asyncio.Semaphore(1), Deaf()
+        work = Work(turns)
+        with ThreadPoolExecutor(1) as pool:
+            doing = asyncio.ensure_future(work.do(pool, call, 0.0 if how == "late" else 60.0, call.stop))
+            while how != "late" and not call.begun.is_set():
+                await asyncio.sleep(0)
+            if how == "given up":
+                work.cancel()
+            if how == "canceled":
+                doing.cancel()
+            with pytest.raises(asyncio.CancelledError if how == "canceled" else Refused):
+                await doing
+            await work.finished()
+        assert call.ended.is_set()
+        assert not turns.locked()
+
+    asyncio.run(asked())
 
 
 def test_a_client_that_does_not_read_holds_up_nobody_and_is_sent_away(start: Start) -> None:

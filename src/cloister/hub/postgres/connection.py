@@ -38,6 +38,7 @@ class Work:
         self._turns = turns
         self._left: asyncio.Future[Any] | None = None
         self._given_up: asyncio.Future[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
 
     async def do(self, pool: Pool, call: Callable[[], _Found], seconds: float, stop: Callable[[], None]) -> _Found:
         """What the call gives; `stop` is called when nobody waits for it any more."""
@@ -55,11 +56,14 @@ class Work:
                 self._turns.release()
                 raise
             future.add_done_callback(lambda _: self._turns.release())
-            if await self._ended(future, deadline):
-                return future.result()
-            self._left = future
-            future.add_done_callback(_unheard)
-            stop()
+            try:
+                if await self._ended(future, deadline):
+                    return future.result()
+            finally:
+                if not future.done():  # it took too long, was given up, or its connection ends
+                    self._left = future
+                    future.add_done_callback(_unheard)
+                    self._stopping = asyncio.ensure_future(_stopped(future, stop))
             raise self._refused()
         finally:
             self._given_up = None
@@ -99,6 +103,13 @@ class Work:
         )
 
 
+async def _stopped(future: asyncio.Future[Any], stop: Callable[[], None]) -> None:
+    """Say it until it is heard: an engine forgets what it was told before its query began."""
+    while not future.done():
+        stop()
+        await asyncio.wait([future], timeout=_AGAIN)
+
+
 def _unheard(future: asyncio.Future[Any]) -> None:
     """Nobody waits for it; an exception in it is not an accident of the loop."""
     if not future.cancelled():
@@ -107,6 +118,8 @@ def _unheard(future: asyncio.Future[Any]) -> None:
 
 _LOG = logging.getLogger(__name__)
 _PIECE = 500
+_AGAIN = 0.05
+"""Seconds until a call that goes on is told again to stop."""
 _QUIET = ("warning", "error", "fatal", "panic")
 _Found = TypeVar("_Found")
 
