@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -71,8 +70,7 @@ def rows_of(rows: Rows, conditions: Sequence[exp.Expression], environment: Envir
     """What reads a question's expressions over its rows, and the conditions that are left: those that ask whether the person has
     rows elsewhere become joins."""
     left = [part for part in conditions if not semijoined(part, rows, environment)]
-    queries = partial(public_answers, environment=environment)
-    reader = Reader(rows=rows, dialect=environment.typed, queries=queries, notes=environment.notes)
+    reader = Reader(rows=rows, dialect=environment.typed, queries=lambda query: public_answers(query, environment))
     return reader, left
 
 

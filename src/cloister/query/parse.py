@@ -39,7 +39,6 @@ from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rewriting import rewritten
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment
-from cloister.query.undeclared import check_possible
 from cloister.query.words import statement, unheard
 from cloister.session import Question
 from cloister.session.questions.question import Combined
@@ -57,9 +56,9 @@ _MOST_PARTS, _MOST_PARTS_CUT = 15_000, 6_000
 class Parsed:
     """The questions that a text asks, one for each grouping set, and how their answer is laid out.
 
-    `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `written` are
-    the names of columns that stand in the text, in small letters; `publics` the columns of public tables that were read to find
-    constants; `tree` is the text as it was parsed.
+    `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `certain` says
+    that the declaration alone gives the answer; `written` are the names of columns that stand in the text, in small letters;
+    `publics` the columns of public tables that were read to find constants; `tree` is the text as it was parsed.
 
     >>> from cloister.query.layout import Shown
     >>> from cloister.session import Count
@@ -72,6 +71,7 @@ class Parsed:
     layout: Layout
     spend: Guarantee | None = None
     notes: tuple[str, ...] = ()
+    certain: bool = False
     written: frozenset[str] = frozenset()
     publics: Mapping[str, frozenset[str]] = field(default_factory=dict)
     above: Program | None = field(default=None, compare=False)
@@ -212,7 +212,6 @@ def question_of(
     _check_unit(options, rows)
     reader, rest = rows_of(rows, rest, environment)
     where = anded([reader.condition(part) for part in rest])
-    check_possible(where, rows.domain)
     if where is not None and rows.relation.numbered():  # it may bound how many rows of a person count
         rows.filter(where)
         where = None
@@ -222,7 +221,7 @@ def question_of(
         questions=_questions(rows, where, outputs),
         layout=outputs.layout,
         spend=options.spend,
-        notes=(*options.notes, *notes, *environment.notes),
+        notes=(*options.notes, *notes),
         publics={name: frozenset(columns) for name, columns in environment.read.items()},
     )
 

@@ -6,7 +6,7 @@ A question of declared columns alone has nothing computed in it, so the function
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from cloister.query.conditions import condition
 from cloister.query.constants import constant, is_constant, is_double
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Rows
-from cloister.query.undeclared import undeclared
 from cloister.tables import Domain, Expression
 
 if TYPE_CHECKING:
@@ -66,15 +65,11 @@ class Reader:
     dialect: str | None = None
     queries: Callable[[exp.Query], tuple[Any, ...]] = _no_queries
     """What answers a question about public tables within this one."""
-    notes: dict[str, None] = field(default_factory=dict)
-    """What the asker should know of the conditions."""
     _depth: int = 0
 
     def condition(self, tree: exp.Expression) -> Expression:
-        """The condition that an expression is; what it asks for that is not declared is noted."""
-        found = condition(tree, self)
-        self.notes.update(dict.fromkeys(undeclared(found, self.rows.domain)))
-        return found
+        """The condition that an expression is."""
+        return condition(tree, self)
 
     def column(self, tree: exp.Expression) -> str:
         """The column that an expression is: its own where it is one, else a computed one."""

@@ -19,12 +19,14 @@ from cloister.query.columns import AnswerColumns, columns_of
 from cloister.query.forms import Forms
 from cloister.query.layout import Layout
 from cloister.query.parse import Parsed, parse
+from cloister.query.undeclared import CERTAIN, reviewed
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.touched import Touched
-from cloister.session.releases.frames import Kind, Series
-from cloister.session.releases.postprocessed import public_release
+from cloister.session.releases.frames import Frame, Kind, Series
+from cloister.session.releases.postprocessed import Postprocessed, public_release
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen
@@ -101,6 +103,8 @@ class Session(Door):
             )
         if rehearse:
             return self._rehearsed(sql, spend, within, pilot, confidence, dialect)
+        if parsed.certain:
+            return self._certain(parsed)
         if within is not None:
             spend = self._spend_within(parsed, within, pilot, confidence, purpose)
         assert spend is not None
@@ -130,6 +134,8 @@ class Session(Door):
             if not parsed.questions:
                 return Plan(parts=(), costs={}, notes=parsed.notes)
         cost = _given(parsed.spend if spend is None else spend)
+        if parsed.certain:
+            return Plan(parts=(), costs={}, notes=(*parsed.notes, CERTAIN))
         plan = (
             self.explain_workload(parsed.questions, cost) if len(parsed.questions) > 1 else super().explain(parsed.question, cost)
         )
@@ -388,7 +394,7 @@ class Session(Door):
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
         forms = _FORMS.get(seen.snapshot) or _FORMS.setdefault(seen.snapshot, Forms())
-        parsed = self._in_order(forms.parsed(sql, seen.tables, dialect))
+        parsed = reviewed(self._in_order(forms.parsed(sql, seen.tables, dialect)), seen.tables)
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
 
@@ -433,6 +439,18 @@ class Session(Door):
                 for part in parsed.above.parts
             ]
         )
+
+    def _certain(self, parsed: Parsed) -> Release:
+        """The answer that the declaration alone gives: one row of counts and sums, which are 0, at no cost."""
+        shape = self._shape(parsed.question)
+        columns = columns_of(parsed.layout, [shape])
+        fixed = {column.name: column.fixed[0] for column in parsed.layout.columns if column.source is None}
+        frame = Frame({name: Series(kind, np.array([fixed.get(name, 0)])) for name, kind, _ in columns})
+        counted = [name for name, _, measured in columns if measured]
+        nothing = {name: (np.zeros(1), np.zeros(1)) for name in counted}
+        first = public_release([table_name(parsed.question.table)], shape.digest, self.who, PureDP(0))
+        made = Postprocessed.of(frame, counted, lambda _: nothing, [], first)
+        return replace(made, notes=(*parsed.notes, CERTAIN))
 
     def _of_public(self, parsed: Parsed) -> Release:
         """What is said of an answer that reads public tables alone: it cost nothing."""

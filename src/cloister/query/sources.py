@@ -33,8 +33,6 @@ class Environment:
     """How many sources the whole question has read: a name from WITH counts each time."""
     read: dict[str, set[str]] = field(default_factory=dict)
     """The columns of public tables whose values were read to find constants."""
-    notes: dict[str, None] = field(default_factory=dict)
-    """What the asker should know of the conditions, of the whole question."""
     until: str | None = None
     """The column whose values the rows of this question belong to; None where they belong to persons."""
     wanted: str | None = None
@@ -52,7 +50,6 @@ class Environment:
             depth=self.depth + 1,
             count=self.count,
             read=self.read,
-            notes=self.notes,
             until=self.wanted,
         )
         with_ = query.args.get("with_")
@@ -72,7 +69,6 @@ def _frozen(environment: Environment) -> Environment:
         depth=environment.depth,
         count=environment.count,
         read=environment.read,
-        notes=environment.notes,
     )
 
 

@@ -1,26 +1,116 @@
 """What a condition asks for that is not declared: `sex = 'female'` where Female and Male are, `age > 200` where ages end at 90.
 
 The declaration is public, so this can be said before anything is charged. A comparison that holds for no declared value is noted
-beside the plan and the answer. Where it stands by itself in WHERE, or joined to the rest by AND, no row can count, whatever the
-rows are: the question is refused with what is declared, and costs nothing.
+beside the plan and the answer. Where it stands by itself in WHERE, or joined to the rest by AND, no row can count: counts and
+sums are 0 whatever the rows are, which is answered without a look at them and costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from cloister.query.refusals import clipped, refused
+from cloister.query.refusals import clipped
+from cloister.session import Count, Question
 from cloister.session.questions.narrowing import conjuncts
-from cloister.tables import And, Between, Column, Compare, Domain, Expression, In, Like, Literal, Not, Or
+from cloister.session.questions.question import Distinct, Persons, Sum
+from cloister.tables import (
+    And,
+    Between,
+    Column,
+    Compare,
+    Domain,
+    Expression,
+    In,
+    Integer,
+    Like,
+    Literal,
+    Not,
+    Or,
+    PrivateTable,
+    Relation,
+)
 from cloister.tables.expression.evaluate import allowed_codes, holds
 
+if TYPE_CHECKING:
+    from cloister.query.parse import Parsed
+
 _SHOWN = 6
-_MOST_VALUES = 100_000
+_MOST_VALUES = 1_000
 """A domain that holds more is asked at its two ends: along numbers and days a comparison is true on one side."""
+CERTAIN = "no declared value passes the condition: the answer is certain, no row was read and nothing was charged"
 
 Domains = Callable[[str], Domain]
+
+
+def reviewed(parsed: Parsed, tables: Mapping[str, Any]) -> Parsed:
+    """A text that was read, with what its asker should know of its conditions, and whether the declaration alone answers it."""
+    plain = True
+    for question in parsed.questions:
+        where = question.where
+        if where is None and isinstance(question.table, str):
+            continue
+        if isinstance(where, Compare) and isinstance(question.table, str) and isinstance(where.right, Literal):
+            domain, value = tables[question.table].columns.get(getattr(where.left, "name", "")), where.right.value
+            if type(domain) is Integer and type(value) is int and domain.low < value < domain.high:
+                continue  # what most questions ask
+        plain = False
+    if plain:
+        return parsed
+    found: dict[str, None] = {}
+    for question in parsed.questions:
+        for condition, domain_of in _conditions(question, tables):
+            found.update(dict.fromkeys(undeclared(condition, domain_of)))
+    if not found:
+        return parsed
+    layout = parsed.layout
+    row = (
+        parsed.above is None and len(parsed.questions) == 1 and layout.having is None and not layout.offset and layout.limit != 0
+    )
+    return replace(parsed, notes=(*parsed.notes, *found), certain=row and _is_certain(parsed.question, tables))
+
+
+def _is_certain(question: Question, tables: Mapping[str, Any]) -> bool:
+    """Whether each of its numbers is 0 whatever the rows are."""
+    if question.by or not all(isinstance(each, Count | Sum | Persons | Distinct) for each in question.statistics):
+        return False
+    domain_of = _columns(question.table, tables).__getitem__
+    return any(_impossible(part, domain_of) for part in conjuncts(question.where))
+
+
+def _columns(table: Any, tables: Mapping[str, Any]) -> Mapping[str, Domain]:
+    columns: Mapping[str, Domain] = (tables[table] if isinstance(table, str) else table).columns
+    return columns
+
+
+def _conditions(question: Question, tables: Mapping[str, Any]) -> Iterator[tuple[Expression, Domains]]:
+    """Every condition in a question, with the columns that it names."""
+    if question.where is not None:
+        yield question.where, _columns(question.table, tables).__getitem__
+    if not isinstance(question.table, str):
+        yield from _within(question.table, {})
+
+
+def _within(what: Any, known: Mapping[str, Domain]) -> Iterator[tuple[Expression, Domains]]:
+    if isinstance(what, PrivateTable):
+        return
+    if isinstance(what, Relation):
+        source = getattr(what, "source", None)
+        known = {**(source.columns if isinstance(source, Relation) else {}), **what.columns}
+    elif isinstance(what, Expression):
+        if what.columns() <= known.keys():
+            yield what, known.__getitem__
+        return
+    if is_dataclass(what):
+        for each in fields(what):
+            yield from _within(getattr(what, each.name), known)
+    elif isinstance(what, Mapping):
+        for each in what.values():
+            yield from _within(each, known)
+    elif isinstance(what, tuple | list):
+        for each in what:
+            yield from _within(each, known)
 
 
 def undeclared(condition: Expression, domain_of: Domains) -> Iterator[str]:
@@ -46,15 +136,6 @@ def undeclared(condition: Expression, domain_of: Domains) -> Iterator[str]:
         case _:
             if name := _impossible(condition, domain_of):
                 yield f"{_written(condition)} holds for no row: {_declared(name, domain_of(name))}"
-
-
-def check_possible(condition: Expression | None, domain_of: Domains) -> None:
-    """Refuse a condition that no declared value can pass: its answer is certain, and would be charged for nothing."""
-    for part in conjuncts(condition):
-        if name := _impossible(part, domain_of):
-            domain = domain_of(name)
-            why = f"{_declared(name, domain)}, so no row can count, whatever the rows are; nothing was charged"
-            raise refused(f"The condition {_written(part)} is not supported", why, _instead(name, part, domain))
 
 
 def _impossible(condition: Expression, domain_of: Domains) -> str | None:
@@ -115,15 +196,6 @@ def _written(condition: Expression) -> str:
                 _text(side.value) if isinstance(side, Literal) else min(side.columns()) for side in (left, right)
             )
     return ""
-
-
-def _instead(name: str, condition: Expression, domain: Domain) -> str:
-    """A condition that a declared value passes: the nearest one."""
-    if domain.kind != "category":
-        return f"{name} <= {_text(domain.decode(domain.high_code))}"
-    values = {str(each).lower(): each for each in domain.values()}
-    close = get_close_matches(str([*_constants(condition), ""][0]).lower(), [*values], 1, 0.6)
-    return f"{name} = {_text(values[close[0]] if close else domain.values()[0])}"
 
 
 def _declared(name: str, domain: Domain) -> str:

@@ -111,7 +111,9 @@ class Postprocessed(Release):
         return Frame(found)
 
     def _footer(self) -> str:
-        return super()._footer() if self.provenance.population else "it reads public tables alone, and nothing was charged"
+        if self.provenance.population:
+            return super()._footer()
+        return "\n".join(["nothing private was read, and nothing was charged", *self.notes])
 
     def at_levels(self) -> dict[str, npt.NDArray[np.float64]]:
         """The margins at the confidences of `LEVELS`. The answer is paid for, so it is told whatever becomes of them: where they
