@@ -261,7 +261,11 @@ def run(
             found = made.run(session, name, PureDP(epsilon), purpose=purpose, admitted=admitted)
     if as_json:
         told = {"guest": found.guest, "way": found.way, "values": found.values, "margins": dict(found.margins)}
-        told |= {} if found.failed is None else {"failed": vars(found.failed)}
+        told |= (
+            {}
+            if found.failed is None
+            else {"failed": {"count": found.failed.count, "margin": found.failed.margin, "blocks": found.failed.blocks}}
+        )
         click.echo(
             json.dumps({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}, ensure_ascii=False)
         )
