@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,7 @@ from cloister.crypto import SigningKey, WrongKey
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import key_of, sweep_masked
+from cloister.hub.services.catalogue.masked import masked_in
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
 from cloister.together.messages import pack
 from cloister.together.sealed.batches import Batch, withdrawn_by
@@ -207,6 +209,32 @@ def test_what_is_withdrawn_is_overwritten_once_nobody_reads_it(story: Story) -> 
     story.house.clock.move(hours=2)
     sweep_masked(story.house.hub)
     assert not first.sums(0, gone[first.head.id]).any(), "also of the last batch, though none comes after it"
+
+
+@pytest.mark.parametrize("withdrawn", [{"0" * 64: ((0, 1),)}, {"": ((0, 99),)}], ids=["of an unknown batch", "beyond its batch"])
+def test_a_batch_that_withdraws_what_is_not_there_stops_nobody(story: Story, withdrawn: dict[str, Any], tmp_path: Path) -> None:
+    """It is refused; one that an earlier version took is left alone by the sweep, which goes on with the others."""
+    story.opened()
+    [first] = [Batch(path) for path in story.files()]
+    about = {batch or first.head.id: ranges for batch, ranges in withdrawn.items()}
+    story.sealer.add({"sex": ["F"], "age": [1]}, tmp_path / "bad.masked", after=first.head.id, withdrawn=about)
+    sent = story.send(tmp_path / "bad.masked")
+    assert sent.status_code == 422, sent.text
+    assert "withdraws rows that no batch before it has" in sent.text
+    bad = Batch(tmp_path / "bad.masked")
+    shutil.copy(bad.path, story.files()[0].with_name(f"{bad.head.id}.masked"))
+    held = masked_in
+
+    def with_it(hub: Any, version: Any) -> Any:
+        found = held(hub, version)
+        return replace(found, batches=(*found.batches, bad.head.id))
+
+    story.house.clock.move(hours=2)
+    with patch("cloister.hub.services.catalogue.masked.masked_in", with_it):
+        sweep_masked(story.house.hub)
+    story.house.awake(story.owner)
+    story.people.delete_one({"_id": 1})
+    assert story.send(story.mask().path).status_code in (200, 201)
 
 
 def ranges_of(first: Batch, batches: list[Batch]) -> list[tuple[int, int]]:

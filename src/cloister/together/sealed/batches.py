@@ -215,7 +215,8 @@ class Batch:
 
 
 def in_order(heads: Sequence[Head]) -> list[Head]:
-    """Each after the one that it follows; refused where one is missing, or two follow one."""
+    """Each after the one that it follows; refused where one is missing, where two follow one, or where one withdraws rows that none
+    before it has."""
     known, found, waiting = set[str](), list[Head](), sorted(heads, key=lambda each: each.id)
     followed = [each.after for each in waiting if each.after]
     while ready := [each for each in waiting if not each.after or each.after in known]:
@@ -228,6 +229,15 @@ def in_order(heads: Sequence[Head]) -> list[Head]:
             why="one follows a batch that is missing" if waiting else "two follow the same batch, so rows may be in both",
             instead="all batches of an owner, as they were written",
         )
+    rows: dict[str, int] = {}
+    for head in found:
+        if any(ranges and ranges[-1][1] > rows.get(batch, 0) for batch, ranges in head.withdrawn.items()):
+            raise InvalidDeclaration(
+                "The batches are invalid",
+                why="one withdraws rows that no batch before it has",
+                instead="all batches of an owner, as they were written",
+            )
+        rows[head.id] = head.rows
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -28,9 +29,11 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.joint import DEADLINE, WAIT, key_of
 from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
-from cloister.together.sealed.batches import Batch, Head, withdrawn_by
+from cloister.together.sealed.batches import Batch, Head, in_order, withdrawn_by
 from cloister.together.sealed.table import SealedSource
 from cloister.together.sealed.wire import KeyHolderLine
+
+_LOG = logging.getLogger("cloister.hub.catalogue")
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -202,7 +205,7 @@ def _overwrite(hub: Hub, batches: Iterable[str]) -> None:
     """The cells that these batches withdrew from one another."""
     paths = {each: batch_file(hub, each) for each in batches}
     if all(path.exists() for path in paths.values()):
-        for batch, ranges in withdrawn_by([Head.read(path) for path in paths.values()]).items():
+        for batch, ranges in withdrawn_by(in_order([Head.read(path) for path in paths.values()])).items():
             Batch(paths[batch]).erase(ranges)
 
 
@@ -221,7 +224,14 @@ def sweep_masked(hub: Hub) -> None:
         read = [masked_in(hub, version) for version in live if _is_legible(hub, version)]
         kept = {batch for masked in read for batch in masked.batches}
     for masked in settled:
-        _overwrite(hub, masked.batches)
+        try:
+            _overwrite(hub, masked.batches)
+        except (
+            CloisterError,
+            OSError,
+            ValueError,
+        ) as error:  # what one owner uploaded stops no other's
+            _LOG.warning("cells that %s withdrew were not overwritten: %s", masked.name, type(error).__name__)
     for path in folder_of(hub).iterdir():
         if path.suffix == ".masked" and len(read) < len(live):
             continue  # it may be a batch of a version that can't be read today
