@@ -107,7 +107,7 @@ def test_a_row_that_is_left_out_does_not_move_the_others() -> None:
     assert max(moved(whole, told(fit(more), whole))) == 0  # the row with a missing value counts for nothing
 
 
-@pytest.mark.parametrize("features", [1, 2, 3, 7, 30, 101])
+@pytest.mark.parametrize("features", [1, 2, 3, 7, 30, 101, 8_192, 10_000])
 def test_what_is_worked_out_of_a_row_is_of_that_row_alone(features: int) -> None:
     generator = np.random.default_rng(features)
     X, w = generator.normal(size=(67, features)), generator.normal(size=(features, 3))

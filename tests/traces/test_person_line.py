@@ -43,8 +43,8 @@ def proved(declared: dict[str, Any], sent: list[int], monkeypatch: pytest.Monkey
             patch.setattr(kind, "release", exactly)
         moved = np.array(published(declared, sent), dtype=object) - published(declared, [0] * len(sent))
     if isinstance(noise, DiscreteLaplace):
-        return Fraction(sum(abs(each) for each in moved)) / noise.scale
-    return Fraction(sum(each**2 for each in moved)) / (2 * noise.scale_squared)
+        return Fraction(sum(abs(each) for each in moved) / noise.scale)
+    return Fraction(sum(each**2 for each in moved) / (2 * noise.scale_squared))
 
 
 def placements(steps: int, most: int | None) -> list[list[int]]:
@@ -113,7 +113,10 @@ def test_the_audit_catches_a_charge_for_events_and_one_of_a_part(kind: str, monk
     declared = {kind: "0.5", "steps": 35, "level": WindowLevel(10), "most": 17}
     assert verdict(declared, by_events, monkeypatch) == "too much"
     for times, found in ((Fraction(99, 100), "too little"), (Fraction(1), "right"), (Fraction(101, 100), "too much")):
-        line: Line = lambda counter, times=times: type(counter.guarantee)(times * spent(counter.person))  # noqa: E731
+
+        def line(counter: Any, times: Fraction = times) -> Any:
+            return type(counter.guarantee)(times * spent(counter.person))
+
         assert verdict(declared, line, monkeypatch) == found
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import base64
-import hashlib
+import hmac
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import cloister as cl
+from cloister.vault.index import HANDLE, WordKey
+from cloister.vault.keys import DataSetKeys
+from cloister.vault.values import comparable
 
 PEOPLE = [f"756.1234.{number:04}" for number in range(20)]
 
@@ -30,21 +36,38 @@ def pieces(file: Path) -> dict[str, set[bytes]]:
     return found
 
 
-def test_two_data_sets_share_nothing_by_which_a_person_could_be_found_in_both(tmp_path: Path) -> None:
-    url, keys = f"sqlite:///{tmp_path}/sealed.db", cl.vault.Keys.generate(tmp_path / "owner.keys")
+def two_data_sets(folder: Path) -> dict[str, list[set[bytes]]]:
+    """What stands in the records and the index of each of two data sets about the same people."""
+    url, keys = f"sqlite:///{folder}/sealed.db", cl.vault.Keys.generate(folder / "owner.keys")
     for data_set in ("prescriptions", "pharmacies"):
         with cl.vault.Vault(url, keys, data_set=data_set, join=True) as store:
             made = store.collection("people", {"person": cl.vault.Equal(), "what": cl.vault.Random()}, person="person")
             made.insert_many({"_id": person, "person": person, "what": data_set} for person in PEOPLE)
             assert len(made.find({"person": PEOPLE[3]})) == 1
-    found = pieces(tmp_path / "sealed.db")
-    records = [found[name] for name in found if name.startswith("r_")]
-    index = [found[name] for name in found if name.startswith("i_")]
-    assert len(records) == len(index) == 2
-    assert not records[0] & records[1]
-    assert not index[0] & index[1]
-    names = [{name[2:] for name in found if name.startswith("r_")}, {name[2:] for name in found if name.startswith("i_")}]
+    found = pieces(folder / "sealed.db")
+    names = [{name[2:] for name in found if name.startswith(kind)} for kind in ("r_", "i_")]
     assert names[0] == names[1]
     assert len(names[0]) == 2, "one name in both data sets, two in the store"
-    plain = [{hashlib.sha256(person.encode()).digest() for person in PEOPLE} for _ in records]
-    assert len(plain[0] & plain[1]) == len(PEOPLE), "pseudonyms under one key join every person"
+    return {kind: [found[f"{kind}_{name}"] for name in sorted(names[0])] for kind in ("r", "i")}
+
+
+def test_two_data_sets_share_nothing_by_which_a_person_could_be_found_in_both(tmp_path: Path) -> None:
+    for one, other in two_data_sets(tmp_path).values():
+        assert min(len(one), len(other)) >= len(PEOPLE)
+        assert not one & other
+
+
+@pytest.mark.parametrize(
+    ("broken", "made", "where"),
+    [
+        ("handle", lambda _, __, identity: hmac.digest(bytes(32), comparable(identity), "sha256")[:HANDLE], "r"),
+        ("_word", lambda _, __, ___, ____, word: WordKey(hmac.digest(bytes(32), word, "sha256")), "i"),
+    ],
+)
+def test_pseudonyms_under_one_key_would_join_every_person(
+    broken: str, made: Any, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BROKEN twins of the store, which the test above would catch."""
+    monkeypatch.setattr(DataSetKeys, broken, made)
+    one, other = two_data_sets(tmp_path)[where]
+    assert len(one & other) >= len(PEOPLE)

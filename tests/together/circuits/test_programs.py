@@ -8,13 +8,14 @@ from math import exp, expm1
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.together.circuits import FixedPoint, GeometricNoise, Program, intersection_size, largest_sums
 from cloister.together.circuits.geometric import COIN
+from cloister.together.circuits.machines import Clear
 
 
 @cache
@@ -44,6 +45,34 @@ def test_sizes_of_intersections(a: set[int], b: set[int]) -> None:
     program = meeting(len(a), len(b))
     values = {"a": sorted(a), "b": sorted(b)}
     assert int(program.as_numbers(**values)) == int(program.as_gates(**values)) == len(a & b)
+
+
+@given(
+    a=st.lists(st.integers(0, 31), min_size=1, max_size=6),
+    b=st.lists(st.integers(0, 31), min_size=1, max_size=6),
+    place=st.integers(0, 5),
+    other=st.integers(0, 31),
+)
+@example(a=[1, 2, 3, 4, 5, 6], b=[6, 5, 4, 3, 2, 1], place=0, other=0)
+@example(a=[3, 3], b=[3, 4], place=0, other=2)
+@settings(max_examples=40, deadline=None)
+def test_a_list_that_is_no_set_in_order_has_nothing_in_common(a: list[int], b: list[int], place: int, other: int) -> None:
+    """As a party would bring it that does not run our code: bits, which nobody checked."""
+    program = meeting(len(a), len(b))
+
+    def count(*lists: list[int]) -> int:
+        bits = [np.array([[each >> bit & 1 for each in one] for bit in range(5)], dtype=np.bool_)[:, :, None] for one in lists]
+        [found] = program.on(Clear(), dict(zip("ab", bits, strict=True)))
+        return int(program.outputs[0].read(found[:, :, 0]))
+
+    def is_set(one: list[int]) -> bool:
+        return one == sorted(set(one))
+
+    assert count(a, b) == (len(set(a) & set(b)) if is_set(a) and is_set(b) else 0)
+    mine = sorted(set(a))
+    replaced = sorted({*mine[: place % len(mine)], *mine[place % len(mine) + 1 :], other})
+    if len(replaced) == len(mine) == len(a):
+        assert abs(count(mine, b) - count(replaced, b)) <= 1
 
 
 def test_sets_of_ten_thousand_are_forecast_and_small_ones_noised() -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.ball import noisy_group_sums, noisy_total
-from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.bounds import Box, row_lengths
 from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random
 from cloister.noise.allowance import Share
@@ -156,7 +156,6 @@ def spread_of(
     Guarantee: what the share says, for rows about a mean that is released, by which a row adds at most `place.most`: greater
     distances count as that.
     """
-    squares = np.einsum("ij,ij->i", centred, centred)
-    total, noise = noisy_total(squares, most=place.most, share=share, random=random)
+    total, noise = noisy_total(row_lengths(centred) ** 2, most=place.most, share=share, random=random)
     value = float(np.clip(total / size, 0.01 * place.most, place.most))
     return Spread(value, total, noise, size, size_noise)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ _LARGEST = 1e150
 """Squares of what lies within stay finite."""
 _NARROWEST = 1e-150
 """What is divided by the width of an interval stays finite: 0 times infinity would be no number, and no step is made of that."""
+_AT_ONCE = 8192
+"""Numbers in numpy's buffer."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,14 +121,20 @@ def steps_of(values: Floats, *, bits: int) -> npt.NDArray[np.int64]:
     return np.rint(steps).astype(np.int64)
 
 
+def _parts(rows: Floats) -> Iterator[Floats]:
+    """Columns that numpy adds up in one go. Longer rows it breaks where its buffer is full, but not one that is alone: the last
+    bits of a sum would say whether there are others. The sums of the parts are added from left to right, however many rows."""
+    for begin in range(0, max(rows.shape[-1], 1), _AT_ONCE):
+        yield np.ascontiguousarray(rows[..., begin : begin + _AT_ONCE])
+
+
 def row_lengths(rows: Floats) -> Floats:
-    """The length of each row: a function of that row alone, to the last bit, where rows lie one after the other in memory.
+    """The length of each row: a function of that row alone, to the last bit.
 
     >>> row_lengths(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [5.0, 0.0]
     """
-    rows = np.ascontiguousarray(rows)
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+    return np.asarray(np.sqrt(sum(np.einsum("ij,ij->i", part, part) for part in _parts(rows))))
 
 
 def row_products(rows: Floats, columns: Floats) -> Floats:
@@ -138,10 +146,8 @@ def row_products(rows: Floats, columns: Floats) -> Floats:
     >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
     [3.0, 7.0]
     """
-    rows = np.ascontiguousarray(rows)
-    if columns.ndim == 1:
-        return np.asarray(np.einsum("ij,j->i", rows, columns))
-    return np.asarray(np.einsum("ij,kj->ik", rows, np.ascontiguousarray(columns.T)))
+    how = "ij,j->i" if columns.ndim == 1 else "ij,kj->ik"
+    return np.asarray(sum(np.einsum(how, *parts) for parts in zip(_parts(rows), _parts(columns.T), strict=True)))
 
 
 def _row(side: Any, features: int, name: str) -> Floats:

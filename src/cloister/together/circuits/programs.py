@@ -72,13 +72,14 @@ def intersection_size(
 
     Both lists are merged by a bitonic network, and neighbours compared (Huang, Evans & Katz, NDSS 2012): some
     n·log₂ n·bits gates of n = garbler + evaluator numbers. Names are brought as hashes; 64 bits make it unlikely that two of 10⁵
-    meet. A list that is not in order, or has a number twice, is refused where it is brought; a party that brings one all the same
-    (the circuit does not look) gets a wrong count, which says no more than a chosen set does. With
-    `noise` (for sets of which a person is one number: sensitivity 1) each party brings coins as well.
+    meet. A list that is not in order, or has a number twice, is refused where it is brought, and the circuit looks as well: for a
+    party that brings one all the same the count is 0. So whatever a party brings is a set or says nothing, and another number in
+    the other's set moves the count by 1 at most. With `noise` (for sets of which a person is one number: sensitivity 1) each
+    party brings coins as well.
 
     >>> program = intersection_size(3, 4, bits=8)
     >>> int(program.as_numbers(a=[2, 5, 9], b=[1, 2, 9, 200])), program.gates
-    (2, 523)
+    (2, 629)
     """
     if noise is not None and noise.numbers != 1:
         raise InvalidParameter(
@@ -104,6 +105,9 @@ def intersection_size(
             step //= 2
         kept = merged[: garbler + evaluator]
         found = (kept[1:] == kept[:-1]).sum()
+        if rises := [each[1:] > each[:-1] for each in (a, b) if len(each) > 1]:
+            rising = concatenate(rises)
+            found = select(rising.sum() == len(rising), found, 0)  # out of order, the network would not sort
         return found if noise is None else found + noise.sample(coins["coins_a"], coins["coins_b"])
 
     own, theirs = {"a": one}, {"b": other}
