@@ -100,7 +100,8 @@ class Choosing:
 
     def describe(self) -> dict[str, Any]:
         """For the plan's digest."""
-        return {"method": self.method, "states": [each.starts.tolist() for each in self.states], "about": list(self.about)}
+        states, told = [each.starts.tolist() for each in self.states], [each.domain.nullable for each in self.states]
+        return {"method": self.method, "states": states, "about": list(self.about), "nullable": told}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given; of zCDP with δ the ρ alone."""
@@ -127,7 +128,8 @@ class Choosing:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Count, choose, measure; let out what was measured, in its order."""
-        places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
+        placed = np.array([each.placed(np.asarray(rows[each.name])) for each in self.states])
+        places = list(placed[:, (placed >= 0).all(axis=0)])  # all tables count the same rows (`measuring.py`)
         sizes = tuple(each.number for each in self.states)
         loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
         _SCHEDULES[self.method](loop, self.about)
@@ -367,7 +369,7 @@ def read(sizes: tuple[int, ...], told: Sequence[tuple[Marginal, Fraction, int, I
         table = counts.reshape([sizes[place] for place in kept]).astype(np.float64)
         noisy = Noisy(table, law.variance, purse.pure, fourth=law.fourth, largest=law.largest, round=number)
         rounds.append((kept, noisy))
-    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds))
+    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds), complete=True)
 
 
 @lru_cache(maxsize=64)

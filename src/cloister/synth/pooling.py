@@ -50,13 +50,13 @@ class PooledModel(SyntheticModel):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What each population paid."""
+        """Which rows are counted, and what each population paid."""
         each = ", ".join(f"{cost} of {name!r}" for name, cost in self.costs.items())
         said = f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several"
         alike = sorted({part.population for part in self.parts.values()} - {FRAME})
         if len(alike) < sum(part.population != FRAME for part in self.parts.values()):
-            return (said, f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up")
-        return (said,)
+            return (*super().said, said, f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up")
+        return (*super().said, said)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules."""
@@ -201,7 +201,8 @@ def _added(parts: Sequence[Marginals | None]) -> Marginals | None:
         return None
     first = [combined([(kept, table) for kept, table in part.readings if table.round == 0]) for part in known]
     shared = [kept for kept in first[0] if all(kept in each for each in first)]
-    return Marginals(sizes=known[0].sizes, tables={kept: _sum([each[kept] for each in first]) for kept in shared})
+    tables = {kept: _sum([each[kept] for each in first]) for kept in shared}
+    return Marginals(sizes=known[0].sizes, tables=tables, complete=all(part.complete for part in known))
 
 
 def _sum(tables: Sequence[Noisy]) -> Noisy:

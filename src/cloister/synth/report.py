@@ -301,7 +301,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
     return Report(
         table=model.table,
         method=model.method,
-        why="; ".join([model.why, *model.said]),
+        why="; ".join(filter(None, [model.why, *model.said])),
         columns=tuple(each.words() for each in model.columns),
         rows=model.rows,
         rows_margin=1.96 * model.rows_error,
