@@ -5,9 +5,9 @@ besides; with `histogram` the one table of all columns; and what `about=` asks f
 spend. What is charged is charged by the door before anything is read; what comes back is counts with independent noise of a known
 law.
 
-All tables count the same rows: those that have a value in every column that is not declared nullable (a condition of each question:
-`Part.where`). Otherwise a row without a value of one column would be in the tables of the others and not in its own, and the mean
-of what two tables say would be of no set of rows at all. Nobody is told how many rows are left out.
+All tables count the same rows: those that have a value in every column that is not declared nullable, which is a condition of
+each question (`Part.where`). Otherwise a row without a value of one column would be in the tables of the others and not in its
+own, and the mean of what two tables say would be of no set of rows at all. Nobody is told how many rows are left out.
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
 in at most one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)

@@ -45,7 +45,7 @@ DECLARED: Literal["declared"] = "declared"
 """The method of a model that nothing was spent on: its rows follow the declarations and nothing else."""
 COMPLETE = "Counted are rows that have a value in every column of the model that is not declared nullable. Others are left out."
 INCOMPLETE = "Intervals hold where no row lacks a value in a column of the model that is not declared nullable."
-"""Said of models whose tables count all rows with a value in their own columns: with `earlier=`, on some engines, in old files."""
+"""Said where tables count all rows with a value in their own columns: with `earlier=`, on some engines, in files of old."""
 FRAME = "frame"
 """The population of rows that were given without a session."""
 _FORMAT = 1
@@ -185,8 +185,7 @@ class SyntheticModel:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
         Each number says how sure it is (`Answer.kind`): *measured*, with a margin that holds at the confidence; *sure*, with
-        bounds that hold at it; *typical*, with an interval that holds for most cells of a table, of no promise for a single one;
-        or *not known*. `answering.py` and `released.py` have the proofs.
+        bounds that hold at it; or *not known*, with none. `answering.py` and `released.py` have the proofs.
 
         Parameters
         ----------
@@ -194,7 +193,7 @@ class SyntheticModel:
             One SELECT of COUNT, SUM and AVG from the model's table, with WHERE, GROUP BY, ORDER BY, HAVING and LIMIT; or a
             `cloister.session.Question`.
         confidence
-            Of margins and bounds. What is typical is claimed at 0.95 alone.
+            Of margins and bounds.
         dialect
             Of the text; None: DuckDB's.
 

@@ -4,8 +4,8 @@ The law of the pooled rows is Σ_i n_i·P_i / Σ_i n_i, with the noisy numbers o
 was measured of every part is measured of the pool: its counts are the sums, and their noises, of separate charges and so
 independent, add: variances and fourth cumulants are sums, and the largest Laplace noise is the largest of any part. So measured
 numbers and sure bounds hold at their confidence as they do of one model (`released.py`). Of tables that were chosen by looking
-(`choosing.py`) only those of the first round are read, which were fixed before any noise was drawn. Nothing typical is said of a
-pool, and no error of its rows is expected: refits were tried on single models alone.
+(`choosing.py`) only those of the first round are read, which were fixed before any noise was drawn. No error of the rows of a
+pool is expected: refits were tried on single models alone.
 
 Guarantee. Neighbours: one person more or less in one of the populations. Who is in one population alone changes one part, and
 pooling is post-processing, so their cost is that of their own part, and the largest bounds everybody's (parallel composition,
@@ -55,7 +55,8 @@ class PooledModel(SyntheticModel):
         said = f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several"
         alike = sorted({part.population for part in self.parts.values()} - {FRAME})
         if len(alike) < sum(part.population != FRAME for part in self.parts.values()):
-            return (*super().said, said, f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up")
+            twice = f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up"
+            return (*super().said, said, twice)
         return (*super().said, said)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
