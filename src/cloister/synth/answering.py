@@ -9,7 +9,6 @@ are independent in pairs, and never in threes.) All of it is post-processing of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -37,21 +36,19 @@ _SEEN = 5
 """How many deviations of a cell's noise all rows must be for bounds that follow from several cells to be told."""
 
 
-def answered(
-    model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None, progress: Callable[[str], None]
-) -> Answer:
+def answered(model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None) -> Answer:
     """The answer to a text, or to a question."""
     check_confidence(confidence)
     domains = {each.name: each.domain for each in model.columns}
     declaration = PrivateTable({name: [] for name in domains}, domains)
     if isinstance(question, Question):
-        return _Asked(model, declaration, question, confidence, progress).answer()
+        return _Asked(model, declaration, question, confidence).answer()
     from cloister.query import parse
 
     parsed = parse(question, {model.table: declaration}, dialect, cut=False)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
-    found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout
+    found, layout = _Asked(model, declaration, parsed.question, confidence).answer(), parsed.layout
     if any(column.source is None for column in layout.columns):
         raise UnsupportedQuery("A constant column is not supported", why="the model answers statistics", instead="COUNT(*) AS n")
     if layout.chooses or layout.order:
@@ -75,9 +72,8 @@ class _Asked:
         declaration: PrivateTable,
         question: Question,
         confidence: float,
-        progress: Callable[[str], None],
     ) -> None:
-        self.model, self.question, self.confidence, self.progress = model, question, confidence, progress
+        self.model, self.question, self.confidence = model, question, confidence
         self.domains = declaration.columns
         self.places = {each.name: place for place, each in enumerate(model.columns)}
         if isinstance(question.table, str) and question.table != model.table:

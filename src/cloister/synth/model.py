@@ -180,7 +180,6 @@ class SyntheticModel:
         *,
         confidence: float = 0.95,
         dialect: str | None = None,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> Answer:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
@@ -208,7 +207,7 @@ class SyntheticModel:
         """
         from cloister.synth.answering import answered
 
-        return answered(self, question, confidence, dialect, progress)
+        return answered(self, question, confidence, dialect)
 
     def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
         """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be
