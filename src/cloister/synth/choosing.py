@@ -45,7 +45,7 @@ floating-point arithmetic, but reads releases only: post-processing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -100,8 +100,7 @@ class Choosing:
 
     def describe(self) -> dict[str, Any]:
         """For the plan's digest."""
-        states, told = [each.starts.tolist() for each in self.states], [each.domain.nullable for each in self.states]
-        return {"method": self.method, "states": states, "about": list(self.about), "nullable": told}
+        return {"method": self.method, "states": [each.starts.tolist() for each in self.states], "about": list(self.about)}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given; of zCDP with δ the ρ alone."""
@@ -137,7 +136,8 @@ class Choosing:
             "tables": [
                 {"columns": kept, "part": str(part), "round": number, "counts": counts.ravel()}
                 for kept, part, number, counts in loop.measured
-            ]
+            ],
+            "complete": True,
         }
 
     def purse(self, guarantee: Guarantee, declaration: PrivateTable) -> Purse:
@@ -358,6 +358,7 @@ def choose(
     ]
     origin = {"cost": outcome.cost, "charges": (outcome.charge,), "marked": outcome.marked}
     found = read(sizes, told, mechanism.purse(outcome.cost, declaration))
+    found = replace(found, complete=bool(outcome.values.get("complete")))  # what was kept of before is not
     return found, {"population": session.population_of(table)[0], **origin}
 
 
@@ -369,7 +370,7 @@ def read(sizes: tuple[int, ...], told: Sequence[tuple[Marginal, Fraction, int, I
         table = counts.reshape([sizes[place] for place in kept]).astype(np.float64)
         noisy = Noisy(table, law.variance, purse.pure, fourth=law.fourth, largest=law.largest, round=number)
         rounds.append((kept, noisy))
-    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds), complete=True)
+    return Marginals(sizes=sizes, tables=combined(rounds), rounds=tuple(rounds))
 
 
 @lru_cache(maxsize=64)
