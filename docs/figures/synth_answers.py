@@ -20,7 +20,7 @@ QUESTIONS = (
     ("+ town", "one town", {"plan": 0, "age": (0, 2), "town": 1}),
     ("+ active", "active", {"plan": 0, "age": (0, 2), "town": 1, "active": 1}),
 )
-COLOURS = {"measured": "#3f6c8f", "typical": "#8a9a5b", "sure": "#c9714f"}
+COLOURS = {"measured": "#3f6c8f", "sure": "#c9714f"}
 
 
 def chart() -> alt.LayerChart:

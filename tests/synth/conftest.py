@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cloister as cl
@@ -37,6 +38,19 @@ def rows() -> dict[str, list[Any]]:
         "smoker": [None if number % 13 == 0 else number % 5 == 0 for number in numbers],
         "member": [number % 2 == 0 for number in numbers],
     }
+
+
+def made_up(seed: int, n: int) -> dict[str, np.ndarray]:
+    """Six columns that follow one another, with an interaction that pairs don't show whole, and a long tail."""
+    random = Random.deterministic(seed)
+    draws = random.words(10 * n).reshape(10, n) * 2.0**-64
+    a = (6 * draws[0]).astype(int)
+    b = np.where(draws[1] < 0.6, a % 4, (4 * draws[2]).astype(int))
+    c = np.where(draws[3] < 0.5, (a + b) % 5, (5 * draws[4] ** 2).astype(int))
+    d = np.where(draws[5] < 0.5, (b * c) % 3, (3 * draws[6]).astype(int))
+    e = np.minimum((np.log1p(-draws[7]) / np.log(0.85)).astype(int) + 2 * d, 29)
+    f = (draws[8] < 1 / (1 + np.exp(-(a - 2.5) - 0.3 * (c - 2) * (b - 1)))).astype(int)
+    return {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,7 @@ from cloister.noise import Random
 from cloister.synth import SyntheticModel
 from cloister.synth.comparing import MARK, Comparison, density_of, guess_of, told_apart
 from cloister.synth.mixture import Mixture
-from tests.synth.conftest import rows
-from tests.synth.test_typical import made_up
+from tests.synth.conftest import made_up, rows
 
 pytest.importorskip("sklearn")
 MEMBERS, OTHERS = 2_000, 4_000

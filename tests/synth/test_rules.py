@@ -172,12 +172,6 @@ def test_what_cannot_be_is_counted_as_nothing(model: SyntheticModel) -> None:
     assert "rows that obey the rules" in answer.notes[0]
 
 
-def test_no_interval_is_typical_where_a_rule_reads_a_column(model: SyntheticModel) -> None:
-    """Refits know no rules, so nothing is claimed of them."""
-    answer = model.answer("SELECT age, boys, marital, COUNT(*) AS n FROM frame GROUP BY age, boys, marital")
-    assert "typical" not in set(answer.kind()["n"])
-
-
 def test_rules_survive_the_file(model: SyntheticModel, tmp_path: Path) -> None:
     model.save(tmp_path / "model.json")
     back = cl.synth.load(tmp_path / "model.json")

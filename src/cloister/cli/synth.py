@@ -161,8 +161,7 @@ def answer(model: Path, sql: str, as_json: bool) -> None:
     \b
     cloister synth answer census.json "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
     """
-    with waiting("answering") as progress:
-        found = _load(model).answer(sql, progress=progress)
+    found = _load(model).answer(sql)
     click.echo(json.dumps(found.to_pydict(), default=str, ensure_ascii=False) if as_json else str(found))
 
 

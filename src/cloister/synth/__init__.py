@@ -11,7 +11,7 @@
     drawing.py    rows from it, stratified, under conditions
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
-    released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
+    released.py   what measured tables say of a question: margins and sure bounds; refitting.py: fits to redrawn noise
     gaussians.py  microaggregation: a noisy Gaussian for each public group
     k_anonymous.py  rows from classes of at least k: not private, by the marked door
     from_reports.py  rows from local reports

@@ -14,12 +14,11 @@ from cloister.privacy import Guarantee
 from cloister.session import Frame, Series, text_table
 
 Floats = npt.NDArray[np.float64]
-Kind: TypeAlias = Literal["measured", "sure", "typical", "not known"]
+Kind: TypeAlias = Literal["measured", "sure", "not known"]
 
 KINDS: Mapping[str, str] = {
     "measured": "a sum of measured counts: the interval holds with the confidence",
     "sure": "bounds that follow from measured counts: they hold with the confidence, and are wide",
-    "typical": "holds for most cells of a table, as tried on other data; nothing is promised of a single cell",
     "not known": "the model's own value; nothing that was measured says how far off it is",
 }
 _MOST_SHOWN = 40
@@ -113,7 +112,7 @@ class Answer:
         return self._framed(lambda one: np.maximum(one.high - one.value, one.value - one.low))
 
     def kind(self) -> Frame:
-        """How sure each number is: measured, sure, typical or not known (`KINDS` says what each means)."""
+        """How sure each number is: measured, sure or not known (`KINDS` says what each means)."""
         return Frame({name: self.keys.get(name) or Series("text", self.statistics[name].kind) for name in self.column_names})
 
     @property

@@ -2,16 +2,15 @@
 
 The model's value of a count is n·Σ_x f(x)·P(x) over the grid of the columns that are read, in closed form. Where measured tables
 hold all of these columns, their own best linear reading is answered instead, which is unbiased and has a margin
-(`released.py`); elsewhere the model's value, with bounds that follow from measured tables, a typical interval (`typical.py`), or
-none. All of it is post-processing of one release.
+(`released.py`); elsewhere the model's value, with bounds that follow from measured tables, or none: what columns do together
+beyond what was measured is the model's assumption, and nothing says how far off that is. (Two fair coins and whether they differ
+are independent in pairs, and never in threes.) All of it is post-processing of one release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +24,7 @@ from cloister.synth.cutting import cut, scope_of, truth
 from cloister.synth.measuring import Floats
 from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
-from cloister.synth.released import Evidence, Reading, Truths, bounds, cells_of, functional, projected, read
-from cloister.synth.typical import LEAST_SIGNAL, MANY, half_widths, refits
+from cloister.synth.released import Evidence, Reading, Truths, bounds, functional, projected, read
 from cloister.tables import And, Integer, PrivateTable, Real
 
 if TYPE_CHECKING:
@@ -34,26 +32,23 @@ if TYPE_CHECKING:
 
 _MOST_COMBINATIONS = 1_000_000
 _AT_ONCE = 4_000_000
-_CLAIMED = 0.95
 _SEEN = 5
 """How many deviations of a cell's noise all rows must be for bounds that follow from several cells to be told."""
 
 
-def answered(
-    model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None, progress: Callable[[str], None]
-) -> Answer:
+def answered(model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None) -> Answer:
     """The answer to a text, or to a question."""
     check_confidence(confidence)
     domains = {each.name: each.domain for each in model.columns}
     declaration = PrivateTable({name: [] for name in domains}, domains)
     if isinstance(question, Question):
-        return _Asked(model, declaration, question, confidence, progress).answer()
+        return _Asked(model, declaration, question, confidence).answer()
     from cloister.query import parse
 
     parsed = parse(question, {model.table: declaration}, dialect, cut=False)
     if len(parsed.questions) > 1:
         raise UnsupportedQuery("GROUPING SETS are not supported", why="each is an answer of its own", instead="two queries")
-    found, layout = _Asked(model, declaration, parsed.question, confidence, progress).answer(), parsed.layout
+    found, layout = _Asked(model, declaration, parsed.question, confidence).answer(), parsed.layout
     if any(column.source is None for column in layout.columns):
         raise UnsupportedQuery("A constant column is not supported", why="the model answers statistics", instead="COUNT(*) AS n")
     if layout.chooses or layout.order:
@@ -77,9 +72,8 @@ class _Asked:
         declaration: PrivateTable,
         question: Question,
         confidence: float,
-        progress: Callable[[str], None],
     ) -> None:
-        self.model, self.question, self.confidence, self.progress = model, question, confidence, progress
+        self.model, self.question, self.confidence = model, question, confidence
         self.domains = declaration.columns
         self.places = {each.name: place for place, each in enumerate(model.columns)}
         if isinstance(question.table, str) and question.table != model.table:
@@ -143,10 +137,6 @@ class _Asked:
         least, most, told = one.bounds(self.confidence)
         least, most = np.maximum(least, floor), np.maximum(most, floor)
         found.tell("sure", told, least, most)
-        if count:
-            typical, reach = one.typical(found.value)
-            better = typical & ~(told & (most - least <= 2 * reach))
-            found.tell("typical", better, np.maximum(found.value - reach, 0.0), found.value + reach)
         exact, sums, margin = one.measured(self.confidence)
         found.tell("measured", exact, np.maximum(sums - margin, floor), np.maximum(sums + margin, floor), sums)
         return found
@@ -250,14 +240,9 @@ class _Weighed:
 
     def model(self) -> Floats:
         """n·Σ f·P for each group."""
-        return self.under(self.asked.model.mixture, max(self.asked.model.rows, 0.0))
-
-    def under(self, mixture: Mixture, rows: float) -> Floats:
-        """The same under another mixture."""
-        inside, told = self.reading.group >= 0, _chances(mixture, self.reading) * self.mean
-        return np.asarray(
-            np.bincount(self.reading.group[inside], told[inside], minlength=self.reading.number) * rows, dtype=float
-        )
+        inside, told = self.reading.group >= 0, _chances(self.asked.model.mixture, self.reading) * self.mean
+        sums = np.bincount(self.reading.group[inside], told[inside], minlength=self.reading.number)
+        return np.asarray(sums * max(self.asked.model.rows, 0.0), dtype=float)
 
     @cached_property
     def evidence(self) -> Evidence | None:
@@ -306,34 +291,6 @@ class _Weighed:
         )
         seen = found.signal() >= _SEEN
         return least, most, seen & ((least > fewest) | (most < largest))
-
-    def typical(self, value: Floats) -> tuple[Truths, Floats]:
-        """For which counts a typical interval is claimed, and its half-width."""
-        model, reading, found = self.asked.model, self.reading, self.asked.model.measured
-        nothing = np.zeros(reading.number, dtype=bool), np.zeros(reading.number)
-        if found is None or len(reading.places) != 3 or self.asked.confidence != _CLAIMED or found.signal() < LEAST_SIGNAL:
-            return nothing
-        if found.rounds or model.method == "pooled":  # refits would choose other tables; of pools none were tried
-            return nothing
-        if model.ruled.touch([model.columns[place].name for place in reading.places]):  # refits know no rules
-            return nothing
-        if any(read(found, pair, reading.cuts) is None for pair in combinations(reading.places, 2)):
-            return nothing
-        cells, groups, weights = self.weights
-        number = np.bincount(groups, weights * cells_of(reading.cuts, reading.places).ravel()[cells], minlength=reading.number)
-        noise = max(table.variance for table in found.tables.values()) ** 0.5
-        claimed = _whole(reading) & ((number == 1) | (value > max(MANY, noise)))
-        if not claimed.any():
-            return nothing
-        others = [self.under(mixture, rows) for rows, mixture in refits(found, model.mixture, self.asked.progress)]
-        return claimed, half_widths(value, others)
-
-
-def _whole(reading: Reading) -> Truths:
-    """Which groups cut no state."""
-    torn = np.any([reading.spread(place, reading.cuts[place].share < 1) for place in reading.places], axis=0)
-    inside = reading.group >= 0
-    return np.asarray(np.bincount(reading.group[inside], torn[inside], minlength=reading.number) == 0)
 
 
 def _chances(mixture: Mixture, reading: Reading) -> Floats:

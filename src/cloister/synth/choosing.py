@@ -45,7 +45,7 @@ floating-point arithmetic, but reads releases only: post-processing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
@@ -127,7 +127,8 @@ class Choosing:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Count, choose, measure; let out what was measured, in its order."""
-        places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
+        placed = np.array([each.placed(np.asarray(rows[each.name])) for each in self.states])
+        places = list(placed[:, (placed >= 0).all(axis=0)])  # all tables count the same rows (`measuring.py`)
         sizes = tuple(each.number for each in self.states)
         loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
         _SCHEDULES[self.method](loop, self.about)
@@ -135,7 +136,8 @@ class Choosing:
             "tables": [
                 {"columns": kept, "part": str(part), "round": number, "counts": counts.ravel()}
                 for kept, part, number, counts in loop.measured
-            ]
+            ],
+            "complete": True,
         }
 
     def purse(self, guarantee: Guarantee, declaration: PrivateTable) -> Purse:
@@ -356,6 +358,7 @@ def choose(
     ]
     origin = {"cost": outcome.cost, "charges": (outcome.charge,), "marked": outcome.marked}
     found = read(sizes, told, mechanism.purse(outcome.cost, declaration))
+    found = replace(found, complete=bool(outcome.values.get("complete")))  # what was kept of before is not
     return found, {"population": session.population_of(table)[0], **origin}
 
 

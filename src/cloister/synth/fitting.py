@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Literal, cast, get_args, overload
 
 import numpy as np
@@ -98,6 +98,7 @@ def fit(
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
     proof, `choosing.py` those of methods that choose); the model and all rows drawn from it are post-processing of that release.
+    Counted are rows that have a value in every column of the model that is not declared nullable; others are left out.
     Should the fit be interrupted, the release is kept, and the same call again costs nothing (in another session, if rows in
     memory were given a `version`).
 
@@ -172,7 +173,7 @@ def fit(
     if cuts:
         states, spend, before = cut(session, table, states, cuts, spend, purpose)
         ruled = replace(ruled, states=tuple(states))
-    act: Any = choose if adaptive else measure
+    act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))
     found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
     found, more = heard(found, origin, before_it)
     origin = reduce(both, [*more, before, origin])

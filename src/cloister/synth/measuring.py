@@ -5,8 +5,12 @@ besides; with `histogram` the one table of all columns; and what `about=` asks f
 spend. What is charged is charged by the door before anything is read; what comes back is counts with independent noise of a known
 law.
 
+All tables count the same rows: those that have a value in every column that is not declared nullable, which is a condition of
+each question (`Part.where`). Otherwise a row without a value of one column would be in the tables of the others and not in its
+own, and the mean of what two tables say would be of no set of rows at all. Nobody is told how many rows are left out.
+
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
-in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
+in at most one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
 in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: table i takes a part w_i of the spend, Σ w_i = 1;
 discrete Laplace noise of scale m/(w_i ε) in each cell makes it w_i ε-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh,
 Roughgarden & Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²/(2 w_i ρ)
@@ -27,7 +31,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteLaplace
 from cloister.privacy import Guarantee
 from cloister.session import Count, Measurer, Question, Release
@@ -36,7 +40,7 @@ from cloister.session.releases.uncertainty import Terms, variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
 from cloister.synth.workload import About, Fixed, parts_for
-from cloister.tables import Domain, PrivateTable, Relation
+from cloister.tables import And, Domain, Expression, IsNull, Not, PrivateTable, Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Origin: TypeAlias = Mapping[str, Any]
@@ -68,6 +72,8 @@ class Marginals:
     """Where tables were chosen by looking (`choosing.py`), each as it was measured, in order; `tables` has their means."""
     whole: bool = False
     """Whether rows come from the table of all columns, as it was measured, rather than from a fit."""
+    complete: bool = False
+    """Whether every table counts the same rows: those with a value in each column that is not declared nullable."""
 
     @property
     def readings(self) -> list[tuple[Marginal, Noisy]]:
@@ -93,13 +99,13 @@ class Marginals:
 
 
 def questions_for(
-    table: str | Relation, states: Sequence[States], method: Fixed, about: About = ()
+    table: str | Relation, states: Sequence[States], method: Fixed, about: About = (), where: Expression | None = None
 ) -> tuple[list[Marginal], list[Question], list[Fraction] | None]:
     """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
     parts = parts_for([each.number for each in states], method, about)
     wanted = list(parts)
     questions = [
-        Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),), every_group=True)
+        Question(table=table, by=tuple(states[place].key for place in kept), where=where, statistics=(Count(),), every_group=True)
         for kept in wanted
     ]
     return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
@@ -120,6 +126,21 @@ class Part(NamedTuple):
     states: Sequence[States]
     method: Fixed
     about: About = ()
+    as_they_are: bool = False
+    """Whether each table counts all rows with a value in its own columns: as answers of earlier do, which join them."""
+
+    def where(self, session: Measurer, spend: Spending) -> tuple[Expression | None, bool]:
+        """The condition that keeps rows with a value in every column that is not declared nullable, and whether all tables count
+        the same rows: they don't on an engine without such conditions."""
+        held = [Not(IsNull(each.name)) for each in self.states if not each.domain.nullable]
+        if not held or self.as_they_are:
+            return None, not held
+        where = held[0] if len(held) == 1 else And(*held)
+        try:
+            session.explain(Question(table=self.table, by=(), where=where, statistics=(Count(),)), spend)
+        except UnsupportedQuery:
+            return None, False
+        return where, True
 
 
 def measure(
@@ -130,26 +151,28 @@ def measure(
     spend: Spending,
     *,
     about: About = (),
+    as_they_are: bool = False,
     purpose: str,
 ) -> tuple[Marginals, Origin]:
     """Measure the tables of a method under one charge; what was bought before costs nothing again."""
-    [found], origin = measure_all(session, [Part(table, states, method, about)], spend, purpose=purpose)
+    [found], origin = measure_all(session, [Part(table, states, method, about, as_they_are)], spend, purpose=purpose)
     return found, origin
 
 
 def measure_all(session: Measurer, parts: Sequence[Part], spend: Spending, *, purpose: str) -> tuple[list[Marginals], Origin]:
     """Measure several tables or relations under one charge, of which each takes the same part."""
-    asked = [questions_for(*part) for part in parts]
+    rows = [part.where(session, spend) for part in parts]
+    asked = [questions_for(*part[:4], where) for part, (where, _) in zip(parts, rows, strict=True)]
     questions = [question for _, some, _ in asked for question in some]
     shares = asked[0][2]
     if len(parts) > 1:
         shares = [each / len(parts) for _, some, own in asked for each in own or [Fraction(1, len(some))] * len(some)]
     releases = session.measure_all(questions, spend, purpose=purpose, shares=shares)
     found, left = [], iter(releases)
-    for (_, states, method, _), (wanted, _, _) in zip(parts, asked, strict=True):
-        sizes = tuple(each.number for each in states)
+    for part, (wanted, _, _), (_, complete) in zip(parts, asked, rows, strict=True):
+        sizes = tuple(each.number for each in part.states)
         tables = {kept: noisy(next(left), [sizes[place] for place in kept]) for kept in wanted}
-        found.append(Marginals(sizes=sizes, tables=tables, whole=method == "histogram"))
+        found.append(Marginals(sizes=sizes, tables=tables, whole=part.method == "histogram", complete=complete))
     first, marked = releases[0].provenance, any(release.marked for release in releases)
     origin = {"cost": releases[0].spent_by[first.population], "charges": first.charges, "marked": marked}
     return found, {"population": first.population, **origin}

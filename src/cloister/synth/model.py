@@ -43,6 +43,9 @@ REPORTS = "reports"
 """The method of a model that was made of local reports (`from_reports.py`)."""
 DECLARED: Literal["declared"] = "declared"
 """The method of a model that nothing was spent on: its rows follow the declarations and nothing else."""
+COMPLETE = "Counted are rows that have a value in every column of the model that is not declared nullable. Others are left out."
+INCOMPLETE = "Intervals hold where no row lacks a value in a column of the model that is not declared nullable."
+"""Said where tables count all rows with a value in their own columns: with `earlier=`, on some engines, in files of old."""
 FRAME = "frame"
 """The population of rows that were given without a session."""
 _FORMAT = 1
@@ -94,8 +97,10 @@ class SyntheticModel:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What stands beside every answer and in the report."""
-        return ()
+        """What stands beside every answer and in the report: which rows are counted."""
+        if self.measured is None or all(each.domain.nullable for each in self.columns):
+            return ()
+        return (COMPLETE if self.measured.complete else INCOMPLETE,)
 
     @cached_property
     def ruled(self) -> Rules:
@@ -175,13 +180,11 @@ class SyntheticModel:
         *,
         confidence: float = 0.95,
         dialect: str | None = None,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> Answer:
         """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
 
         Each number says how sure it is (`Answer.kind`): *measured*, with a margin that holds at the confidence; *sure*, with
-        bounds that hold at it; *typical*, with an interval that holds for most cells of a table, of no promise for a single one;
-        or *not known*. `answering.py` and `released.py` have the proofs.
+        bounds that hold at it; or *not known*, with none. `answering.py` and `released.py` have the proofs.
 
         Parameters
         ----------
@@ -189,7 +192,7 @@ class SyntheticModel:
             One SELECT of COUNT, SUM and AVG from the model's table, with WHERE, GROUP BY, ORDER BY, HAVING and LIMIT; or a
             `cloister.session.Question`.
         confidence
-            Of margins and bounds. What is typical is claimed at 0.95 alone.
+            Of margins and bounds.
         dialect
             Of the text; None: DuckDB's.
 
@@ -204,7 +207,7 @@ class SyntheticModel:
         """
         from cloister.synth.answering import answered
 
-        return answered(self, question, confidence, dialect, progress)
+        return answered(self, question, confidence, dialect)
 
     def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
         """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be
@@ -256,6 +259,7 @@ class SyntheticModel:
             "cost": guarantee_to_plain(self.cost),
             "charges": list(self.charges),
             "measured": None if found is None else [_tabled(*each, bool(found.rounds)) for each in found.readings],
+            "complete": found is not None and found.complete,
         }
         if self.rules:
             document |= {"rules": list(self.rules), "unmapped": list(self.unmapped), "acceptance": self.acceptance}
@@ -355,7 +359,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         mixture=Mixture(weights, shares),
         rows=rows,
         rows_error=error,
-        measured=None if tables is None else _measured(tables, sizes, document["method"]),
+        measured=None if tables is None else _measured(tables, sizes, document["method"], bool(document.get("complete"))),
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
@@ -368,7 +372,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     return model
 
 
-def _measured(tables: Any, sizes: tuple[int, ...], method: str) -> Marginals:
+def _measured(tables: Any, sizes: tuple[int, ...], method: str, complete: bool) -> Marginals:
     """The released tables."""
     found: list[tuple[Marginal, Noisy]] = []
     for each in tables:
@@ -386,7 +390,7 @@ def _measured(tables: Any, sizes: tuple[int, ...], method: str) -> Marginals:
     first = {kept for kept, table in found if table.round == 0}
     _need({(place,) for place in range(len(sizes))} <= first, "a table of one column is missing")
     rounds = tuple(found) if method in get_args(Adaptive) else ()
-    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram")
+    return Marginals(sizes=sizes, tables=known, rounds=rounds, whole=method == "histogram", complete=complete)
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:

@@ -4,8 +4,8 @@ The law of the pooled rows is Σ_i n_i·P_i / Σ_i n_i, with the noisy numbers o
 was measured of every part is measured of the pool: its counts are the sums, and their noises, of separate charges and so
 independent, add: variances and fourth cumulants are sums, and the largest Laplace noise is the largest of any part. So measured
 numbers and sure bounds hold at their confidence as they do of one model (`released.py`). Of tables that were chosen by looking
-(`choosing.py`) only those of the first round are read, which were fixed before any noise was drawn. Nothing typical is said of a
-pool, and no error of its rows is expected: refits were tried on single models alone.
+(`choosing.py`) only those of the first round are read, which were fixed before any noise was drawn. No error of the rows of a
+pool is expected: refits were tried on single models alone.
 
 Guarantee. Neighbours: one person more or less in one of the populations. Who is in one population alone changes one part, and
 pooling is post-processing, so their cost is that of their own part, and the largest bounds everybody's (parallel composition,
@@ -50,13 +50,14 @@ class PooledModel(SyntheticModel):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What each population paid."""
+        """Which rows are counted, and what each population paid."""
         each = ", ".join(f"{cost} of {name!r}" for name, cost in self.costs.items())
         said = f"by population: {each}; a person's cost is that of their own population, and the sum if they are in several"
         alike = sorted({part.population for part in self.parts.values()} - {FRAME})
         if len(alike) < sum(part.population != FRAME for part in self.parts.values()):
-            return (said, f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up")
-        return (said,)
+            twice = f"several of the parts call their population {alike[0]!r}: if it is one and the same, costs add up"
+            return (*super().said, said, twice)
+        return (*super().said, said)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
         """The share of rows that meet the conditions, among those that obey the rules."""
@@ -201,7 +202,8 @@ def _added(parts: Sequence[Marginals | None]) -> Marginals | None:
         return None
     first = [combined([(kept, table) for kept, table in part.readings if table.round == 0]) for part in known]
     shared = [kept for kept in first[0] if all(kept in each for each in first)]
-    return Marginals(sizes=known[0].sizes, tables={kept: _sum([each[kept] for each in first]) for kept in shared})
+    tables = {kept: _sum([each[kept] for each in first]) for kept in shared}
+    return Marginals(sizes=known[0].sizes, tables=tables, complete=all(part.complete for part in known))
 
 
 def _sum(tables: Sequence[Noisy]) -> Noisy:

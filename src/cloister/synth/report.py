@@ -2,12 +2,12 @@
 
 Everything follows from the model alone: no row is read, and nothing more is spent. How far the model's tables lie from those of
 the people is not known, since it was not measured. What is given instead is the mean total variation between the model's tables
-and those of fits to redrawn noise (`typical.py`), with a range from trials on other tables:
+and those of fits to redrawn noise (`refitting.py`), with a range from trials on other tables:
 
 - tables of as many columns as were measured: the truth lay between 0.7 and 1.4 times that value, where the number of rows is at
   least `LEAST_SIGNAL` noises of a cell, and up to 1.7 times where it is not;
-- with one column more, where all pairs were measured: between 0.8 and 1.8 times;
-- anything else: not known.
+- anything else: not known. What columns do together beyond what was measured together is the model's assumption; redrawn noise
+  says nothing of it.
 
 Total variation is the share of rows that would have to move. A table of so many rows drawn again from the same people would be
 off by √(2p(1 − p)/πn)/2 a cell, in the mean: what no report can be better than, and what a margin of the noise alone leaves out.
@@ -31,9 +31,9 @@ from cloister.privacy.plain import guarantee_to_plain
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals
 from cloister.synth.mixture import Mixture
+from cloister.synth.refitting import refits
 from cloister.synth.released import best, margin_of
 from cloister.synth.states import States
-from cloister.synth.typical import LEAST_SIGNAL, refits
 from cloister.synth.workload import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 ORDERS = {1: "single columns", 2: "pairs of columns", 3: "triples of columns"}
 MOST_TABLES = 200
 """Of one order: more are thinned out evenly."""
-_SURE, _FAINT, _NEXT = (0.7, 1.4), (0.7, 1.7), (0.8, 1.8)
+_SURE, _FAINT = (0.7, 1.4), (0.7, 1.7)
+LEAST_SIGNAL = 20
 _HEIGHT, _WIDTH = 90, 600
 LIMITS = (
     "The rows are made up, but they are personal data up to the guarantee: the guarantee limits what they reveal, not the fact "
@@ -301,7 +302,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
     return Report(
         table=model.table,
         method=model.method,
-        why="; ".join([model.why, *model.said]),
+        why="; ".join(filter(None, [model.why, *model.said])),
         columns=tuple(each.words() for each in model.columns),
         rows=model.rows,
         rows_margin=1.96 * model.rows_error,
@@ -362,16 +363,15 @@ def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
 
 
 def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int, ...], order: int) -> Expected:
-    chosen, complete = tables_of(sizes, order), _complete(model, sizes)
+    chosen = tables_of(sizes, order)
     faint = model.measured is not None and model.measured.signal() < LEAST_SIGNAL
     own = [model.mixture.marginal(kept) for kept in chosen]
     again = [np.sqrt(2 * each * np.maximum(1 - each, 0) / (pi * max(model.rows, 1.0))).sum() / 2 for each in own]
     mean = low = high = None
-    known = order <= complete or (order == complete + 1 == 3 and not faint)
-    if chosen and others and known and model.method != "histogram":
+    if chosen and others and order <= _complete(model, sizes) and model.method != "histogram":
         told = zip(chosen, own, strict=True)
         mean = float(np.mean([[np.abs(other.marginal(kept) - each).sum() / 2 for other in others] for kept, each in told]))
-        least, most = _NEXT if order > complete else _FAINT if faint else _SURE
+        least, most = _FAINT if faint else _SURE
         low, high = least * mean, min(most * mean, 1.0)
     return Expected(
         order=order, tables=len(chosen), value=mean, low=low, high=high, again=float(np.mean(again)) if again else 0.0

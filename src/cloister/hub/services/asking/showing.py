@@ -130,7 +130,7 @@ KNOWN = {
     "typical": N_("The interval holds for most cells of a table, as tried on other data. Nothing is promised of a single cell."),
     "not known": N_("The model's own value. Nothing that was measured says how far off it is."),
 }
-"""What the labels of intervals mean."""
+"""What the labels of intervals mean; nothing is called typical any more but in answers that were kept."""
 _LABELS = (N_("measured"), N_("sure"), N_("typical"), N_("not known"))
 
 
@@ -204,8 +204,10 @@ _MET = (
     N_("The sum of {column} is not supported"),
     N_("it is declared as {kind}, which has no mean"),
     N_("it is declared as {kind}, which has no sum"),
+    N_("Counted are rows that have a value in every column of the model that is not declared nullable. Others are left out."),
+    N_("Intervals hold where no row lacks a value in a column of the model that is not declared nullable."),
 )
-"""What refusals of questions say most often, from below the hub, where nobody looks for texts to translate."""
+"""What refusals of questions and notes of models say most often, from below the hub, where nobody looks for what to translate."""
 
 
 def page_of(release: str, confidence: float = 0.95) -> str:
