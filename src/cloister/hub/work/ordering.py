@@ -63,6 +63,15 @@ def asked(label: str, about: str = "", **more: Any) -> Any:
     return field(metadata={"label": label, "help": about}, **more)
 
 
+def whole(text: str) -> int:
+    """A whole number as it was typed; 0 for what is none, or beyond all that is meant.
+
+    >>> whole("12"), whole("-1"), whole("0" * 9 + "12")
+    (12, 0, 0)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
 class JobOfWork(BaseModel):
     """The job that does it: look at /jobs/{job}, whose result says where it is."""
 

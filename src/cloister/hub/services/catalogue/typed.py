@@ -271,7 +271,7 @@ class _Reader:
     def _chosen(self, field: str) -> str:
         """The name of the column whose place is chosen; nothing where there is none."""
         chosen = self._text(field)
-        known = chosen.isascii() and chosen.isdigit() and int(chosen[:6]) < len(self._columns)
+        known = chosen.isascii() and chosen.isdigit() and len(chosen) < 7 and int(chosen) < len(self._columns)
         return self._columns[int(chosen)].name if known else ""
 
     def declaration(self, dated: str) -> dict[str, Any]:

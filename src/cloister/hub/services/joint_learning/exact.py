@@ -31,7 +31,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
-from cloister.hub.work.ordering import asked
+from cloister.hub.work.ordering import asked, whole
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.session.questions.touched import Touched
 from cloister.stored import Stored
@@ -98,13 +98,13 @@ class ExactJoint:
             raise InvalidParameter(
                 "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
             )
-        if self.method == "PCA" and not 1 <= _number(self.components) < len(self.columns):
+        if self.method == "PCA" and not 1 <= whole(self.components) < len(self.columns):
             raise InvalidParameter(
                 "The components are invalid",
                 why=f"fewer than the {len(self.columns)} columns are handed out: all of them tell the most",
                 instead="1",
             )
-        if not 2 <= _number(self.rows) <= _MOST_ROWS:
+        if not 2 <= whole(self.rows) <= _MOST_ROWS:
             raise InvalidParameter(
                 "The rows are invalid",
                 why=f"it is a whole number from 2 to {_MOST_ROWS}: at most so many at all sites together, which is public",
@@ -201,7 +201,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
         from cloister.together.exact.request import declared_of
 
         _, _, classes = declared_of(table, order.columns, order.label)
-        components = classes - 1 if classes else _number(order.components)
+        components = classes - 1 if classes else whole(order.components)
         return AuthorisedExact(
             **vars(found),
             order=order,
@@ -209,7 +209,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
             table=table,
             coordinator=coordinator,
             line=line,
-            circuit=_circuit(len(order.columns), _number(order.rows), classes, components, len(parties(table))),
+            circuit=_circuit(len(order.columns), whole(order.rows), classes, components, len(parties(table))),
             components=components,
         )
 
@@ -247,7 +247,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
                 columns=order.columns,
                 label=order.label,
                 components=found.components,
-                rows=_number(order.rows),
+                rows=whole(order.rows),
                 purpose=order.purpose,
                 who=who,
             )
@@ -290,10 +290,6 @@ def before(_: Hub, found: Any) -> dict[str, Any]:
         "megabytes": round(circuit.bytes / 1e6, 1),
         "gates": circuit.gates,
     }
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _shown(view: View) -> dict[str, Any]:

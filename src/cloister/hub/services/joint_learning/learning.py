@@ -89,6 +89,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
         from cloister.together.following import followed
 
         order, names = found.order, parties(found.table)
+        made = compress.DCA() if order.method == "DCA" else compress.PCA()
         with followed(_following(names, session.tell)):
             scatter = compress.Scatter.measure(
                 session(),
@@ -98,7 +99,6 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
                 utility=order.label or None,
                 purpose=order.purpose,
             )
-        made = compress.DCA() if order.method == "DCA" else compress.PCA()
         fitted = made.set_params(n_components=int(order.components)).fit_scatter(scatter)
         assert scatter.cost is not None
         cost = dict.fromkeys(found.populations, scatter.cost)

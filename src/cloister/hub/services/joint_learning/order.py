@@ -8,7 +8,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
-from cloister.hub.work.ordering import asked
+from cloister.hub.work.ordering import asked, whole
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
 
@@ -44,8 +44,7 @@ class JointLearning:
             raise InvalidParameter(
                 "The method is invalid", why="PCA has no label, and DCA has one", instead="PCA; or DCA, and a label"
             )
-        written = self.components
-        if not (written.isascii() and written.isdigit() and 1 <= int(written[:4]) < count):
+        if not 1 <= whole(self.components) < count:
             raise InvalidParameter(
                 "The components are invalid",
                 why=f"fewer than the {count} columns are handed out: all of them tell the most",

@@ -68,8 +68,9 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
 
         order = found.order
         labels = {"utility": order.utility or None, "private": order.secret or None}
+        projection = made(order.method).set_params(n_components=int(order.dimensions))
         scatter = Scatter.measure(session(), order.table, spend=order.spend, columns=order.names, purpose=order.purpose, **labels)
-        fitted = made(order.method).set_params(n_components=int(order.dimensions)).fit_scatter(scatter)
+        fitted = projection.fit_scatter(scatter)
         told = {"columns": columns_told(found.table, order.names), **projection_told(order.method, fitted)}
         details = {"table": order.table, "method": order.method, "columns": list(order.names)}
         assert scatter.cost is not None

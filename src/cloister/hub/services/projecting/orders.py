@@ -9,7 +9,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
-from cloister.hub.work.ordering import asked
+from cloister.hub.work.ordering import asked, whole
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
 
@@ -87,7 +87,7 @@ class Attack:
         """The numbers of dimensions."""
         found = listed(self.dimensions)
         most = len(listed(self.columns))
-        if not found or not all(each.isascii() and each.isdigit() and 1 <= int(each[:4]) <= most for each in found):
+        if not found or not all(1 <= whole(each) <= most for each in found):
             raise InvalidParameter(
                 "The dimensions are invalid",
                 why=f"they are whole numbers from 1 to the {most} columns",
@@ -125,7 +125,7 @@ class Fit:
                 instead="PCA, DCA, RUCA, DUCA",
             )
         most = len(self.names)
-        if not (self.dimensions.isascii() and self.dimensions.isdigit() and 1 <= int(self.dimensions[:4]) <= most):
+        if not 1 <= whole(self.dimensions) <= most:
             raise InvalidParameter(
                 "The dimensions are invalid", why=f"it is a whole number from 1 to the {most} columns", instead="1"
             )

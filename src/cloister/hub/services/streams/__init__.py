@@ -27,8 +27,8 @@ _OWNERS, _READERS = frozenset({"owner"}), frozenset({"owner", "analyst"})
 
 register_actions(
     [
-        Action(name="stream.open", title=N_("Open a stream"), roles=_OWNERS),
-        Action(name="stream.see", title=N_("See a stream"), roles=_READERS, by="owner"),
+        Action(name="stream.open", title=N_("Open a stream"), roles=_OWNERS, data=True),
+        Action(name="stream.see", title=N_("See a stream"), roles=_READERS, by="owner", data=True),
         Action(name="stream.manage", title=N_("Manage a stream"), roles=_OWNERS, by="owner"),
         Action(name="stream.send", title=N_("Send readings"), roles=frozenset({"nobody"})),
     ]

@@ -12,12 +12,14 @@ from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import digest, new_id, new_secret
-from cloister.hub.policy import Object
+from cloister.hub.labels import check_purpose
+from cloister.hub.policy import Object, Spend, check_amount
 from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
 from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check
+from cloister.hub.work.checking import allowed, check, context_of
 from cloister.printable import is_printable
 from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.query import Session
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.policy import Context
 
 TABLE, UNIT = "readings", "device"
 _MOST_DEVICES, _MOST_STREAMS = 10_000, 100
@@ -57,8 +60,11 @@ class Declared:
     epsilon: str = ""
     shown: bool = False
     late: Late = "drop"
+    purpose: str = ""
+    """What for: the rules are asked with it, when it is opened and at each look."""
 
     def __post_init__(self) -> None:
+        check_purpose(self.purpose)
         for name, value in (("title", self.title), ("sql", self.sql)):
             if not value.strip() or len(value) > 2000 or (name == "title" and (not is_printable(value) or len(value) > 200)):
                 raise InvalidParameter(
@@ -116,8 +122,23 @@ class Declared:
         return PrivateTable(empty, domains, unit=UNIT, max_rows=self.most, population=population)
 
 
-_NAMES = ("title", "sql", "columns", "every", "since", "until", "most", "hourly", "wait", "rho", "epsilon", "shown", "late")
-_STORED = Stored(Declared, "Stream", *_NAMES)
+_NAMES = (
+    "title",
+    "sql",
+    "columns",
+    "every",
+    "since",
+    "until",
+    "most",
+    "hourly",
+    "wait",
+    "rho",
+    "epsilon",
+    "shown",
+    "late",
+    "purpose",
+)
+_STORED = Stored(Declared, "Stream", *_NAMES, later=("purpose",))
 
 
 def population_of(number: str) -> str:
@@ -146,21 +167,26 @@ def watching(hub: Hub, number: str, declared: Declared, *, who: str) -> Iterator
 def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
     """Charge for all steps and begin to take readings; the id. The charge comes first: a row without one would take readings that
     nothing pays for."""
+    number = new_id()
+    which = _object(number, declared.title, caller.id, caller.institution)
+    check_amount(declared.spend, "The budget")
+    asked = context_of(hub, caller, purpose=declared.purpose, spend={which.population: Spend(asked=declared.spend)})
     with hub.database.reading() as db:
-        check(hub, db, caller, "stream.open")
+        check(hub, db, caller, "stream.open", which, asked)
         if len(list(db.scalars(select(HeldStream.id).where(HeldStream.owner == caller.id)))) >= _MOST_STREAMS:
             raise Conflict("The stream was not opened", why=f"you have {_MOST_STREAMS} already", instead="another account")
-    number = new_id()
     with watching(hub, number, declared, who=caller.email) as found:
         found.open()
         steps = found.steps.count
     with hub.database.begin() as db:
-        now, population = hub.now(), population_of(number)
+        check(hub, db, caller, "stream.open", which, asked)  # a rule of meanwhile: the charge stands, and nothing is opened
+        now, population = hub.now(), which.population
         db.add(Population(name=population, title=declared.title, owner=caller.id, created=now))
-        told = dict(_STORED.told(declared))
-        db.add(HeldStream(id=number, owner=caller.id, title=declared.title, declared=told, shown=declared.shown, created=now))
+        held = dict(_STORED.told(declared))
+        db.add(HeldStream(id=number, owner=caller.id, title=declared.title, declared=held, shown=declared.shown, created=now))
         cost = {population: str(declared.spend)}
-        write(db, hub, caller, "stream.open", kind="stream", object_id=number, cost=cost, name=declared.title, steps=steps)
+        told: dict[str, Any] = {"purpose": declared.purpose, "cost": cost, "name": declared.title, "steps": steps}
+        write(db, hub, caller, "stream.open", kind="stream", object_id=number, **told)
     return number
 
 
@@ -169,15 +195,31 @@ def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "st
     row = db.get(HeldStream, number)
     if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):
         raise Missing("There is no such stream", why="it does not exist, or is not shown to you", instead="/streams")
-    if row.owner == caller.id:
-        check(hub, db, caller, action, Object(kind="stream", id=row.id, name=row.title, owner=row.owner))
+    check(hub, db, caller, action, *_asked(hub, db, caller, row))
     return row
 
 
-def streams_of(db: Db, caller: Caller) -> list[HeldStream]:
-    """Those that somebody may see, the newest first."""
+def streams_of(hub: Hub, db: Db, caller: Caller) -> list[HeldStream]:
+    """Those that somebody may see now, the newest first."""
     mine = (HeldStream.owner == caller.id) | HeldStream.shown
-    return list(db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200)))
+    rows = db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200))
+    return [row for row in rows if sees(hub, db, caller, row)]
+
+
+def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
+    """Whether the rules of now let somebody look at a stream of theirs, or one that is shown."""
+    return allowed(hub, db, caller, "stream.see", *_asked(hub, db, caller, row)).allowed
+
+
+def _asked(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> tuple[Object, Context]:
+    """What the policy is asked of a stream; whoever it is shown to stands in the place of its owner."""
+    which = _object(row.id, row.title, caller.id, db.get_one(Person, row.owner).institution)
+    return which, context_of(hub, caller, purpose=declared_of(row).purpose)
+
+
+def _object(number: str, title: str, owner: str, institution: str) -> Object:
+    population = population_of(number)
+    return Object(kind="stream", id=number, name=title, owner=owner, institution=institution, population=population)
 
 
 def declared_of(row: HeldStream) -> Declared:
@@ -214,12 +256,13 @@ def revoke_device(db: Db, hub: Hub, caller: Caller, number: str, device: str) ->
         write(db, hub, caller, "stream.revoke", kind="stream", object_id=row.id, name=row.title, device=found.name)
 
 
-def close_stream(db: Db, hub: Hub, caller: Caller, number: str) -> None:
+def close_stream(db: Db, hub: Hub, caller: Caller, number: str) -> HeldStream:
     """Take no reading any more and release no step; the charge stands."""
     row = seen_stream(hub, db, caller, number, "stream.manage")
     row.state = "closed"
     db.execute(delete(StreamBatch).where(StreamBatch.stream == row.id))
     write(db, hub, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
+    return row
 
 
 def devices_of(db: Db, number: str) -> list[StreamDevice]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _OPEN, _SEE, _MANAGE = ([needs(f"stream.{each}")] for each in ("open", "see", "manage"))
-_TEXTS = ("title", "sql", "columns", "every", "since", "until", "rho")
+_TEXTS = ("title", "sql", "columns", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")
 _FIRST = {
     "sql": "SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
@@ -139,9 +139,9 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[
 
 def _list(request: Request, hub: Hub, caller: Caller, typed: dict[str, str], problem: Problem | None = None) -> Response:
     with hub.database.reading() as db:
-        rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(db, caller)]
+        rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(hub, db, caller)]
     now = hub.now().replace(minute=0, second=0, microsecond=0)
-    filled = {"since": now.isoformat(), "until": "", "title": "", **typed}
+    filled = {"since": now.isoformat(), "until": "", "title": "", "purpose": "", **typed}
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem}
     return render(request, "streams/list.html", status=problem.status if problem else 200, **told)
 

@@ -18,13 +18,11 @@ from sqlalchemy import select
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from cloister.errors import CloisterError
-from cloister.hub.guard import check_action
 from cloister.hub.policy import Object
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.releases.tables import FreeTable
-from cloister.hub.services.streams.opening import declared_of, population_of, seen_stream, streams_of
+from cloister.hub.services.streams.opening import declared_of, population_of, streams_of
 from cloister.hub.services.streams.showing import columns_of, lines_of, name_of
 from cloister.privacy import PureDP
 from cloister.query import Session
@@ -44,23 +42,13 @@ _STEPS, _LISTED, _OWN = 10_000, 50, 0.95
 def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]:
     """Streams that somebody sees and that have released a step; of a query those that it names."""
     found, words = list[FreeTable](), None if sql is None else sql.casefold()
-    for row in streams_of(db, caller):
+    for row in streams_of(hub, db, caller):
         name = name_of(row)
-        if row.taken and (words is None or name in words) and len(found) < _LISTED and _seen(hub, db, caller, row):
+        if row.taken and (words is None or name in words) and len(found) < _LISTED:
             steps = _steps(db, row.id, 1 if words is None else _STEPS)
             if steps:
                 found.append(_table(row, name, steps))
     return found
-
-
-def _seen(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
-    """As its page is: by the action, which a token may not have, and by what its owner may see."""
-    try:
-        check_action(caller, "stream.see")
-        seen_stream(hub, db, caller, row.id)
-    except CloisterError:
-        return False
-    return True
 
 
 def _table(row: HeldStream, name: str, steps: Sequence[Mapping[str, Any]]) -> FreeTable:
