@@ -63,7 +63,7 @@ prove: setup  ## seven minutes: statistics, attacks, kills, browsers, stories, S
 
 ci: setup  ## what CI runs: test, then prove, in one run; what fails is tried once more, alone
 	@$(STYLE)
-	@TRIES=2 $(TIER) all $(ARGS)
+	@export TRIES=2; $(TIER) all $(ARGS)
 
 budget:  ## where the time of the last `make test` went, folder by folder, and what each may use
 	@$(BIN)/python -m scripts.test_budget $(CLOISTER_SECONDS) $(ARGS)

@@ -181,7 +181,7 @@ class GaussianModel:
             marked=self.marked,
         )
         try:
-            return answered(groups, question, confidence, dialect, progress)
+            return answered(groups, question, confidence, dialect)
         except UnknownColumn:
             raise UnsupportedQuery(
                 "The query is not supported",

@@ -17,7 +17,7 @@ from typing import Any
 from tests.hub.faults.prepared import Prepared
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 60.0
+PATIENCE = 200.0
 """Seconds after which a process that is not ready, or does not end, has failed; no test measures by it."""
 
 

@@ -18,13 +18,17 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from scripts.engines import chromium
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 WIDTHS = (360, 1280)
 GRAVE = ("serious", "critical")
+
+PATIENCE = 60_000
+"""Milliseconds until a page is given up: on a busy machine it comes late, and no test is about that."""
+expect.set_options(timeout=PATIENCE)
 
 
 @contextlib.contextmanager
@@ -134,7 +138,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Guarded]]:
             java_script_enabled=scripts,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         guarded = Guarded(context, address)
         opened.append((guarded, expected))
         return guarded

@@ -215,8 +215,7 @@ class Batch:
 
 
 def in_order(heads: Sequence[Head]) -> list[Head]:
-    """Each after the one that it follows; refused where one is missing, where two follow one, or where one withdraws rows that none
-    before it has."""
+    """Each after the one that it follows. Refused: one is missing, two follow one, or one withdraws rows of none before it."""
     known, found, waiting = set[str](), list[Head](), sorted(heads, key=lambda each: each.id)
     followed = [each.after for each in waiting if each.after]
     while ready := [each for each in waiting if not each.after or each.after in known]:
