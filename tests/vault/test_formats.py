@@ -27,7 +27,7 @@ def keys() -> DataSetKeys:
     """Fixed keys, with fixed keys of the first epoch."""
     made = DataSetKeys(cl.vault.Keys(bytes(range(32)), state=State()), "default")
     made._epochs[1] = Keyring(bytes(32), domain=DOMAIN)
-    made.state.add_epoch(made.id, 1, b"", made._owner.wrap(bytes(32), made._about_index(1)))
+    made.state.add_epoch(made.id, 1, b"", made._owner._ring.wrap(bytes(32), made._about_index(1)))
     return made
 
 

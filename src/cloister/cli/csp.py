@@ -100,7 +100,7 @@ def seal(
     declarations: Path, public: str, out: Path, counts: Path | None, owner: Path | None, dry_run: bool, as_json: bool
 ) -> None:
     """Seal an owner's table to a key holder: a batch of masked cells, to upload to the hub. Run it where the rows are. The
-    owner's key signs it, and is made where there is none; the key holder's operator is given its public half.
+    owner's key signs it, and is made where it is missing; the key holder's operator is given its public half.
 
     \b
     cloister csp seal people.toml --to 5f3a… --out first.masked
