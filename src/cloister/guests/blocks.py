@@ -213,7 +213,7 @@ class MadeUp:
     """How many rows the blocks of a rehearsal have, beside those of a run by the public number of rows.
 
     >>> print(made_up(50, 30_162)), made_up(50, 30_162).total
-    at about 603 rows a block, as in a run
+    at about 604 rows a block, as in a run
     (None, 30162)
     >>> print(made_up(50, None))
     at about 20 rows a block: nobody said how many rows there are, and blocks of a run may be larger
