@@ -220,7 +220,8 @@ def mean_noise(
     session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
 ) -> tuple[float, Guarantee]:
     """The standard deviation of the mean cell that a method would measure, and what it would cost: spends nothing."""
-    wanted, questions, shares = questions_for(table, states, method, about)
+    where, _ = Part(table, states, method, about).where(session, spend)
+    wanted, questions, shares = questions_for(table, states, method, about, where)
     plan = session.explain(questions, spend, shares=shares)
     sizes = [prod(states[place].number for place in kept) for kept in wanted]
     noises = [max(variance(reading.terms) for reading in part.sharpness().values()) for part in plan.parts]
