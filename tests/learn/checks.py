@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
@@ -323,10 +324,10 @@ def check_refusals_show_no_value(name: str) -> None:
             model_of(name).fit(X, y[:-1])
 
 
-def check_table(name: str) -> None:
-    """Learning from a table of a session: charged once, in full, with the names of the encoded columns."""
+def _table(name: str) -> PrivateTable:
+    """The rows as a table: age, pay, sex, and y where there is a target."""
     X, y = rows_of(name)
-    kinds = {"age": Integer(0, 1), "pay": Real(0, 1), "sex": Category(["F", "M"])}
+    kinds: dict[str, Any] = {"age": Integer(0, 1), "pay": Real(0, 1), "sex": Category(["F", "M"])}
     columns: dict[str, list[Any]] = {
         "age": np.rint(X[:, 0]).astype(int).tolist(),
         "pay": X[:, 1].tolist(),
@@ -334,13 +335,43 @@ def check_table(name: str) -> None:
     }
     if name == "CategoricalNB":
         kinds["pay"], columns["pay"] = Integer(0, 1), np.rint(X[:, 1]).astype(int).tolist()
-    task = METHODS[name].task
     if y is not None:
         columns["y"] = y.tolist()
-        kinds["y"] = Integer(0, 1) if task == "classes" else Real(0, 1)
+        kinds["y"] = Integer(0, 1) if METHODS[name].task == "classes" else Real(0, 1)
+    return PrivateTable(columns, columns=kinds)
+
+
+PROMISED = ("bounds", "bounds_y", "classes", "random", "categories", "groups")
+"""What a table's declaration says in the place of a parameter."""
+
+
+def check_wrong_parameters(name: str) -> None:
+    """Whatever a parameter is: it is refused before anything is charged, or what is learnt is finite."""
+    target, recipe = (
+        None if METHODS[name].task not in ("classes", "numbers") else "y",
+        {**RECIPES.get(name, {}), "categories": None},
+    )
+    own = model_of(name).get_params(deep=False)
+    with Door({"people": _table(name)}, budget=ApproxDP(10_000, "0.5")) as door:
+        for key in sorted(own.keys() - {*PROMISED}):
+            for wrong in (-1, math.nan, math.inf, "many", [1]):
+                given = {each: value for each, value in recipe.items() if each in own}
+                model, before = model_of(name).set_params(**{**given, key: wrong}), door.spent
+                try:
+                    model.fit_table(door, "people", features=["age", "pay", "sex"], target=target)
+                except InvalidParameter:
+                    assert door.spent == before, (key, wrong)
+                else:
+                    answers = said(model, np.zeros((3, len(model.feature_names_in_))))
+                    assert answers.dtype.kind not in "f" or np.isfinite(answers).all(), (key, wrong)
+
+
+def check_table(name: str) -> None:
+    """Learning from a table of a session: charged once, in full, with the names of the encoded columns."""
+    X, y = rows_of(name)
     delta = RECIPES.get(name, {}).get("delta")
     budget = ApproxDP(5, "1e-3") if delta else PureDP(5)
-    with Door({"people": PrivateTable(columns, columns=kinds)}, budget=budget) as door:
+    with Door({"people": _table(name)}, budget=budget) as door:
         given = {key: value for key, value in RECIPES.get(name, {}).items() if key != "categories"}
         model = model_of(name, random=None, **({} if name in FREE else {"epsilon": 2}), **given)
         if "categories" in RECIPES.get(name, {}):
@@ -373,5 +404,6 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     check_marks,
     check_nasty_input,
     check_refusals_show_no_value,
+    check_wrong_parameters,
     check_table,
 )

@@ -244,7 +244,7 @@ def test_a_row_adds_the_same_in_any_company() -> None:
 
 @pytest.mark.parametrize("wrong", [{"learning_rate": "1e306"}, {"clip": "1e-320"}])
 def test_numbers_beyond_all_use_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameter, match="between 1e-9 and 1e9"):
+    with pytest.raises(InvalidParameter, match="from 1e-9 to 1e9"):
         NeuralClassifier(delta="1e-6", bounds=(0, 1), steps=2, **wrong).fit([[0.0], [1.0]], [0, 1])
 
 

@@ -22,6 +22,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, row_products
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.parameters import Limit, Limits
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.tables import Category
@@ -61,6 +62,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     measured_noise_: Floats | None = None
     var_smoothing: float = 1e-9
     alpha: float = 1.0
+    limits: ClassVar[Limits] = {"var_smoothing": Limit(instead=1e-9, most=1e9), "alpha": Limit(instead=1.0, most=1e9)}
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
 

@@ -27,6 +27,7 @@ from cloister.learn.frame.bounds import Rows
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.parameters import RADIUS, Limit, Limits
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 
@@ -82,6 +83,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     _stored: ClassVar[str] = "KMeans"
     target_kind: ClassVar[str] = "none"
+    limits: ClassVar[Limits] = {
+        "n_clusters": Limit(least=1, whole=True, instead=8),
+        "method": Limit(known=("auto", "lloyd", "coreset", "engine"), instead="auto"),
+        "rounds": Limit(least=1, whole=True, none=True, instead=3),
+        "radius": RADIUS,
+    }
     learned_names: ClassVar[tuple[str, ...]] = (
         "cluster_centers_",
         "cluster_sizes_",
@@ -118,7 +125,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         self.random = random
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        self._check()
         if self.method == "engine":
             raise InvalidParameter(
                 'method="engine" is invalid', why="it is for fit_table: arrays have no engine", instead='method="auto"'
@@ -172,7 +178,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     def _from_engine(self, declaration: PrivateTable, encoder: Encoder) -> bool:
         """With "engine", and "auto" unless the table is declared small and has rows."""
-        self._check()
         fits = self.radius is None and self.n_clusters * (len(encoder.names) + 1) <= MOST_TERMS
         size = declaration.size
         if self.method == "engine" and not fits:
@@ -242,21 +247,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             return np.asarray(self.deviations_ * wider_quantile(confidence))
         known = Centres.read(self.measured_)
         return known.margin(self.cluster_centers_, confidence, low=self.low_, high=self.high_)
-
-    def _check(self) -> None:
-        whole = isinstance(self.n_clusters, int | np.integer) and not isinstance(self.n_clusters, bool)
-        if not whole or self.n_clusters < 1:
-            raise InvalidParameter(
-                f"n_clusters={self.n_clusters!r} is invalid", why="it is a whole number, 1 or more", instead="n_clusters=8"
-            )
-        if self.method not in ("auto", "lloyd", "coreset", "engine"):
-            raise InvalidParameter(
-                f"method={self.method!r} is invalid", why="known are auto, lloyd, coreset and engine", instead='method="auto"'
-            )
-        if self.rounds is not None and (isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1):
-            raise InvalidParameter(
-                f"rounds={self.rounds!r} is invalid", why="it is a whole number, 1 or more", instead="rounds=3"
-            )
 
 
 def _pairs(allowance: Allowance, wanted: int, *, growth: Fraction) -> Sequence[tuple[Share, Share]]:

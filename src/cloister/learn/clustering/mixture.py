@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import DensityMixin
 
-from cloister.errors import InvalidParameter
 from cloister.learn.bayesian.bayes import kept_share, prior_of
 from cloister.learn.clustering.kmeans import KMeans
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows, row_products
+from cloister.learn.frame.parameters import Limit, Limits
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, PureDP
@@ -228,6 +228,10 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
 
     _stored: ClassVar[str] = "GaussianMixture"
     target_kind: ClassVar[str] = "none"
+    limits: ClassVar[Limits] = {
+        "n_components": Limit(least=1, whole=True, instead=2),
+        "rounds": Limit(least=1, whole=True, none=True, instead=2),
+    }
     learned_names: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
 
     def __init__(
@@ -252,8 +256,7 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        count = _whole(self.n_components, "n_components")
-        rounds = None if self.rounds is None else _whole(self.rounds, "rounds")
+        count, rounds = self.n_components, self.rounds
         self.low_, self.high_ = rows.box.low, rows.box.high
         if allowance is None:
             self._without_noise(rows.X, count)
@@ -328,11 +331,11 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
 
         check_is_fitted(self)
         source = random or self.random or default_random()
-        wanted = _whole(n, "n")
-        even = source.uniform(wanted)
+        Limit(least=1, whole=True, instead=2).check("n", n)
+        even = source.uniform(n)
         groups = np.minimum(np.searchsorted(np.cumsum(self.weights_), even, side="right"), len(self.weights_) - 1)
-        normal = Gaussian(scale=1, sensitivity=1, step="0.000001").sample(wanted * self.means_.shape[1], random=source)
-        away = np.asarray(normal, dtype=np.float64).reshape(wanted, -1) * np.sqrt(self.covariances_[groups])
+        normal = Gaussian(scale=1, sensitivity=1, step="0.000001").sample(n * self.means_.shape[1], random=source)
+        away = np.asarray(normal, dtype=np.float64).reshape(n, -1) * np.sqrt(self.covariances_[groups])
         return np.clip(self.means_[groups] + away, self.low_, self.high_), groups.astype(np.int64)
 
 
@@ -361,9 +364,3 @@ def _shares(allowance: Allowance, rounds: int | None, *, size: float, dimension:
     return [
         allowance.share(f"moments of round {place + 1}", left * weight / sum(weights)) for place, weight in enumerate(weights)
     ]
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidParameter(f"{name}={value!r} is invalid", why="it is a whole number, 1 or more", instead=f"{name}=2")
-    return int(value)

@@ -17,6 +17,7 @@ from cloister.errors import InvalidParameter
 from cloister.learn.frame.ball import noisy_group_sums, noisy_total
 from cloister.learn.frame.bounds import Box, row_lengths
 from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.parameters import RADIUS
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
@@ -54,8 +55,7 @@ def declared_radius(box: Box, radius: float | None) -> float:
     corner = wide_enough(float(half.max(initial=0.0))) and float(np.sqrt((half**2).sum()))
     if radius is None:
         return corner
-    if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < np.inf:
-        raise InvalidParameter(f"radius={radius!r} is invalid", why="it is a length, above 0", instead="radius=None")
+    RADIUS.check("radius", radius)
     return min(corner, wide_enough(float(radius)))
 
 

@@ -43,6 +43,7 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
+from cloister.learn.frame.parameters import RADIUS, YES_OR_NO, Limit, Limits
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
@@ -118,6 +119,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
 
     _stored: ClassVar[str] = "PCA"
     target_kind: ClassVar[str] = "none"
+    limits: ClassVar[Limits] = {
+        "method": Limit(known=("auto", "moments", *METHODS), instead="auto"),
+        "centered": YES_OR_NO,
+        "radius": RADIUS,
+    }
     learned_names: ClassVar[tuple[str, ...]] = (
         "components_",
         "explained_variance_",
@@ -172,7 +178,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         return "epsilon"
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        count = self._count(rows.X.shape[1])
+        count = self.n_components or rows.X.shape[1]
         self.low_, self.high_ = rows.box.low, rows.box.high
         if allowance is None:
             self._without_noise(rows.X)
@@ -301,7 +307,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     ) -> Allowance:
         """By covariances from the table's engine."""
         columns = [name for name, _ in encoder.columns]
-        count = self._count(len(columns))
+        count = self.n_components or len(columns)
         answer = session.measure(question_of(table, columns), spend, purpose=purpose)
         found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
@@ -339,26 +345,18 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             return np.asarray(self.deviations_ * wider_quantile(confidence))
         return Variances.read(self.measured_).margin(self.explained_variance_, confidence)
 
-    def _count(self, features: int) -> int:
-        wanted = self.n_components
-        if wanted is None:
-            return features
-        whole = isinstance(wanted, int | np.integer) and not isinstance(wanted, bool)
-        if not whole or not 1 <= wanted <= features:
-            raise InvalidParameter(
-                f"n_components={wanted!r} is invalid",
-                why=f"it is a whole number between 1 and the number of features, {features}",
-                instead="n_components=1",
-            )
-        return int(wanted)
+    def check_parameters(self, allowance: Allowance | None = None) -> None:
+        super().check_parameters(allowance)
+        Limit(least=1, most=self.n_features_in_, whole=True, none=True, instead=1).check("n_components", self.n_components)
+        if allowance is not None:
+            self._way(allowance, self.n_features_in_)
 
     def _way(self, allowance: Allowance, features: int) -> str:
         if self.method == "auto":
             return "auto" if allowance.currency == "epsilon" else "gaussian"
-        if self.method not in METHODS:
-            raise InvalidParameter(
-                f"method={self.method!r} is invalid", why=f"known are auto, {', '.join(METHODS)}", instead='method="auto"'
-            )
+        if self.method == "moments":
+            why = "the engine of a table makes them: rows of its own have none"
+            raise InvalidParameter('method="moments" is invalid', why=why, instead='method="auto"')
         if self.method == "wishart":
             if allowance.currency != "epsilon" or not allowance.whole.delta:
                 raise InvalidParameter(

@@ -33,11 +33,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from cloister.errors import InvalidParameter
 from cloister.learn.ensembles.boosting_losses import Floats, Integers, Logistic, Loss, Softmax, Squared
 from cloister.learn.ensembles.histograms import Columns, alike_in_name, apart, grouped, merged, sums, told_by_names
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.parameters import SIZE, Limit, Limits
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, exact_positive
@@ -48,6 +48,12 @@ _OF_SIZE, _OF_NAMES = Fraction(1, 20), Fraction(1, 20)
 class _Boosting(PrivateModel):
     """What both share: counts, leaves, rounds."""
 
+    limits: ClassVar[Limits] = {
+        "rounds": Limit(least=0, most=1000, whole=True, none=True, instead=2),
+        "bins": Limit(least=2, most=1024, whole=True, none=True, instead=4),
+        "max_features": Limit(least=1, most=10**6, whole=True, none=True, instead=3),
+        "size": SIZE,
+    }
     rounds: Any
     bins: Any
     max_features: Any
@@ -77,9 +83,9 @@ class _Boosting(PrivateModel):
             columns=len(members),
             persons=self._persons(rows, allowance, random) if persons is None else persons,
             allowance=allowance,
-            max_features=self._asked_for("max_features", 1, 10**6),
-            bins=self._asked_for("bins", 2, 1024),
-            rounds=self._asked_for("rounds", 0, 1000),
+            max_features=self.max_features,
+            bins=self.bins,
+            rounds=self.rounds,
             a_round=loss.a_round,
         )
         drawn = tuple(members[at] for at in sorted(order[: plan.columns].tolist()))
@@ -104,16 +110,6 @@ class _Boosting(PrivateModel):
             return float(len(rows.X))
         share = allowance.share("number of rows", _OF_SIZE)
         return float(share.add(np.array([len(rows.X)]), l1=1, l2_squared=1, random=random)[0])
-
-    def _asked_for(self, name: str, least: int, most: int) -> int | None:
-        value = getattr(self, name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise InvalidParameter(
-                f"{name}={value!r} is invalid", why=f"it is a whole number from {least} to {most}", instead=f"{name}={least + 2}"
-            )
-        return int(value)
 
     def _scores(self, X: Any) -> Floats:
         asked = self._asked(X)
@@ -214,6 +210,7 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
 
     _stored: ClassVar[str] = "GradientBoostingRegressor"
     learned_names: ClassVar[tuple[str, ...]] = ("bounds_y_", "low_", "high_", "columns_", "bins_", "base_", "value_")
+    limits: ClassVar[Limits] = {**_Boosting.limits, "clip": Limit(above=True, exact=True, instead=0.5)}
     target_kind: ClassVar[str] = "number"
 
     def __init__(

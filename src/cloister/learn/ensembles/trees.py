@@ -30,10 +30,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from cloister.errors import InvalidParameter
 from cloister.learn.ensembles.splits import Criterion, Floats, Tree, descend, grow, random_tree
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows
+from cloister.learn.frame.parameters import SIZE, Limit, Limits
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Exact, exact_positive
@@ -50,6 +50,13 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """What a tree and a forest share: a forest of one is a tree."""
 
     learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "depth_", "feature_", "threshold_", "value_")
+    limits: ClassVar[Limits] = {
+        "method": Limit(known=("greedy", "random"), instead="greedy"),
+        "criterion": Limit(known=("max", "gini"), none=True, instead=None),
+        "max_depth": Limit(least=1, most=_DEEPEST, whole=True, none=True, instead=5),
+        "bins": Limit(least=2, most=4096, whole=True, instead=32),
+        "size": SIZE,
+    }
     _currency: ClassVar[Currency | None] = "epsilon"
 
     method: Any
@@ -82,7 +89,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
                     high=rows.box.high,
                     classes=k,
                     depth=depth,
-                    bins=_whole(self.bins, "bins", 2, 4096),
+                    bins=self.bins,
                     criterion=criterion,
                     features=features,
                     epsilon=epsilon,
@@ -121,15 +128,11 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def _depth(self, trees: int, weight: float) -> int:
         """The depth that was asked for, else what so many people can carry under this ε."""
         if self.max_depth is not None:
-            return _whole(self.max_depth, "max_depth", 1, _DEEPEST)
+            return int(self.max_depth)
         return min(max(int(math.log2(max(weight / trees / _ENOUGH, 1.0))), 1), _USUALLY_DEEPEST)
 
     def _weight(self, rows: Rows, allowance: Allowance | None, random: Random) -> float:
         """Persons times ε up to 8: by the public size, else by a noisy count, where anything follows from it."""
-        if self.method not in ("greedy", "random"):
-            raise _unknown("method", self.method, '"greedy" and "random"', 'method="greedy"')
-        if self.criterion not in (None, "max", "gini"):
-            raise _unknown("criterion", self.criterion, '"max", "gini" and None', "criterion=None")
         if allowance is None:
             return 8.0 * (len(rows.X) if self.size is None else float(exact_positive(self.size, "size")))
         epsilon = float(allowance.size) if allowance.currency == "epsilon" else math.sqrt(2 * float(allowance.size))
@@ -226,6 +229,13 @@ class RandomForestClassifier(_Trees):
 
     _stored: ClassVar[str] = "RandomForestClassifier"
 
+    limits: ClassVar[Limits] = {
+        **_Trees.limits,
+        "persons": Limit(known=("apart", "all"), instead="apart"),
+        "n_estimators": Limit(least=1, most=1000, whole=True, none=True, instead=5),
+        "max_features": Limit(least=1, most=10**6, whole=True, none=True, instead=5),
+    }
+
     def __init__(
         self,
         *,
@@ -260,13 +270,8 @@ class RandomForestClassifier(_Trees):
         self.random = random
 
     def _plan(self, features: int, weight: float) -> tuple[int, bool, int]:
-        if self.persons not in ("apart", "all"):
-            raise _unknown("persons", self.persons, '"apart" and "all"', 'persons="apart"')
-        if self.n_estimators is not None:
-            trees = _whole(self.n_estimators, "n_estimators", 1, 1000)
-        else:
-            trees = min(max(int(math.log10(max(weight, 1.0))), 1), _USUAL_TREES)
-        wanted = features if self.max_features is None else _whole(self.max_features, "max_features", 1, 10**6)
+        trees = self.n_estimators or min(max(int(math.log10(max(weight, 1.0))), 1), _USUAL_TREES)
+        wanted = features if self.max_features is None else self.max_features
         return trees, self.persons == "apart", min(wanted, features)
 
     def _settled_by_arguments(self) -> bool:
@@ -293,15 +298,3 @@ def _shrunk(counts: Floats, variance: float) -> Floats:
         weight = 1 + math.sqrt(variance * 2**height)
         shares = (whole + weight * shares) / (whole.sum(axis=1, keepdims=True) + weight)
     return np.asarray(shares)
-
-
-def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise InvalidParameter(
-            f"{name}={value!r} is invalid", why=f"it is a whole number from {least} to {most}", instead=f"{name}={max(least, 5)}"
-        )
-    return int(value)
-
-
-def _unknown(name: str, value: Any, known: str, instead: str) -> InvalidParameter:
-    return InvalidParameter(f"{name}={value!r} is invalid", why=f"known are {known}", instead=instead)

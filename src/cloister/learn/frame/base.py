@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
+from cloister.learn.frame.parameters import Limits, check_all
 from cloister.learn.frame.reading import as_listed, matrix_of, number_of, numbers_of, width_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
@@ -49,6 +50,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     What a later version added has a default in the class: a model that an older one stored opens without it."""
     _stored: ClassVar[str]
     """The name that the model is stored under (`catalogue.name_of`): a literal, whatever the class is called."""
+    limits: ClassVar[Limits] = {}
+    """What its own parameters may be."""
     target_kind: ClassVar[str] = "class"
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None
@@ -90,11 +93,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _allowance(self, whole: Guarantee | None = None, *, rows: int = 1) -> Allowance | None:
         promised = whole or self.promise()
-        return None if promised is None else Allowance(promised, currency=self._currency_of(promised), rows=rows)
+        allowance = None if promised is None else Allowance(promised, currency=self._currency_of(promised), rows=rows)
+        self.check_parameters(allowance)
+        return allowance
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """A model whose method counts otherwise says so here."""
         return self._currency
+
+    def check_parameters(self, allowance: Allowance | None = None) -> None:
+        """Refuse what no rows of `n_features_in_` features could make right: before a charge, and before noise is drawn."""
+        check_all(self.limits, self)
 
     def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
         if allowance is None:

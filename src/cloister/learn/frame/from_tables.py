@@ -60,6 +60,7 @@ def fit_table(
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
+    model.check_parameters()
     if model._from_engine(declaration, encoder):
         with np.errstate(all="ignore"):
             allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
@@ -99,6 +100,7 @@ def fit_released(
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
     model.set_params(privacy=None)
+    model.check_parameters()
     model._fitted(rows_of(model, encoder, target, codes, declaration), None)
     model.guarantee_ = guarantee
     model.set_feature_names(encoder.names)

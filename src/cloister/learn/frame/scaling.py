@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows, interval_of, steps_of
+from cloister.learn.frame.parameters import YES_OR_NO, Limit, Limits
 from cloister.noise import PermuteAndFlip, Random
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact
@@ -138,6 +140,7 @@ class StandardScaler(_Transformer):
 
     _stored: ClassVar[str] = "StandardScaler"
     learned_names = ("low_", "high_", "mean_", "scale_", "mean_margin_")
+    limits: ClassVar[Limits] = {"with_mean": YES_OR_NO, "with_std": YES_OR_NO}
 
     mean_: Floats
     scale_: Floats
@@ -228,6 +231,7 @@ class QuantileClipper(_Transformer):
 
     _stored: ClassVar[str] = "QuantileClipper"
     learned_names = ("low_", "high_")
+    limits: ClassVar[Limits] = {"bins": Limit(least=2, most=2**16, whole=True, instead=1024)}
 
     def __init__(
         self,
@@ -251,8 +255,13 @@ class QuantileClipper(_Transformer):
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         return "epsilon" if isinstance(promised, PureDP) or not (isinstance(promised, ZCDP) or promised.delta) else "rho"
 
-    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        levels = [exact(level, "quantile") for level in self.quantiles]
+    def check_parameters(self, allowance: Allowance | None = None) -> None:
+        super().check_parameters(allowance)
+        self._levels()
+
+    def _levels(self) -> list[Fraction]:
+        given = self.quantiles if isinstance(self.quantiles, Sequence) and not isinstance(self.quantiles, str) else ()
+        levels = [exact(level, "quantile") for level in given]
         if len(levels) != 2 or not 0 <= levels[0] < levels[1] <= 1:
             raise InvalidParameter(
                 f"quantiles={self.quantiles!r} is invalid",
@@ -265,10 +274,10 @@ class QuantileClipper(_Transformer):
                 why=f"a share is a fraction of at most {_FINEST} parts, so that counts times parts are exact",
                 instead='quantiles=("0.05", "0.95")',
             )
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 2**16:
-            raise InvalidParameter(
-                f"bins={self.bins!r} is invalid", why="a grid has between 2 and 65536 cells", instead="bins=1024"
-            )
+        return levels
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        levels = self._levels()
         texts = [f"quantile {float(level):g}" for level in levels]
         shares = [None, None] if allowance is None else [allowance.share(texts[0], "0.5"), allowance.rest(texts[1])]
         grid = rows.box.low + np.linspace(0, 1, self.bins + 1)[:, None] * (rows.box.high - rows.box.low)

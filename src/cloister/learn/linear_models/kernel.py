@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
-from cloister.errors import InvalidParameter
 from cloister.learn.frame.bounds import Box, Rows, box_of
+from cloister.learn.frame.parameters import Limit, Limits
 from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.random_features import drawn_frequencies, fourier_features
@@ -62,6 +62,12 @@ class KernelClassifier(LinearClassifier):
 
     _stored: ClassVar[str] = "KernelClassifier"
     learned_names: ClassVar[tuple[str, ...]] = (*LinearClassifier.learned_names, "frequencies_", "gamma_")
+    limits: ClassVar[Limits] = {
+        **LinearClassifier.limits,
+        "loss": Limit(known=_LOSSES, instead="logistic"),
+        "n_components": Limit(least=1, most=_MOST, whole=True, instead=16),
+        "gamma": Limit(least=_LEAST_GAMMA, most=_MOST_GAMMA, none=True, instead=0.5),
+    }
 
     def __init__(
         self,
@@ -96,7 +102,6 @@ class KernelClassifier(LinearClassifier):
         return None if self.method == "auto" else found
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        self._check_parameters()
         features = rows.X.shape[1]
         self.gamma_ = _USUAL / features if self.gamma is None else float(self.gamma)
         # without privacy the same rows give the same model, as scikit-learn wants it
@@ -110,27 +115,6 @@ class KernelClassifier(LinearClassifier):
         if self.loss == "hinge":
             return HuberHinge(classes=classes, width=_WIDTH)
         return Logistic(slope=_SLOPE if private else 1.0) if classes == 2 else Softmax(classes=classes)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.loss not in _LOSSES:
-            raise InvalidParameter(
-                f"loss={self.loss!r} is invalid", why=f"known are {' and '.join(_LOSSES)}", instead='loss="logistic"'
-            )
-        whole = isinstance(self.n_components, int | np.integer) and not isinstance(self.n_components, bool)
-        if not whole or not 1 <= self.n_components <= _MOST:
-            raise InvalidParameter(
-                f"n_components={self.n_components!r} is invalid",
-                why=f"it is a whole number from 1 to {_MOST}",
-                instead="n_components=16",
-            )
-        number = isinstance(self.gamma, int | float | np.number) and not isinstance(self.gamma, bool)
-        if self.gamma is not None and not (number and _LEAST_GAMMA <= self.gamma <= _MOST_GAMMA):
-            raise InvalidParameter(
-                f"gamma={self.gamma!r} is invalid",
-                why=f"it is a number from {_LEAST_GAMMA:g} to {_MOST_GAMMA:g}, or None",
-                instead="gamma=0.5",
-            )
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: one a row for two classes (above 0: the second), else one a class."""

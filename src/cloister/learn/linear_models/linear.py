@@ -19,6 +19,7 @@ from cloister.learn.decomposition.wishart import best_currency
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows, box_of, interval_of, row_products
 from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.parameters import YES_OR_NO, Limit, Limits
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, line_of_rows, portions
 from cloister.noise import Random
@@ -54,13 +55,14 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     method: str
     bounds_y: Any
     alpha: float = 0.0
+    limits: ClassVar[Limits] = {
+        "method": Limit(known=_METHODS, instead="auto"),
+        "alpha": Limit(instead=1.0, most=1e12),
+        "fit_intercept": YES_OR_NO,
+    }
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """By public facts: Wishart noise and vector noise count in ε, Gaussian noise in μ²."""
-        if self.method not in _METHODS:
-            raise InvalidParameter(
-                f"method={self.method!r} is invalid", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
-            )
         approximate = isinstance(promised, ApproxDP) and promised.delta > 0
         if self.method == "wishart" and not approximate:
             raise InvalidParameter(

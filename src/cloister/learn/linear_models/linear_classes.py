@@ -20,6 +20,7 @@ from cloister.errors import InvalidParameter
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows, classes_of
 from cloister.learn.frame.margins import normal_quantile
+from cloister.learn.frame.parameters import Limit, Limits
 from cloister.learn.frame.vectors import as_fraction, noisy_columns, noisy_vector
 from cloister.learn.linear_models import descent, newton, objective
 from cloister.learn.linear_models.losses import Logistic, Loss
@@ -158,6 +159,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes: Any
     method: Any
     ridge: Any
+    limits: ClassVar[Limits] = {"method": Limit(known=_METHODS, instead="auto")}
 
     @abstractmethod
     def _loss(self, classes: int, *, private: bool) -> Loss:
@@ -165,7 +167,6 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """Class sums, gradients and outputs take Gaussian noise where a δ is allowed; an objective is perturbed under pure ε."""
-        self._check_parameters()
         if self.method == "objective":
             return "epsilon"
         if self.method == "newton":
@@ -181,19 +182,12 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         few = self.n_features_in_ <= _SMALL and len(classes_of(self.classes)) == 2
         return "epsilon" if few and hasattr(promised, "epsilon") else None
 
-    def _check_parameters(self) -> None:
-        if self.method not in _METHODS:
-            raise InvalidParameter(
-                f"method={self.method!r} is invalid", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
-            )
+    def check_parameters(self, allowance: Allowance | None = None) -> None:
+        super().check_parameters(allowance)
         least = _LEAST_RIDGE if self.private else 0.0  # with less, floating point may not find the minimum, for some rows
-        if self.ridge is not None and not (isinstance(self.ridge, int | float) and least < self.ridge < math.inf):
-            raise InvalidParameter(
-                f"ridge={self.ridge!r} is invalid", why=f"it is a number above {least:g}, or None", instead="ridge=1.0"
-            )
+        Limit(least=least, above=True, none=True, instead=1.0).check("ridge", self.ridge)
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        self._check_parameters()
         self.low_, self.high_ = rows.box.low, rows.box.high
         self.margins_: Floats | None = None
         classes = len(self.classes_)
@@ -209,7 +203,6 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn_sums(self, source: RowSource, allowance: Allowance) -> None:
         """A descent whose sums over rows are asked of the engine (`descent.descend`): the very steps that it takes here."""
-        self._check_parameters()
         self.low_, self.high_ = source.box.low, source.box.high
         self.margins_ = None
         prepared = scaled(source, len(self.classes_), allowance)

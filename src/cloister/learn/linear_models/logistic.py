@@ -92,7 +92,6 @@ class LogisticRegression(LinearClassifier):
 
     def _takes_sums(self) -> bool:
         """By gradients."""
-        self._check_parameters()
         return self.method in ("auto", "gradient")
 
     def _residual_slope(self, classes: int) -> float:

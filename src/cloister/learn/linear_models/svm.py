@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from cloister.learn.frame.parameters import Limit, Limits
 from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
 from cloister.learn.linear_models.losses import HuberHinge, Loss
 from cloister.noise import Random
@@ -25,6 +26,8 @@ class LinearSVC(LinearClassifier):
     """
 
     _stored: ClassVar[str] = "LinearSVC"
+
+    limits: ClassVar[Limits] = {**LinearClassifier.limits, "width": Limit(least=0.1, most=10, instead=0.5)}
 
     def __init__(
         self,
@@ -51,10 +54,3 @@ class LinearSVC(LinearClassifier):
 
     def _loss(self, classes: int, *, private: bool) -> Loss:
         return HuberHinge(classes=classes, width=float(self.width))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not (isinstance(self.width, int | float) and 0.1 <= self.width <= 10):
-            from cloister.errors import InvalidParameter
-
-            raise InvalidParameter(f"width={self.width!r} is invalid", why="it lies between 0.1 and 10", instead="width=0.5")

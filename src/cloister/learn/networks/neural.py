@@ -49,6 +49,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.parameters import SIZE, Limit, Limits
 from cloister.learn.networks.accountant import noise_for
 from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Currency
@@ -83,6 +84,12 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     _stored: ClassVar[str] = "NeuralClassifier"
     learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "noise_", "weights_")
+    limits: ClassVar[Limits] = {
+        "steps": Limit(least=1, most=10**6, whole=True, instead=150),
+        "clip": Limit(least=1e-9, most=1e9, exact=True, instead=1),
+        "learning_rate": Limit(least=1e-9, most=1e9, exact=True, instead=0.03),
+        "size": SIZE,
+    }
 
     def __init__(
         self,
@@ -142,14 +149,14 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return "epsilon"
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
-        steps, rate = _whole(self.steps, "steps", 1, 10**6), self._sampling()
-        clip, pace = _moderate(self.clip, "clip"), _moderate(self.learning_rate, "learning_rate")
+        steps, rate = self.steps, self._sampling()
+        clip, pace = (float(exact_positive(each, "clip")) for each in (self.clip, self.learning_rate))
         noise = None if allowance is None else _noise(allowance, rate, steps)
         random = self.random or (default_random() if allowance is not None else Random.deterministic(0))
         bits = BITS if noise is None else _bits(noise)
         source = None if noise is None else Gaussian(scale=noise * 2**bits, sensitivity=2**bits, step=1)
         X, y = rows.box.centred(rows.X), np.asarray(rows.y, dtype=np.int64)
-        start = first_weights([X.shape[1], *self._widths(), len(self.classes_)], random)
+        start = first_weights([X.shape[1], *self.hidden, len(self.classes_)], random)
         way = _Way(np.concatenate([one.ravel() for one in start]), pace, steps)
         with threadpool_limits(1, "blas"):  # the products are small: threads would wait for one another longer than they work
             for _ in range(steps):
@@ -161,6 +168,16 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.low_, self.high_ = rows.box.low, rows.box.high
         self.noise_ = 0.0 if noise is None else float(noise)
         self.weights_ = tuple(unpacked(way.mean, start))
+
+    def check_parameters(self, allowance: Allowance | None = None) -> None:
+        super().check_parameters(allowance)
+        self._sampling()
+        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or len(self.hidden) > 3:
+            raise InvalidParameter(
+                f"hidden={self.hidden!r} is invalid", why="it lists up to three widths", instead="hidden=(32,)"
+            )
+        for width in self.hidden:
+            Limit(least=1, most=4096, whole=True, instead=(32,)).check("hidden", width)
 
     def _sampling(self) -> Fraction:
         """The probability with which a row takes part in a step."""
@@ -181,13 +198,6 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if rate > 1:
             raise InvalidParameter(f"A rate of {text_of(rate)} is invalid", why="it is a probability", instead="rate=1")
         return rate
-
-    def _widths(self) -> list[int]:
-        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or len(self.hidden) > 3:
-            raise InvalidParameter(
-                f"hidden={self.hidden!r} is invalid", why="it lists up to three widths", instead="hidden=(32,)"
-            )
-        return [_whole(width, "hidden", 1, 4096) for width in self.hidden]
 
 
 class _Way:
@@ -239,23 +249,6 @@ def _sample(n: int, rate: Fraction, random: Random) -> Any:
     if rate == 1:
         return slice(None)
     return random.words(n) < np.uint64(math.floor(rate * 2**64))
-
-
-def _moderate(value: Exact, name: str) -> float:
-    number = exact_positive(value, name)
-    if not Fraction(1, 10**9) <= number <= 10**9:
-        raise InvalidParameter(f"{name} is invalid", why="it lies between 1e-9 and 1e9", instead=f"{name}=1")
-    return float(number)
-
-
-def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise InvalidParameter(
-            f"{name}={value!r} is invalid",
-            why=f"it is a whole number from {least} to {most}",
-            instead=f"{name}={max(least, 32)}",
-        )
-    return int(value)
 
 
 Floats: TypeAlias = npt.NDArray[np.float64]
