@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Sequence
@@ -13,24 +14,25 @@ from tests.hub.faults.processes import ROOT, Process, free_port
 EXAMPLE = ROOT / "docs" / "deploy" / "nginx.conf"
 
 
-def rendered(folder: Path, port: int, hubs: Sequence[int]) -> str:
-    """The example with its places filled in."""
+def rendered(folder: Path, port: int, hubs: Sequence[int], without: str = "") -> str:
+    """The example with its places filled in, less a line."""
     servers = "\n".join(f"        server 127.0.0.1:{each} max_fails=0;" for each in hubs)
     given = {"folder": str(folder), "servers": servers, "listen": f"127.0.0.1:{port}"}
     text = EXAMPLE.read_text()
     text = text[text.index("worker_processes") :]
     for name, value in given.items():
         text = text.replace(f"{{{{ {name} }}}}", value)
-    return text
+    assert without in text
+    return text.replace(without, "") if without else text
 
 
-def start(folder: Path, hubs: Sequence[int]) -> tuple[Process, str]:
+def start(folder: Path, hubs: Sequence[int], *, without: str = "") -> tuple[Process, str]:
     """A running nginx, and its address."""
     program = engines.nginx()
     assert program is not None
     folder.mkdir()
     port = free_port()
-    (folder / "nginx.conf").write_text(rendered(folder, port, hubs))
+    (folder / "nginx.conf").write_text(rendered(folder, port, hubs, without))
     words = [
         str(program),
         "-p",
@@ -40,7 +42,7 @@ def start(folder: Path, hubs: Sequence[int]) -> tuple[Process, str]:
         "-e",
         str(folder / "error.log"),
         "-g",
-        "daemon off;",
+        "daemon off;" if os.geteuid() else "daemon off; user root;",  # else its workers may not enter the folder
     ]
     process = Process("nginx", words, folder / "nginx.log")
     while not _listens(port):
