@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from sqlalchemy import func, select
 
 from cloister.errors import LedgerError
+from cloister.hub.database import Base
 from cloister.hub.ids import digest
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
@@ -173,6 +174,38 @@ def test_devices_of_one_person_share_what_counts(play: Play) -> None:
     play.house.clock.move(hours=1, seconds=10)
     release_due(play.house.hub)
     assert play.counts(number) == [[5, 0]]
+
+
+def test_whose_a_device_is_stands_nowhere_in_the_database(play: Play) -> None:
+    number, _ = play.stream(until=_later(play, 2))
+    other, _ = play.stream(until=_later(play, 2))
+    for which, name in ((number, "phone"), (number, "watch"), (other, "phone")):
+        assert play.api("POST", f"/{which}/devices", {"name": name, "person": "Zoe Quixote"}).status_code == 201
+    with play.house.hub.database.begin() as db:
+        ours = select(StreamDevice.person).where(StreamDevice.stream.in_([number, other]), StreamDevice.person != "")
+        known = set(db.scalars(ours))
+        lines = [str(list(row)) for table in Base.metadata.sorted_tables for row in db.execute(select(table))]
+        assert len(known) == 2  # one person a stream; that it is one over both, nobody reads there
+        assert not [line for line in lines if "Quixote" in line]
+
+
+def test_a_name_that_an_earlier_version_wrote_goes_on_as_one_person(play: Play) -> None:
+    number, hub = play.stream(until=_later(play, 2))[0], play.house.hub
+    with hub.database.begin() as db:
+        said = {"name": "old", "person": "person Zoe", "digest": "0", "created": hub.now()}
+        db.add(StreamDevice(id="0" * 32, stream=number, **said))
+    assert play.api("POST", f"/{number}/devices", {"name": "new", "person": "Zoe"}).status_code == 201
+    with hub.database.begin() as db:
+        ours = select(StreamDevice.person).where(StreamDevice.stream == number, StreamDevice.person != "")
+        assert list(db.scalars(ours)) == ["person Zoe"] * 2
+
+
+def test_a_key_that_a_spreadsheet_would_compute_stays_a_text_in_the_file(play: Play) -> None:
+    number, _ = play.stream(columns={"room": {"kind": "category", "values": ["=1+1", "@x"]}}, until=_later(play, 2), rho="0.1")
+    play.house.clock.move(hours=1, seconds=10)
+    release_due(play.house.hub)
+    told = play.api("GET", f"/{number}/steps.csv").text.splitlines()
+    assert [line.split(",")[3] for line in told[1:]] == ["'=1+1", "'@x"]
 
 
 def test_a_stream_that_goes_no_further_does_not_hold_up_others(play: Play) -> None:

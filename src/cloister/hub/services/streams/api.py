@@ -252,7 +252,7 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/streams/{number}/steps", dependencies=[_SEE], summary="Get the released steps of a stream", response_description="Steps"
     )
-    def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0)] = 0) -> ReleasedSteps:
+    def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> ReleasedSteps:
         """In their order, those after a number; at most 10,000."""
         with hub.database.reading() as db:
             return ReleasedSteps(
@@ -285,9 +285,9 @@ def _reading(router: APIRouter) -> None:
         request: Request,
         hub: HubDep,
         number: Number,
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, le=2**53)] = 0,
         seconds: Annotated[int, Query(ge=0, le=600)] = 300,
-        last_event_id: Annotated[int, Header(ge=0)] = 0,
+        last_event_id: Annotated[int, Header(ge=0, le=2**53)] = 0,
     ) -> StreamingResponse:
         """Server-sent events: each step when it is released, for so many seconds; a browser asks again by itself, after the last
         step that it has. Who asks, and whether they may see the stream, is asked again before each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.policy import Context
 
-TABLE, UNIT = "readings", "device"
+TABLE, UNIT, PERSONS = "readings", "device", "stream persons"
 _MOST_DEVICES, _MOST_STREAMS = 10_000, 100
 
 
@@ -240,10 +241,19 @@ def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str, person:
         raise Conflict("The device was not added", why="there is one of this name, or too many", instead="another name")
     secret = "device_" + new_secret()
     device = StreamDevice(id=new_id(), stream=row.id, name=title, digest=digest(secret), created=hub.now(), hour=0, used=0)
-    device.person = f"person {whose}" if whose else ""
+    device.person = _hidden(hub, db, row.id, whose) if whose else ""
     db.add(device)
     write(db, hub, caller, "stream.device", kind="stream", object_id=row.id, name=row.title, device=title)
     return device, secret
+
+
+def _hidden(hub: Hub, db: Db, stream: str, whose: str) -> str:
+    """What stands for a person in the database: a digest by a secret that is wrapped there, so that no copy of it says who sends.
+    A name that an earlier version wrote as it was goes on as it is: under another, its readings would count a second time."""
+    plain = f"person {whose}"
+    if db.scalar(select(StreamDevice.id).where(StreamDevice.stream == stream, StreamDevice.person == plain).limit(1)):
+        return plain
+    return "person " + hmac.digest(hub.secret(PERSONS), f"{stream} {whose}".encode(), "sha256").hex()
 
 
 def revoke_device(db: Db, hub: Hub, caller: Caller, number: str, device: str) -> None:

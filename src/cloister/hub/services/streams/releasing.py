@@ -17,7 +17,7 @@ from cloister.errors import CloisterError
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
-from cloister.hub.services.streams.opening import declared_of, watching
+from cloister.hub.services.streams.opening import PERSONS, declared_of, watching
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -96,6 +96,7 @@ class Clock:
 
 def opened(hub: Hub) -> None:
     """Begin to look, and to talk to the broker, in a process that carries out work."""
+    hub.secret(PERSONS)  # made now: it has a transaction of its own
     if hub.settings.workers:
         hub.parts[_CLOCK] = Clock(hub)
     if hub.settings.workers and hub.settings.mqtt:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +12,7 @@ from sqlalchemy import select
 
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.services.streams.opening import declared_of
+from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.pictures import svg_of
 
 if TYPE_CHECKING:
@@ -114,18 +113,18 @@ def _named(line: Mapping[str, Any], otherwise: str) -> str:
 
 
 def csv_of(steps: Iterable[Mapping[str, Any]]) -> str:
-    """A row for each group of each step."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for step in steps:
-        keys, numbers = columns_of(step)
-        if not out.tell():
-            measured = [f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far")]
-            writer.writerow(["step", "begins", "ends", *keys, *measured])
-        for line in lines_of(step):
-            told = [one[part] for one in line["numbers"] for part in ("value", "margin", "so_far")]
-            writer.writerow([step["step"], step["begins"], step["ends"], *line["keys"], *told])
-    return out.getvalue()
+    """A row for each group of each step; a key that a spreadsheet would compute stays a text."""
+    steps = list(steps)
+    if not steps:
+        return ""
+    keys, numbers = columns_of(steps[0])
+    names = ["step", "begins", "ends", *keys, *(f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far"))]
+    rows = (
+        [step["step"], step["begins"], step["ends"], *line["keys"], *(one[part] for one in line["numbers"] for part, _ in _PARTS)]
+        for step in steps
+        for line in lines_of(step)
+    )
+    return b"".join(csv_pieces(names, rows)).decode()
 
 
 def event_of(step: Mapping[str, Any]) -> str:
