@@ -366,3 +366,12 @@ def test_owners_of_another_form_are_refused_before_anybody_is_charged(keys: Pail
     with pytest.raises(InvalidParameter, match="The owners are invalid"):
         DistributedPCA(bounds=(0, 1), keys=keys).fit([rows_of("north"), second], charge=paid.append)
     assert not paid
+
+
+def test_a_plan_whose_spend_is_a_huge_number_is_refused_at_once(keys: Paillier) -> None:
+    text = plan_of(keys).text
+    for huge in ("1e100000000", "1e-100000000", f"1/{'9' * 100_000}"):
+        wrong = text.replace('"epsilon":"1"', f'"epsilon":"{huge}"')
+        assert wrong != text
+        with pytest.raises(InvalidParameter, match="The plan is invalid"):
+            ProxyPlan.from_text(wrong)

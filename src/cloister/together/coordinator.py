@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import json
 import queue
+import re
 import socket
 import threading
 import time
@@ -523,7 +524,7 @@ def other_version(request: Request) -> Response | None:
 
 
 def _version(spoken: str) -> Response:
-    older = spoken.isdecimal() and int(spoken) > PROTOCOL
+    older = bool(re.fullmatch("[0-9]{1,9}", spoken)) and int(spoken) > PROTOCOL
     why = f"the site speaks version {shown(spoken[:20]) or '?'} of the protocol, and the hub version {PROTOCOL}"
     return _problem(426, "A call was refused", why, f"a newer cloister at the {'hub' if older else 'site'}")
 

@@ -48,7 +48,7 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import ZCDP, ApproxDP, zcdp_within
+from cloister.privacy import ZCDP, ApproxDP, exact, zcdp_within
 from cloister.together.messages import RoundRefused, pack, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
 
@@ -179,8 +179,8 @@ class ProxyPlan:
                 low=low,
                 high=high,
                 radius=float.fromhex(told["radius"]),
-                epsilon=Fraction(told["epsilon"]),
-                delta=Fraction(told["delta"]),
+                epsilon=exact(told["epsilon"]),
+                delta=exact(told["delta"]),
                 colluders=told["colluders"],
                 missing=told["missing"],
             )

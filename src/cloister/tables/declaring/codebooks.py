@@ -14,10 +14,10 @@ import csv
 import io
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cloister.parsers import toml_of
 from cloister.printable import shown
 from cloister.tables.declaring.draft import Codebook, ColumnDraft, of_declaration, refusal, said
 from cloister.tables.engines.guard import tried
@@ -25,7 +25,7 @@ from cloister.tables.sourcing.lines import delimiter_of
 
 LONGEST = 10_000_000
 _MOST = 5_000
-_LONGEST_SQL, _LONGEST_RANGE = 1_000_000, 200
+_LONGEST_RANGE = 200
 """What is read by trying has a bound of its own: a text made for it would take hours."""
 _HEADS = {
     "name": (
@@ -120,8 +120,6 @@ def read_codebook(text: str, *, table: str = "") -> Codebook:
     elif re.search(r"\bcreate\b[^;(]{0,200}\btable\b", plain[:100_000], re.IGNORECASE):
         from cloister.tables.declaring.create_table import read_create_table
 
-        if len(plain) > (longest := _LONGEST_SQL):
-            raise refusal(f"it is longer than {longest:,} characters", "the codebook of one table")
         book = read_create_table(plain, table)
     elif re.search(r"(?m)^[ \t]*\[(tables|columns)\b", plain):
         book = _of_toml(plain, table)
@@ -345,7 +343,7 @@ def _texts(given: object) -> tuple[str, ...]:
 
 
 def _of_toml(text: str, table: str) -> Codebook:
-    document = tried(lambda: tomllib.loads(text), ValueError, RecursionError)
+    document = tried(lambda: toml_of(text), ValueError)
     if document is None:
         raise refusal("it is not a declarations file that can be read", "[tables.people.columns]")
     tables = document.get("tables")

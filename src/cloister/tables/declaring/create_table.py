@@ -15,6 +15,7 @@ from cloister.tables.declaring.draft import Codebook, ColumnDraft, refusal
 from cloister.tables.engines.guard import tried
 
 _DIALECTS = ("postgres", "mysql", "duckdb", "tsql", "oracle")
+_LONGEST = 50_000
 PARTLY = "a CHECK says more than bounds and lists, and was not taken whole"
 _EXAMPLE = "CREATE TABLE people (age INT CHECK (age BETWEEN 0 AND 120))"
 
@@ -52,6 +53,8 @@ def _created(text: str) -> list[Any]:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    if len(text) > _LONGEST:
+        raise refusal(f"it is longer than {_LONGEST:,} characters", "the CREATE TABLE alone")
     for dialect in _DIALECTS:
         read = partial(sqlglot.parse, text, read=dialect)
         found = [each for each in tried(read, SqlglotError, RecursionError) or () if isinstance(each, exp.Create)]
@@ -104,7 +107,9 @@ def _parts(condition: Any) -> list[Any]:
     from sqlglot import exp
 
     condition = condition.unnest()
-    return [*_parts(condition.left), *_parts(condition.right)] if isinstance(condition, exp.And) else [condition]
+    if not isinstance(condition, exp.And):
+        return [condition]
+    return [part for each in condition.flatten() for part in _parts(each)]  # one call deeper for brackets alone
 
 
 def _constrained(part: Any, columns: dict[str, ColumnDraft]) -> bool:

@@ -115,14 +115,14 @@ def read_ddi(text: str) -> Codebook:
     'integer'
     """
     reading = _Reading()
-    parser = expat.ParserCreate(namespace_separator=" ")
+    parser = expat.ParserCreate("utf-8", " ")  # whatever its own first line says
     parser.StartElementHandler, parser.EndElementHandler = reading.start, reading.end
     parser.CharacterDataHandler = reading.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     error: InvalidDeclaration | None = None
     line = 0
     try:
-        parser.Parse(text.encode(), True)
+        parser.Parse(text.encode(errors="replace"), True)
     except expat.ExpatError as found:
         line = found.lineno
     except InvalidDeclaration as found:

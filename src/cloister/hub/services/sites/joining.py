@@ -30,6 +30,7 @@ from cloister.hub.services.catalogue import (
     versions_at_sites,
 )
 from cloister.hub.web.languages import N_
+from cloister.parsers import json_from, toml_of
 from cloister.together import Roster, SignedRoster
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 _LONGEST = 2**20
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
 
 
 _PRESENCE = (N_("it last called at {at}"), N_("it last called at {at}; then {problem}"), N_("it never called"))
@@ -178,8 +180,8 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
 def _signed(hub: Hub, text: str, signatures: str) -> SignedRoster:
     what, instead = "The roster is invalid", "the roster as this hub's page shows it"
     try:
-        roster = Roster.from_plain(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        roster = Roster.from_plain(json_from(text, most=_LONGEST))
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidDeclaration(what, why="its form is wrong", instead=instead) from None
     if roster.hub != key_of(hub).public:
         raise InvalidDeclaration(what, why="it is another hub's", instead=instead)
@@ -197,7 +199,7 @@ def _declared(asked: Joining) -> tuple[str, dict[str, Any]]:
     """The name and the declaration of the one table, in the words of a site.toml."""
     what, instead = "The table is invalid", "the part [tables.NAME] of a site.toml, with its columns"
     try:
-        tables = tomllib.loads(asked.table[:_LONGEST]).get("tables", {})
+        tables = toml_of(asked.table).get("tables", {})
         [(name, told)] = tables.items()
         columns, rest = dict(told["columns"]), {part: told[part] for part in told if part not in ("columns", "source")}
     except tomllib.TOMLDecodeError as error:
@@ -237,7 +239,7 @@ def _objects(text: str, what: str, instead: str) -> list[tuple[str, str]]:
         while at < len(text):
             told, end = reader.raw_decode(text, at)
             found += told.items()
-            at = end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n,"))
+            at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]
         if not found or not all(isinstance(each, str) for pair in found for each in pair):
             raise ValueError
     except (ValueError, AttributeError, RecursionError):

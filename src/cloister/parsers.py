@@ -1,0 +1,75 @@
+"""Texts that somebody else wrote, read within bounds of size, depth, time and memory: a ValueError, or what they say.
+
+Each is refused for what its parser can't bear, before it parses: `tests/security/test_parsers.py` has the table of all parsers of
+the library and the hub, and tries each with the same hostile texts within 64 MiB.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+MOST_TOML = 2**18
+MOST_WHOLE = 2**53
+"""What a number in an address or a header may be: JSON, databases and browsers hold it."""
+_MOST_PARTS = 16
+_DOTTED = re.compile(
+    rf"""(?<![\w\-"'])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}""",
+)
+"""A name of more parts than any table has: the parser keeps every beginning of it, so memory grows with the square."""
+
+T = TypeVar("T")
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """TOML of at most 256 KiB, with no name of more than 16 parts.
+
+    >>> toml_of("a.b = 1")
+    {'a': {'b': 1}}
+    >>> toml_of("a." * 40_000 + "b = 1")
+    Traceback (most recent call last):
+    ValueError: a name has more than 16 parts
+    """
+    if len(text) > MOST_TOML:
+        raise ValueError(f"it is longer than {MOST_TOML} characters")
+    if _DOTTED.search(text):
+        raise ValueError(f"a name has more than {_MOST_PARTS} parts")
+    return _within_depth(lambda: tomllib.loads(text))
+
+
+def json_from(text: str | bytes, *, most: int) -> Any:
+    """JSON of at most so many characters.
+
+    >>> json_from("[1]", most=10)
+    [1]
+    >>> json_from("[" * 100_000, most=100_000)
+    Traceback (most recent call last):
+    ValueError: it is too deep
+    """
+    if len(text) > most:
+        raise ValueError(f"it is longer than {most} characters")
+    return _within_depth(lambda: json.loads(text))
+
+
+def whole_of(text: str, most: int = MOST_WHOLE) -> int:
+    """A whole number from 0 to `most`, in digits.
+
+    >>> whole_of("17")
+    17
+    >>> whole_of("9" * 5000)
+    Traceback (most recent call last):
+    ValueError: it is no whole number up to 9007199254740992
+    """
+    if text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most:
+        return int(text)
+    raise ValueError(f"it is no whole number up to {most}")
+
+
+def _within_depth(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except RecursionError:
+        raise ValueError("it is too deep") from None

@@ -1,0 +1,39 @@
+"""No text that somebody else wrote breaks its parser: each is read or refused in words, within 64 MiB, by every parser."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.security.hostile import PARSERS
+
+ROOT = Path(__file__).parents[2]
+OWN = {
+    "cloister/parsers.py": "the bounds themselves",
+    "cloister/hub/settings.py": "the administrator's own file",
+    "cloister/cli/site.py": "the owner's own file, on their own machine",
+    "cloister/cli/declared.py": "the person's own file",
+    "cloister/cli/csp.py": "the key holder's own file",
+    "cloister/cli/bounds.py": "the person's own file",
+    "cloister/cli/survey.py": "the researcher's own file",
+    "cloister/cli/vault.py": "the owner's own file",
+}
+"""What reads TOML without bounds, and whose text it is."""
+
+
+def test_every_parser_reads_or_refuses_every_text() -> None:
+    words = [sys.executable, "-m", "tests.security.hostile"]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.stdout.splitlines(), ended.returncode) == ([f"tried {name}" for name in PARSERS], 0), ended.stderr[-2000:]
+
+
+def test_whatever_reads_toml_of_others_has_bounds() -> None:
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Attribute) and node.attr in ("loads", "load") and isinstance(node.value, ast.Name)
+            if called and node.value.id == "tomllib":  # type: ignore[attr-defined]
+                found.add(path.relative_to(ROOT / "src").as_posix())
+    assert found == set(OWN)
