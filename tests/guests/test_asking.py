@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import cloister as cl
+from cloister.guests.asking import Answers
 from cloister.privacy import PureDP
 
 
@@ -42,6 +44,15 @@ def test_it_asks_adaptively_within_its_share(session: Any) -> None:
     assert (spend, columns) == ("ε = 2", ["age"])
     assert len(found.asked) == 4
     assert str(found.cost) == str(session.spent_by["people"]) == "ε = 2"
+
+
+def test_what_it_asks_is_kept_up_to_a_million_characters(session: Any) -> None:
+    answers = Answers(session, "people", "")
+    said = [
+        answers(json.dumps({"sql": "SELECT " + "x" * length, "spend": "0.1"})) for length in (600_000, 600_000, *[9_000] * 60)
+    ]
+    assert ["together" in text for text in said] == [False, True] + [False] * 44 + [True] * 16
+    assert 990_000 < sum(map(len, answers.asked)) <= 1_000_000
 
 
 def test_it_spends_no_more_than_its_share_however_often_it_tries(session: Any) -> None:

@@ -31,7 +31,8 @@ from cloister.session.questions.spend import Spending, less
 from cloister.tables import PrivateTable, PublicTable
 
 Result = TypeVar("Result")
-_MOST_QUESTIONS = 1000
+_MOST_QUESTIONS, _MOST_TEXT = 1000, 1_000_000
+"""How many questions a guest asks, and of how many characters together: each is kept with its result."""
 _GUESTS_OWN = (BudgetExceeded, InvalidParameter, MissingBound, UnknownColumn, UnknownTable, UnsupportedQuery)
 """Refusals of what a guest asked. Others, as of an engine or a job, are for whoever runs it."""
 
@@ -90,6 +91,9 @@ class Answers:
         try:
             if len(self.asked) >= _MOST_QUESTIONS:
                 raise InvalidParameter("The question is invalid", why=f"a guest asks at most {_MOST_QUESTIONS}", instead="fewer")
+            if sum(map(len, self.asked)) + len(sql) > _MOST_TEXT:
+                why = f"the questions of a guest have at most {_MOST_TEXT:,} characters together"
+                raise InvalidParameter("The question is invalid", why=why, instead="shorter questions")
             self.asked.append(sql)
             return json.dumps(_told(self._answer(sql, spend)), default=str)
         except CloisterError as refused:
