@@ -46,6 +46,7 @@ PROVED = {
     "docs/test_figures.py": "figures",
     "docs/test_notebooks.py": "notebooks",
     "scripts/test_bench.py": "the benchmarks' own frame",
+    "stored/test_damaged.py": "each stored column, damaged",
     "test_samples.py": "the sample data",
 }
 """Files of tests/ that `make prove` runs, by pattern, with what they prove."""

@@ -27,6 +27,7 @@ ALLOWED = {
     ("attacks/canaries.py", "vars"): "an audit looks at what a model holds",
     ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
+    ("hub/database.py", "vars"): "columns of a row that was loaded, looked through in memory",
     ("hub/services/anonymizing/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
     ("hub/services/asking/authorised.py", "vars"): "what the frame decided, given on in memory",

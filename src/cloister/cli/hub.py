@@ -60,8 +60,8 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
-    """Report errors and weaknesses of the settings, stored grants, rules and policies that can't be read, and which sandboxes for
-    guests this machine has; exit code 1 where something is wrong.
+    """Report errors and weaknesses of the settings, stored grants, rules, policies and rows that can't be read, and which
+    sandboxes for guests this machine has; exit code 1 where something is wrong.
 
     \b
     cloister hub check --data /srv/cloister
@@ -88,7 +88,7 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
             click.echo(f"environment of guests: {each.name}: {each.digest[:16]}, {', '.join(each.distributions)}")
         click.echo("")
         lines = [str(weak) for weak in found]
-        instead = "end it on the hub's pages, and write it anew"
+        instead = "end it on the hub's pages, and write it once more; a damaged row: put a backup back"
         lines += [f"{what} can't be read: {why}\n  Instead: {instead}" for what, why in unreadable]
         click.echo("\n".join(lines) or "nothing is wrong or weak")
     if unreadable or any(weak.grave for weak in found):

@@ -14,15 +14,16 @@ transaction, and from then on it is that session in all.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
-from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event
+from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
@@ -68,15 +69,91 @@ class UTCDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
+class Unreadable:
+    """What stands in a column whose text has another form than it should: whoever uses it is refused, and nobody else is."""
+
+    __slots__ = ()
+
+    def refused(self, *_: object) -> NoReturn:
+        from cloister.hub.problems import Conflict
+
+        raise Conflict(
+            "A stored row can't be read",
+            why="it is damaged, or a later version wrote it",
+            instead="cloister hub check, which names it",
+        )
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __contains__ = refused
+
+
+class Shaped(TypeDecorator[Any]):
+    """A column of JSON: an object, or a list. A row in which another thing stands is loaded like any other (`Unreadable`)."""
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, shape: type) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        """What the program gets."""
+        shape = self.shape
+        read: Any = json.JSONDecoder().decode if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+        read = read or (lambda value: value)  # the driver of PostgreSQL reads it
+
+        def process(value: Any) -> Any:
+            if value is None:
+                return None
+            try:
+                found = read(value)
+            except (ValueError, TypeError, RecursionError):
+                return Unreadable()
+            return found if found is None or isinstance(found, shape) else Unreadable()
+
+        return process
+
+
+def damaged_rows(db: Session) -> list[str]:
+    """Each row in which a column of JSON has another form than it should: table, column and key."""
+    found = []
+    for table in Base.metadata.sorted_tables:
+        shaped, keys = [each for each in table.columns if isinstance(each.type, Shaped)], [*table.primary_key.columns]
+        for row in db.execute(select(*keys, *shaped)) if shaped else ():
+            name, values = " ".join(map(str, row[: len(keys)])), zip(shaped, row[len(keys) :], strict=True)
+            found += [f"{table.name}.{column.name} of {name}" for column, value in values if type(value) is Unreadable]
+    return found
+
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
+    """The rows that can be read: a list goes on without others, which `cloister hub check` names. `but`: a column whose reader
+    knows what to do where it can't be read."""
+    return [row for row in rows if not any(type(value) is Unreadable for name, value in vars(row).items() if name != but)]
+
+
+def told_of(rows: Iterable[T], tell: Callable[[T], V], *, damaged: bool = False) -> list[V]:
+    """What is told of each row of which anything can be told: one that is damaged within keeps no other out of a list. `damaged`:
+    of one with a column that can't be read, too, where that is another."""
+    found = []
+    for row in rows if damaged else readable(rows):
+        with contextlib.suppress(CloisterError, ValueError, TypeError, LookupError, AttributeError):
+            found.append(tell(row))
+    return found
+
+
 class Base(DeclarativeBase):
     """What every table of the hub is declared on."""
 
     metadata = MetaData(naming_convention=_CONVENTION)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: UTCDateTime(),
-        dict[str, Any]: JSON(),
-        list[str]: JSON(),
-        list[Any]: JSON(),
+        dict[str, Any]: Shaped(dict),
+        list[str]: Shaped(list),
+        list[Any]: Shaped(list),
     }
 
 

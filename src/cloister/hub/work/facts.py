@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from cloister.hub.database import readable
 from cloister.hub.generation import generation
 from cloister.hub.policy import (
     GrantFacts,
@@ -170,8 +171,10 @@ def read_facts(db: Session) -> Facts:
         asked.setdefault(project, set()).add(owner)
     kept = db.scalars(select(InstitutionRule).where(InstitutionRule.ended.is_(None)).order_by(InstitutionRule.created))
     rules = [rule_in_row(row) for row in kept]
-    data_sets = [(row, *policies_in_row(row)) for row in db.scalars(select(DataSet).where(DataSet.state != "deleted"))]
-    algorithms = list(db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None))))
+    wanted_sets = select(DataSet).where(DataSet.state != "deleted")
+    held = readable(db.scalars(wanted_sets), but="metadata_")  # what can't be read is open to nobody
+    data_sets = [(row, *policies_in_row(row)) for row in held]
+    algorithms = readable(db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None))))
     present = {row.id for row, _, _ in data_sets} | {row.id for row in algorithms}
     unreadable = [
         *(unread for _, unread in rules if unread is not None),
@@ -189,7 +192,7 @@ def read_facts(db: Session) -> Facts:
         algorithms={row.id: algorithm_object(row, of(row.id)) for row in algorithms},
         projects={
             row.id: project_object(row, frozenset(asked.get(row.id, ())))
-            for row in db.scalars(select(Project).where(Project.closed.is_(None)))
+            for row in readable(db.scalars(select(Project).where(Project.closed.is_(None))))
         },
         mandatory=tuple(rule for rule, _ in rules),
         unreadable=tuple(unreadable),
@@ -206,4 +209,8 @@ def project_account(project: str) -> str:
 
 
 def _end_of(day: str) -> datetime:
-    return datetime.combine(datetime.fromisoformat(day).date(), time.max, UTC)
+    """The end of a day; of what is no day, a moment long ago: such a certificate holds no more."""
+    try:
+        return datetime.combine(datetime.fromisoformat(day).date(), time.max, UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from cloister.hub.database import readable
 from cloister.hub.generation import bump
 from cloister.hub.policy import Object, Policy, kept_policy, parse_policy
 from cloister.hub.policy.actions import READS
@@ -49,7 +50,7 @@ class Use:
 def contributions_of(db: Session, caller: Caller) -> list[DataSet]:
     """The data sets whose data somebody gave."""
     wanted = select(DataSet).where(gave(caller), DataSet.state != "deleted")
-    return list(db.scalars(wanted.order_by(DataSet.name)))
+    return readable(db.scalars(wanted.order_by(DataSet.name)), but="metadata_")
 
 
 def contribution(hub: Hub, db: Session, caller: Caller, name: str, action: str) -> DataSet:

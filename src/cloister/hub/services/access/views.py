@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.hub.database import Database, sqlite_address
+from cloister.hub.database import Database, damaged_rows, sqlite_address
 from cloister.hub.policy import (
     Context,
     Decision,
@@ -112,7 +112,7 @@ class ConflictView:
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadableView:
-    """A grant, a rule or a policy that is stored and can't be read."""
+    """A grant, a rule, a policy or a row that is stored and can't be read."""
 
     title: str
     why: str
@@ -334,8 +334,8 @@ def _meant(grant: GrantFacts, roles: frozenset[str], now: datetime, institutions
 
 
 def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
-    """The grants, rules and policies of a hub that can't be read; none of one that was never opened. Nothing is written, and its
-    services are to be known already: what one of them lets people do is an action that grants name.
+    """What of a hub can't be read: grants, rules, policies and rows; none of one that was never opened. Nothing is written;
+    its services are to be known already: what one of them lets people do is an action that grants name.
     """
     elsewhere = settings.database.startswith("postgresql://")
     if not elsewhere and (settings.database or not settings.path("hub.db").is_file()):
@@ -343,6 +343,9 @@ def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
     database = Database(settings.database if elsewhere else sqlite_address(settings.path("hub.db")))
     try:
         with database.reading() as db:
-            return unreadable_views(db, read_facts(db))
+            damaged = [
+                UnreadableView(title=each, why="the row is damaged, or a later version wrote it") for each in damaged_rows(db)
+            ]
+            return unreadable_views(db, read_facts(db)) + damaged
     finally:
         database.close()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.database import Unreadable, readable
 from cloister.hub.policy import Object, Policy, decide
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
@@ -88,7 +89,8 @@ def search(
     """The data sets that a caller may see, in the order of their names; whether there are more."""
     words, eyes = text.casefold().split(), Eyes(hub, db, caller)
     found: list[Entry] = []
-    for row in db.scalars(select(DataSet).where(DataSet.state != "deleted", DataSet.name > after).order_by(DataSet.name)):
+    wanted = select(DataSet).where(DataSet.state != "deleted", DataSet.name > after).order_by(DataSet.name)
+    for row in readable(db.scalars(wanted), but="metadata_"):
         if mine and row.owner != caller.id:
             continue
         if words and not _fits(row, words):
@@ -111,6 +113,8 @@ def seen(hub: Hub, db: Db, caller: Caller, name: str, action: str = "dataset.see
     try:
         if row is not None:
             check(hub, db, caller, action, _object(hub, db, row))
+            if not row.declaration.get("columns"):
+                Unreadable().refused()
             return row
     except AccessDenied:
         pass
@@ -190,7 +194,7 @@ def unit_of(db: Db, population: str | None) -> str:
 def tables_on(db: Db, population: str) -> list[DataSet]:
     """The data sets that draw on a population."""
     wanted = select(DataSet).where(DataSet.population == population, DataSet.state != "deleted").order_by(DataSet.name)
-    return list(db.scalars(wanted))
+    return readable(db.scalars(wanted), but="metadata_")
 
 
 def names_to_ids(hub: Hub, db: Db, caller: Caller, names: Iterable[str]) -> list[str]:
@@ -227,7 +231,7 @@ def _quoted(name: str) -> str:
 
 def _fits(row: DataSet, words: list[str]) -> bool:
     policy = policy_of(row)
-    text = " ".join([row.name, row.title, row.about, *policy.labels, *row.declaration["columns"]]).casefold()
+    text = " ".join([row.name, row.title, row.about, *policy.labels, *row.declaration.get("columns", {})]).casefold()
     return all(word in text for word in words)
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
+from cloister.hub.database import told_of
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
@@ -47,12 +48,12 @@ _LOG = logging.getLogger("cloister.hub.catalogue")
 def over(db: Db, hub: Hub) -> list[DataSet]:
     """Data sets whose retention is over and of which a key is left. What else their policies say, and whether that can be read,
     makes no difference."""
-    found = []
-    for row in db.scalars(select(DataSet).where(DataSet.state != "deleted")):
-        end = retention_of(row)
-        if end is not None and end <= hub.now() and any(each.destroyed is None for each in versions_of(db, row)):
-            found.append(row)
-    return found
+    rows = db.scalars(select(DataSet).where(DataSet.state != "deleted"))
+    return [
+        row
+        for row, end in told_of(rows, lambda row: (row, retention_of(row)), damaged=True)
+        if end is not None and end <= hub.now() and any(each.destroyed is None for each in versions_of(db, row))
+    ]
 
 
 def expire(hub: Hub) -> list[str]:

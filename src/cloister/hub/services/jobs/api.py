@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel
 
 from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.database import told_of
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.jobs import Job
@@ -70,9 +71,8 @@ def api() -> APIRouter:
         """The caller's jobs; with `everybody`, all of them for who watches over them."""
         with hub.database.reading() as db:
             rows = jobs_of(db, caller, everybody=everybody, before=before, limit=limit)
-            return Jobs(
-                jobs=[JobOut.of(row, caller) for row in rows[:limit]], older=rows[limit - 1].id if len(rows) > limit else None
-            )
+            older = rows[limit - 1].id if len(rows) > limit else None
+            return Jobs(jobs=told_of(rows[:limit], lambda row: JobOut.of(row, caller)), older=older)
 
     @router.get(
         "/jobs/{job}", dependencies=[needs("job.see")], summary="Get a job", response_description="The job with its state"
