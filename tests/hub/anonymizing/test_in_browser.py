@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Plac
 
 
 @walked(CHINESE)
-def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way, tmp_path: Path) -> None:
+def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way) -> None:
     street = Street(house=place.house, address=place.address, visit=visit)
     olga = street.visitor(place.owner, way, path="/anonymise?about=people", expected=("422",))
     page, main, name = olga.page, olga.main, f"{way[0]}-{way[1]}"
@@ -65,7 +65,7 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way,
     expect(counts).to_be_visible()
     accessible(page)
     main.locator("[name=beta]").fill("9")
-    shot(page, tmp_path, f"order-{name}")
+    shot(page, f"order-{name}")
     olga.press("Preview")
     olga.reads("It waits for a free worker.")
     expect(main.get_by_role("button", name=olga.named("Cancel"))).to_be_visible()
@@ -77,9 +77,9 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way,
     _sees_twenty_rows_both_ways(olga)
     main.locator("details summary").filter(has_text="sex").last.click()
     accessible(page)
-    shot(page, tmp_path, f"trial-{name}")
+    shot(page, f"trial-{name}")
     _change_a_hierarchy(olga)
-    shot(page, tmp_path, f"hierarchy-{name}")
+    shot(page, f"hierarchy-{name}")
     olga.follow("Back to what was compared")
     main.get_by_role("radio", name="A", exact=True).focus()
     page.keyboard.press("Space")
@@ -95,7 +95,7 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, way: Way,
     place.work()
     olga.follow("Open the result")
     expect(main.get_by_role("heading", name=olga.named("Attack results"))).to_be_visible()
-    shot(page, tmp_path, f"table-{name}")
+    shot(page, f"table-{name}")
     for link in ("CSV", "Parquet", "Certificate"):
         with page.expect_download() as sent:
             main.get_by_role("link", name=olga.named(link)).click()
@@ -155,7 +155,7 @@ def test_one_who_owns_nothing_is_told_so(place: Place, visit: Any) -> None:
     accessible(page)
 
 
-def shot(page: Page, folder: Path, name: str) -> None:
-    """A picture for whoever looks at the pages."""
-    kept = os.environ.get("CLOISTER_SHOTS")
-    page.screenshot(path=Path(kept or folder) / f"{name}.png", full_page=True)
+def shot(page: Page, name: str) -> None:
+    """A picture, where somebody wants to look."""
+    if folder := os.environ.get("CLOISTER_PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

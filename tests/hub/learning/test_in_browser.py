@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tup
 
 
 @walked(ENGLISH)
-def test_from_the_choice_to_the_card(shared: tuple[Stage, str], visit: Callable[..., Guarded], way: Way, tmp_path: Path) -> None:
+def test_from_the_choice_to_the_card(shared: tuple[Stage, str], visit: Callable[..., Guarded], way: Way) -> None:
     stage, address = shared
     ana = Street(house=stage.house, address=address, visit=visit).visitor(stage.ana, way, path="/learn")
     name = f"{way[0]}-{way[1]}"
@@ -42,17 +41,17 @@ def test_from_the_choice_to_the_card(shared: tuple[Stage, str], visit: Callable[
     ana.press("Expected quality")
     ana.reads("These rows are made up")
     accessible(ana.page)
-    shot(ana.page, tmp_path, f"learn-{name}")
+    shot(ana.page, f"learn-{name}")
     ana.press("Train")
     ana.reads("It waits for a free worker.")
     assert Workers(stage.hub, 0).run_one()
     ana.follow("Open the result")
     for part in ("Quality", "Influence of each column", "Mean in each class", "Declared bounds", "Model card"):
         expect(ana.main.get_by_role("heading", name=ana.named(part))).to_be_visible()
-    shot(ana.page, tmp_path, f"model-{name}")
+    shot(ana.page, f"model-{name}")
 
 
-def shot(page: Page, folder: Path, name: str) -> None:
-    """A picture for whoever looks at the pages."""
-    kept = os.environ.get("CLOISTER_SHOTS")
-    page.screenshot(path=Path(kept or folder) / f"{name}.png", full_page=True)
+def shot(page: Page, name: str) -> None:
+    """A picture, where somebody wants to look."""
+    if folder := os.environ.get("CLOISTER_PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

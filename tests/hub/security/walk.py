@@ -107,16 +107,36 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """What a part of an address may name (`world.ids`); of others, nothing is there."""
 
 
+RESULTS = ("release", "model")
 NUMBERED: Mapping[str, tuple[str, ...]] = {
     "access": ("request",),
     "access-requests": ("request",),
+    "algorithm-results": RESULTS,
+    "algorithm-runs": RESULTS,
+    "anonymise": RESULTS,
+    "anonymised": RESULTS,
+    "budget-requests": ("budget request",),
+    "budgets": ("budget request",),
+    "dashboards": ("release", "saved question"),
+    "exact-joint-results": RESULTS,
+    "joint-learning": RESULTS,
+    "joint-results": RESULTS,
+    "journeys": RESULTS,
     "models": ("model",),
+    "policy": ("rule",),
+    "projected": RESULTS,
+    "projections": RESULTS,
+    "published": RESULTS,
     "questions": ("saved question",),
     "register": ("upload",),
-    "releases": ("release", "model"),
+    "releases": RESULTS,
     "s": ("survey",),
+    "shown": RESULTS,
+    "streams": (),
     "survey-models": ("model",),
     "surveys": ("survey", "draft"),
+    "synthetic": RESULTS,
+    "uploads": ("upload",),
 }
 """What the first part of an address says that its number is; where it says nothing, each kind is tried.
 `test_no_address_shows_what_its_name_does_not_say` holds it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +59,7 @@ def as_ana(served: tuple[Field, str], visit: Any, path: str, **how: Any) -> Page
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int) -> None:
     page = as_ana(served, visit, "/surveys", width=width)
     accessible(page)
     page.get_by_label("Title").fill("Sleep and screens")
@@ -76,7 +75,7 @@ def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, t
     page.get_by_label("Options").fill("phone\ntablet\ntelevision")
     page.get_by_role("button", name="Add", exact=True).click()
     accessible(page)
-    shot(page, tmp_path, f"survey-draft-{width}")
+    shot(page, f"survey-draft-{width}")
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Open the survey").click()
     expect(page.get_by_text("The survey is open.")).to_be_visible()
@@ -85,7 +84,7 @@ def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, t
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any, width: int) -> None:
     """The answers are typed in; the network is watched; the report arrives."""
     field, address = served
     number = field.opened(questions=EVERY_KIND, levels=[{"name": "careful", "epsilon": "0.5"}], cap="4")
@@ -98,18 +97,18 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     page.get_by_label("careful").check()
     expect(page.locator("#demo-reports li")).to_have_count(20)
     accessible(page)
-    shot(page, tmp_path, f"survey-level-{width}")
+    shot(page, f"survey-level-{width}")
     page.get_by_role("button", name="To the questions").click()
     answer(page)
     page.locator("fieldset", has_text="Have you ever copied").get_by_role("button", name="Preview of sent data").click()
     expect(page.locator("fieldset", has_text="Have you ever copied").locator(".badges li")).to_have_count(12)
     accessible(page)
-    shot(page, tmp_path, f"survey-questions-{width}")
+    shot(page, f"survey-questions-{width}")
     page.get_by_role("button", name="Change them by chance").click()
     leaving = page.locator("#leaving").text_content()
     assert stored(page) == {"careful"}, "the levels, until the report is sent; no answer"
     accessible(page)
-    shot(page, tmp_path, f"survey-leaving-{width}")
+    shot(page, f"survey-leaving-{width}")
     before = len(sent)
     page.get_by_role("button", name="Send it").click()
     expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
@@ -129,7 +128,7 @@ LEVELS = ({"name": "careful", "epsilon": "0.5"}, {"name": "middle", "epsilon": "
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width: int) -> None:
     """Chosen by the kinds of the questions alone; summed as one chooses; no more than the cap; sent as chosen."""
     field, address = served
     number = field.opened(questions=EVERY_KIND, levels=LEVELS, cap="6")
@@ -150,7 +149,7 @@ def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width:
     assert page.locator("#levels input:checked").count() == 0
     expect(page.locator("#sum-text")).to_have_text("All your answers together: ε = 5.67 of at most 6.")
     accessible(page)
-    shot(page, tmp_path, f"survey-each-{width}")
+    shot(page, f"survey-each-{width}")
     page.get_by_label("Question 3 of 7").select_option("open")
     expect(page.locator("#over")).to_be_visible()
     expect(page.get_by_role("button", name="To the questions")).to_be_disabled()
@@ -373,7 +372,7 @@ def test_it_speaks_chinese(served: tuple[Field, str], visit: Any) -> None:
     assert "surer" not in text
 
 
-def test_the_results_with_pictures(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+def test_the_results_with_pictures(served: tuple[Field, str], visit: Any) -> None:
     field, _ = served
     number = field.opened(questions=EVERY_KIND, levels=[{"name": "careful", "epsilon": "0.5"}, {"name": "open", "epsilon": "1"}])
     for seed in range(120):
@@ -392,14 +391,14 @@ def test_the_results_with_pictures(served: tuple[Field, str], visit: Any, tmp_pa
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
         expect(page.get_by_role("progressbar", name="Looking for words")).to_be_visible()
         accessible(page)
-        shot(page, tmp_path, f"survey-looking-{width}")
+        shot(page, f"survey-looking-{width}")
     assert Workers(field.hub, 0).run_one()
     expect(page.get_by_text("No word is common enough")).to_be_visible(timeout=60_000)  # it is loaded again by itself
     for width in WIDTHS:
         page = as_ana(served, visit, f"/surveys/{number}", width=width)
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
         accessible(page)
-        shot(page, tmp_path, f"survey-results-{width}")
+        shot(page, f"survey-results-{width}")
 
 
 def answer(page: Page) -> None:
@@ -423,7 +422,7 @@ def shape_of(value: Any) -> Any:
     return type(value).__name__
 
 
-def shot(page: Page, folder: Path, name: str) -> None:
-    """A picture for whoever looks at the pages."""
-    kept = os.environ.get("CLOISTER_SHOTS")
-    page.screenshot(path=Path(kept or folder) / f"{name}.png", full_page=True)
+def shot(page: Page, name: str) -> None:
+    """A picture, where somebody wants to look."""
+    if folder := os.environ.get("CLOISTER_PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

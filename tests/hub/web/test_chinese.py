@@ -21,6 +21,7 @@ from tests.hub.security.world import World, populated
 SHOWN = {"aria-label", "alt", "data-confirm", "data-copied", "data-label", "placeholder", "title"}
 UNTOLD = {"code", "option", "pre", "script", "style", "textarea"}
 """Elements that hold what people and programs wrote."""
+HIDDEN = re.compile(r'<input type="hidden"[^>]*>')
 ALONE = {"br", "circle", "hr", "img", "input", "line", "link", "meta", "path", "rect", "source", "use"}
 
 
@@ -71,11 +72,16 @@ def pages(world: World, visitor: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("visitor", ["owner", "analyst", "administrator", "steward"])
 def test_no_page_says_in_english_what_it_can_say_in_chinese(world: World, visitor: str) -> None:
     chinese = language_of("zh_CN")
-    left, seen = set(), 0
+    where, seen, read = dict[str, str](), 0, set[str]()
     for address, page in pages(world, visitor):
         seen += 1
         assert '<html lang="zh-Hans"' in page or "<html" not in page, address  # a part that a page fetches has no language
-        left |= {(text, address) for text in Visible(page).texts if chinese.gettext(text) != text}
+        for part in re.split("(?=<main)|(?<=</main>)", HIDDEN.sub("", page)):
+            if part not in read:  # most pages have the same frame, or say the same of what is not there
+                read.add(part)
+                for text in Visible(part).texts:
+                    where.setdefault(text, address)
+    left = {(text, address) for text, address in where.items() if chinese.gettext(text) != text}
     assert seen > 20
     assert not left
 
