@@ -74,6 +74,31 @@ def test_a_decision_of_another_form_is_found() -> None:
     assert parts_of("# 1. A\n\n**Why.** x\n\n- **In a list.** y\n\n**Decided.** z") == ["Why", "Decided"]
 
 
+PROMISED = re.compile(r"\| planned \||\(planned\b|not built yet|not there yet|should wait for")
+"""Words of pages about what is to come. What is not built is said once, plainly ("is not built"), or left out."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_promises_what_is_not_there(page: Path) -> None:
+    assert not PROMISED.findall(page.read_text(encoding="utf-8"))
+
+
+def test_the_page_of_synthetic_tables_has_the_figures_that_were_measured() -> None:
+    measured, page = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("benchmarks.md", "reference/synth/index.md")
+    )
+    for line, words in (
+        (
+            r"synthetic Adult, ε = 1, δ = 1e-9",
+            "is {} for one column, {} for two and {} for three, in {} seconds of processor time",
+        ),
+        (r"synthetic Adult, ε = 1", "Under a pure ε = 1 it is {}, {} and {}."),
+    ):
+        found = re.search(rf"\*\*{line}: [^|]*\*\* \|  \|  \| ([\d.]+) / ([\d.]+) / ([\d.]+) in ([\d.]+) s;", measured)
+        assert found is not None
+        assert words.format(*(f"{float(each) + 1e-9:.3f}"[1:] for each in found.groups()[:3]), found[4]) in page
+
+
 def test_nothing_names_one_machine() -> None:
     kept = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
