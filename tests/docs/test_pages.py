@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MADE = ("_build", "api")
 PAGES = [
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if not set(MADE) & set(path.parts)),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/README.md")),
 ]
 
 
