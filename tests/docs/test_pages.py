@@ -136,6 +136,12 @@ def test_contributing_fits_a_screen() -> None:
     assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
 
 
+def test_a_version_in_the_changelog_is_forty_lines_of_what_a_user_gets() -> None:
+    versions = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [each.splitlines()[0] for each in versions if len(each.splitlines()) > 40] == []
+    assert versions[-1].startswith("[0.1.0]")
+
+
 def test_constraints_pin_every_declared_dependency() -> None:
     import tomllib
 

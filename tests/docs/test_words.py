@@ -15,6 +15,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
 ]
 PAGES.remove(ROOT / "docs" / "benchmarks.md")  # `make bench` writes it, in the words of the benchmarks
 
