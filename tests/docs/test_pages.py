@@ -57,6 +57,24 @@ def test_a_page_begins_with_its_title(page: Path) -> None:
 PARTS = ["The question", "Decided", "Instead of", "Measured", "Consequences"]
 
 
+READERS = ("Data owner", "Analyst", "Respondent", "Administrator", "Developer")
+
+
+@pytest.mark.parametrize("folder", ["how-to", "explanation", "decisions"])
+def test_the_index_of_a_folder_names_every_page_for_one_reader(folder: str) -> None:
+    """By its title, once; and the site's menu has the same order."""
+    index = (ROOT / "docs" / folder / "index.md").read_text(encoding="utf-8")
+    groups = re.findall(r"^## (.+)$", index, re.MULTILINE)
+    assert [any(each.startswith(reader) for each in groups) for reader in READERS] == [True] * len(READERS)
+    listed = re.findall(r"^- \[(.+)\]\(([\w-]+)\.md\)$", index, re.MULTILINE)
+    pages = [path for path in (ROOT / "docs" / folder).glob("*.md") if path.stem != "index"]
+    assert sorted(name for _, name in listed) == sorted(path.stem for path in pages)
+    titles = {path.stem: path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ") for path in pages}
+    assert [title for title, name in listed if title != titles[name]] == []
+    menu = index.split(":maxdepth: 1\n\n")[1].removesuffix("\n```\n").split("\n")
+    assert menu == [name for _, name in listed]
+
+
 def parts_of(text: str) -> list[str]:
     """The bold words that begin the parts of a decision's page."""
     return re.findall(r"^\*\*(\w[^*]*)\.\*\*\s", text, re.MULTILINE)
