@@ -10,17 +10,17 @@ import numpy as np
 from cloister.learn import CategoricalNB
 
 AGES, INCOMES, GENDERS = ("young", "medium", "old"), ("low", "medium", "high"), ("female", "male")
-MISSED = ["medium medium female", "medium high male", "old medium male", "young low female"]
+MISSED = ["young low male", "young high female", "medium low male", "old medium female"]
 PAID = [
     "young high male",
-    "old low male",
+    "medium medium male",
+    "old high female",
+    "old low female",
     "old high male",
-    "young medium male",
-    "old high male",
-    "medium low female",
+    "medium high male",
 ]
 APPLICANT = "young medium female"
-"""Ten rows made so that the two published numbers come out for this applicant: 0.025 (missed) and 0.0056 (paid)."""
+"""Ten rows made so that each published share comes out for this applicant, and the products 0.025 (missed) and 0.0056 (paid)."""
 
 
 def coded(rows: list[str]) -> np.ndarray:

@@ -21,6 +21,7 @@ PROVED = {
     "hub/security/*": "every request by everybody, API fuzzing, canaries",
     "hub/faults/*": "servers, databases and disks that fail",
     "hub/stories/*": "whole days of several people",
+    "cli/test_help_examples.py": "every example of --help",
     "hub/jobs/test_restart.py": "kills",
     "hub/learning/test_begun_again.py": "kills",
     "*/test_killed.py": "kills",

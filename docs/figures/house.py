@@ -14,7 +14,7 @@ FLOORS = {
     "ground": ("2 · the ground", "data, keys, and what was promised"),
     "calculus": ("1 · the calculus", "mathematics: no table, no clock"),
 }
-HUB = {"hub": "accounts · catalogue · surveys · audit trail", "client": "the hub from Python"}
+HUB = {"hub": "accounts · catalogue · surveys · audit log", "client": "the hub from Python"}
 CRAFTS = (
     *("query", "learn", "local", "anonymize", "mining", "synth"),
     *("compress", "traces", "together", "vault", "guests", "attacks"),
@@ -158,7 +158,7 @@ def _calculus(ink: Ink) -> str:
         _text(
             (LEFT + RIGHT) / 2,
             bottom + 28,
-            "A room may use the floors under it, never one above. Dashed rooms are still to be built.",
+            "A room may use the floors under it, never one above.",
             ink.quiet,
             12,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import runpy
@@ -37,6 +38,11 @@ def test_the_mortgage_products_are_the_published_ones() -> None:
     mortgage = example("learn_mortgage")
     missed, paid = mortgage["products"](mortgage["MISSED"], mortgage["PAID"])
     assert (round(missed, 4), round(paid, 4)) == (0.025, 0.0056)
+    applicant = mortgage["coded"]([mortgage["APPLICANT"]])
+    shares = [(mortgage["coded"](rows) == applicant).sum(axis=0).tolist() for rows in (mortgage["MISSED"], mortgage["PAID"])]
+    assert shares == [[2, 1, 2], [1, 1, 2]]  # young, medium income, female: of four and of six, as published
+    page = re.findall(r"^(?:missed|paid) = (\[.*\])$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [ast.literal_eval(rows) for rows in page] == [mortgage["MISSED"], mortgage["PAID"]]
 
 
 @needs_data

@@ -54,5 +54,17 @@ def test_the_commands_of_the_page_run(page: Path, often: bool, tmp_path: Path, m
         assert said.output.strip(), command
 
 
+def test_the_commands_for_a_second_time_user_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a table of their own; what begins a hub is held elsewhere."""
+    lines = re.findall(r"^\.venv/bin/(cloister .*?)(?:  +#.*)?$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [shlex.split(line)[1] for line in lines] == ["declare", "query", "hub"]
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age,sex\n34,F\n51,M\n", encoding="utf-8")
+    for line in [*lines[:2], lines[1]]:
+        said = CliRunner().invoke(cli, shlex.split(line)[1:])
+        assert said.exit_code == 0, f"{line}\n{said.output}\n{said.exception!r}"
+    assert (tmp_path / "budget.db").is_file()
+
+
 def test_the_reference_shows_commands() -> None:
     assert "command-line" in {page.stem for page in WITH_COMMANDS}

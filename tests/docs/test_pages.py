@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MADE = ("_build", "api")
 PAGES = [
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if not set(MADE) & set(path.parts)),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/README.md")),
 ]
 
 
@@ -57,6 +57,24 @@ def test_a_page_begins_with_its_title(page: Path) -> None:
 PARTS = ["The question", "Decided", "Instead of", "Measured", "Consequences"]
 
 
+READERS = ("Data owner", "Analyst", "Respondent", "Administrator", "Developer")
+
+
+@pytest.mark.parametrize("folder", ["how-to", "explanation", "decisions"])
+def test_the_index_of_a_folder_names_every_page_for_one_reader(folder: str) -> None:
+    """By its title, once; and the site's menu has the same order."""
+    index = (ROOT / "docs" / folder / "index.md").read_text(encoding="utf-8")
+    groups = re.findall(r"^## (.+)$", index, re.MULTILINE)
+    assert [any(each.startswith(reader) for each in groups) for reader in READERS] == [True] * len(READERS)
+    listed = re.findall(r"^- \[(.+)\]\(([\w-]+)\.md\)$", index, re.MULTILINE)
+    pages = [path for path in (ROOT / "docs" / folder).glob("*.md") if path.stem != "index"]
+    assert sorted(name for _, name in listed) == sorted(path.stem for path in pages)
+    titles = {path.stem: path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ") for path in pages}
+    assert [title for title, name in listed if title != titles[name]] == []
+    menu = index.split(":maxdepth: 1\n\n")[1].removesuffix("\n```\n").split("\n")
+    assert menu == [name for _, name in listed]
+
+
 def parts_of(text: str) -> list[str]:
     """The bold words that begin the parts of a decision's page."""
     return re.findall(r"^\*\*(\w[^*]*)\.\*\*\s", text, re.MULTILINE)
@@ -72,6 +90,31 @@ def test_decisions_have_one_form(page: Path) -> None:
 
 def test_a_decision_of_another_form_is_found() -> None:
     assert parts_of("# 1. A\n\n**Why.** x\n\n- **In a list.** y\n\n**Decided.** z") == ["Why", "Decided"]
+
+
+PROMISED = re.compile(r"\| planned \||\(planned\b|not built yet|not there yet|should wait for")
+"""Words of pages about what is to come. What is not built is said once, plainly ("is not built"), or left out."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_promises_what_is_not_there(page: Path) -> None:
+    assert not PROMISED.findall(page.read_text(encoding="utf-8"))
+
+
+def test_the_page_of_synthetic_tables_has_the_figures_that_were_measured() -> None:
+    measured, page = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("benchmarks.md", "reference/synth/index.md")
+    )
+    for line, words in (
+        (
+            r"synthetic Adult, ε = 1, δ = 1e-9",
+            "is {} for one column, {} for two and {} for three, in {} seconds of processor time",
+        ),
+        (r"synthetic Adult, ε = 1", "Under a pure ε = 1 it is {}, {} and {}."),
+    ):
+        found = re.search(rf"\*\*{line}: [^|]*\*\* \|  \|  \| ([\d.]+) / ([\d.]+) / ([\d.]+) in ([\d.]+) s;", measured)
+        assert found is not None
+        assert words.format(*(f"{float(each) + 1e-9:.3f}"[1:] for each in found.groups()[:3]), found[4]) in page
 
 
 def test_nothing_names_one_machine() -> None:
@@ -109,6 +152,12 @@ def test_every_target_of_make_explains_itself() -> None:
 
 def test_contributing_fits_a_screen() -> None:
     assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_a_version_in_the_changelog_is_forty_lines_of_what_a_user_gets() -> None:
+    versions = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [each.splitlines()[0] for each in versions if len(each.splitlines()) > 40] == []
+    assert versions[-1].startswith("[0.1.0]")
 
 
 def test_constraints_pin_every_declared_dependency() -> None:

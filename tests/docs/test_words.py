@@ -14,6 +14,8 @@ PAGES = [
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if not set(MADE) & set(path.relative_to(ROOT).parts)),
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
 ]
 PAGES.remove(ROOT / "docs" / "benchmarks.md")  # `make bench` writes it, in the words of the benchmarks
 

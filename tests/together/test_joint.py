@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cloister as cl
+from cloister import learn
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, SummedNoise
 from cloister.privacy import Guarantee
@@ -588,3 +589,23 @@ def test_a_million_groups_over_sites() -> None:
     assert found["k"] == list(range(10**6))
     assert (found["n"][7], found["n"][999_999]) == (50, 30)  # P(any noise at ε = 50) < 10⁻¹⁵
     assert sum(found["n"]) == 80
+
+
+def test_models_that_ask_about_computed_columns_are_refused_where_a_person_may_be_at_two_sites() -> None:
+    """As the page on sites says: these four, and naive Bayes and components work."""
+    fits = {
+        "linear": lambda session: learn.LinearRegression(epsilon=1).fit_table(
+            session, "people", features=["age"], target="height"
+        ),
+        "ridge": lambda session: learn.Ridge(epsilon=1).fit_table(session, "people", features=["age"], target="height"),
+        "discriminants": lambda session: learn.LinearDiscriminantAnalysis(epsilon=1).fit_table(
+            session, "people", features=["age", "height"], target="sex"
+        ),
+        "k-means": lambda session: learn.KMeans(2, epsilon=1).fit_table(session, "people", features=["age", "height"]),
+    }
+    with session_of(joint_of(sites_of(), overlap=2), cl.PureDP(100)) as session:
+        for fit in fits.values():
+            with pytest.raises(cl.UnsupportedQuery, match="computed from 'people'"):
+                fit(session)
+        learn.GaussianNB(epsilon=1).fit_table(session, "people", features=["age", "height"], target="sex")
+        learn.PCA(1, epsilon=1).fit_table(session, "people", features=["age", "height"])

@@ -79,9 +79,9 @@ def anonymize(**given: Any) -> None:
     NOT differential privacy: the report states the remaining risk.
 
     \b
-    cloister anonymize people.csv --quasi age,sex,zip --sensitive disease --model k=5 --model l=3 --out released.csv
-    cloister anonymize people.csv --quasi age,sex --hierarchy age=age.csv --search mondrian --out out.csv --report report.html
-    cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv --certificate certificate.html
+    cloister anonymize census --quasi age,sex,race --sensitive income --model k=5 --model l=2 --out released.csv
+    cloister anonymize census --quasi age,sex --search mondrian --out out.csv --report report.html
+    cloister anonymize census --quasi age,sex --sensitive income --out released.csv --certificate certificate.html
 
     Rows are written in random order (large tables: sorted by the published values), so that their order links them to no other
     file. The output file appears only when complete; after an interruption the old file is intact.

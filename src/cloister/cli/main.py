@@ -159,9 +159,9 @@ def ledger() -> None:
     hub.
 
     \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
     cloister ledger show budget.db
     cloister ledger verify budget.db
-    cloister ledger show /srv/cloister
     """
 
 
@@ -173,8 +173,9 @@ def ledger_show(where: str, population: str | None, as_json: bool) -> None:
     """Show every population with its budget, or the charges of one.
 
     \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
     cloister ledger show budget.db
-    cloister ledger show budget.db people --json
+    cloister ledger show budget.db census --json
     """
     from cloister.cli.ledgers import show
 
@@ -188,6 +189,7 @@ def ledger_verify(where: str) -> None:
     """Check every line of the chain. Exit code 1, with the first broken line, if one was changed, dropped or rolled back.
 
     \b
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
     cloister ledger verify budget.db
     """
     with existing_ledger(where) as book, waiting("verifying"):
@@ -214,7 +216,8 @@ def ledger_raise(
     """Raise a budget: an audited act of its owner.
 
     \b
-    cloister ledger raise budget.db people --epsilon 2 --who "data board" --why "second study approved"
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger raise budget.db census --epsilon 2 --who "data board" --why "second study approved"
     """
     from cloister.cli.ledgers import budget_of
 
@@ -254,7 +257,8 @@ def ledger_export(where: str, population: str | None) -> None:
     """Print the standing charges as dp_accounting events, one a line (needs dp-accounting).
 
     \b
-    cloister ledger export budget.db people
+    cloister query "SELECT COUNT(*) FROM census" --spend 0.1 --ledger budget.db --budget 1
+    cloister ledger export budget.db census
     """
     with existing_ledger(where) as book:
         for event in book.export(population):

@@ -31,9 +31,9 @@ def mine() -> None:
 
     \b
     cloister mine items shop --min-support 0.1
-    cloister mine rules groceries.csv --min-support 0.01 --min-confidence 0.5
-    cloister mine hide groceries.csv --rule "butter -> whole milk" --min-support 0.01 --min-confidence 0.3 --out safe.csv
-    cloister mine top groceries.csv --items items.txt --max-items 10 --count 20 --epsilon 1
+    cloister mine rules shop --min-support 0.1 --min-confidence 0.5
+    cloister mine hide shop --rule "butter -> bread" --min-support 0.1 --min-confidence 0.5 --out safe.txt
+    cloister mine top shop --max-items 10 --count 20 --epsilon 1
     """
 
 
@@ -51,7 +51,7 @@ def items(
     """Print the frequent itemsets. NOT PRIVATE: exact counts, for the owner alone.
 
     \b
-    cloister mine items groceries.csv --min-support 0.05
+    cloister mine items shop --min-support 0.1
     """
     from cloister.mining import frequent_itemsets
 
@@ -89,7 +89,7 @@ def rules(
     """Print the association rules. NOT PRIVATE: exact counts, for the owner alone.
 
     \b
-    cloister mine rules groceries.csv --min-support 0.01 --min-confidence 0.5
+    cloister mine rules shop --min-support 0.1 --min-confidence 0.5
     """
     from cloister.mining import association_rules
 
@@ -136,8 +136,8 @@ def hide(**given: Any) -> None:
     """Change baskets until no sensitive rule is found. The result is NOT differentially private, and says so.
 
     \b
-    cloister mine hide groceries.csv --rule "butter -> whole milk" --min-support 0.01 --min-confidence 0.3 --out safe.csv
-    cloister mine hide groceries.csv --rule "beef -> root vegetables" --min-support 0.01 --min-confidence 0.3 --compare
+    cloister mine hide shop --rule "butter -> bread" --min-support 0.1 --min-confidence 0.5 --out safe.txt
+    cloister mine hide shop --rule "butter -> bread" --min-support 0.1 --min-confidence 0.5 --compare
     """
     from cloister.mining import compare, hide_rules
 
@@ -200,7 +200,7 @@ def top(
     """Print the most frequent itemsets under differential privacy: these may be published. A basket is one person's.
 
     \b
-    cloister mine top groceries.csv --items items.txt --max-items 10 --count 20 --epsilon 1
+    cloister mine top shop --max-items 10 --count 20 --epsilon 1
     """
     from cloister.mining import top_itemsets
     from cloister.privacy import PureDP

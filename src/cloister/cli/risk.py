@@ -38,9 +38,10 @@ def risk(
     Reports k, l, t and the risks of re-identification; changes nothing.
 
     \b
-    cloister risk people.csv --quasi age,sex,zip --sensitive disease
-    cloister risk people.csv --quasi age,sex,zip --sensitive disease --report risk.html
-    cloister risk people.csv --quasi age,sex,zip --population 83000000 --json
+    cloister risk census --quasi age,sex,race --sensitive income
+    cloister risk census --quasi age,sex,race --sensitive income --report risk.html
+    cloister risk census --quasi age,sex,race --population 83000000 --json
+    cloister anonymize census --quasi age,sex --model k=5 --out released.csv
     cloister risk released.csv --quasi age,sex --threshold 0.2
     """
     from cloister.anonymize import risk as risk_of_table

@@ -24,6 +24,7 @@ def survey() -> None:
     """Ask sensitive questions: each answer is randomised on the respondent's device, and no one needs to be trusted.
 
     \b
+    cloister survey make --example --out questions.toml
     cloister survey make questions.toml --out exams.json
     cloister survey respond exams.json --level careful --answer copied=yes --out report.json
     cloister survey collect exams.json report.json
@@ -114,9 +115,11 @@ def respond(
     options are given with | between them, a place as "row,column".
 
     \b
+    cloister survey make --example --out questions.toml
+    cloister survey make questions.toml --out exams.json
     cloister survey respond exams.json --level careful --answer copied=yes --answer "why=grade|time"
     cloister survey respond exams.json --level careful --level hours=open --answer hours=12
-    cloister survey respond exams.json --level open --answers answers.json --token 0123… --out report.json
+    cloister survey respond exams.json --level open --answer copied=no --out report.json
     """
     from cloister.local.survey import respond as randomise
 
@@ -147,9 +150,11 @@ def collect(
     both.
 
     \b
-    cloister survey collect exams.json reports.jsonl
-    cloister survey collect survey-reports.json
-    cloister survey collect exams.json monday.jsonl --tally exams-tally.json --invited invited.txt --json
+    cloister survey make --example --out questions.toml
+    cloister survey make questions.toml --out exams.json
+    cloister survey respond exams.json --level careful --answer copied=yes --out monday.jsonl
+    cloister survey collect exams.json monday.jsonl
+    cloister survey collect exams.json monday.jsonl --tally exams-tally.json --json
     """
     from cloister.local.survey import Results, Tally
 
@@ -176,6 +181,8 @@ def expected(file: Path, people: int, confidence: str, as_json: bool) -> None:
     """Show the expected margins of error for a number of respondents, all at one level: half-widths of shares (or of means).
 
     \b
+    cloister survey make --example --out questions.toml
+    cloister survey make questions.toml --out exams.json
     cloister survey expected exams.json 1000
     """
     asked = _read(file)

@@ -101,7 +101,7 @@ class Guest:
         Into how many parts people fall (n^0.4 by the declared size if it is left out), and whether what is said of them is
         averaged, or which quantile is taken ("median", "q90").
     seconds, memory
-        For one run, and in MiB. An answer comes after `blocks` × `seconds` (50 ms at least), whatever happened.
+        For one run, and in MiB. An answer comes after some `blocks` × (`seconds` + 0.15 s), whatever happened.
     language, packages, environment
         "r", or modules such as `["numpy", "sklearn.linear_model"]`, of a named environment that an administrator built or of
         those beside cloister: such a guest runs in a process of the machine, and only when somebody who read it says so

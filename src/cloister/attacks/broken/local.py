@@ -21,7 +21,7 @@ _TRUTHFUL = math.e / (math.e + _VALUES - 1)
 
 
 def _off_by_one(data: Any, n: int, random: Random) -> NDArray[np.int64]:
-    return np.where(bernoulli(_TRUTHFUL, n, random), int(data), random.below(_VALUES - 1, n))
+    return np.where(bernoulli(_TRUTHFUL, n, random), int(data), (int(data) + random.below(_VALUES - 1, n)) % _VALUES)
 
 
 def _direct_encoding(data: Any, n: int, random: Random) -> NDArray[np.int64]:
@@ -32,9 +32,10 @@ def _direct_encoding(data: Any, n: int, random: Random) -> NDArray[np.int64]:
 OFF_BY_ONE = Twin(
     name="direct encoding, off by one",
     mistake=(
-        "The lie of a direct encoding is drawn from the first d − 1 values, and not from the d − 1 values other than the truth."
+        "A textbook's listing draws the lie of a direct encoding 0 to d − 2 places after the truth, and not 1 to d − 1: it may "
+        "be the truth a second time, and is never the value before it."
     ),
-    reason="Nobody ever lies by naming the last value: whoever reports it, has it.",
+    reason="So each report proves that one value is not the truth: the one after it.",
     claims=PureDP(1),
     truth=math.inf,
     left=3,
