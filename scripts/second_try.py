@@ -81,7 +81,8 @@ def run_alone(name: str) -> subprocess.CompletedProcess[str]:
         "--disable-warnings",
         what_to_run(name),
     ]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    kept = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"  # whoever runs without plugins tries again without
+    environment = {key: value for key, value in os.environ.items() if key == kept or not key.startswith("PYTEST_")}
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, env=environment)
     except subprocess.TimeoutExpired as late:

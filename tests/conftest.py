@@ -10,6 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from scripts import spark
@@ -43,6 +44,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         atexit.register(gc.unfreeze)  # what is frozen would be called leaked by extension modules
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """A file of tests without an example in a docstring is not searched for one: that costs as much as half of its import."""
+    found = yield
+    return [each for each in found if not isinstance(each, DoctestModule) or b">>>" in file_path.read_bytes()]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
+from functools import cache
 from typing import Any
 
 import pytest
@@ -74,9 +75,14 @@ def proves(file: str, name: str, *, spark: bool, browser: bool) -> bool:
     >>> proves("hub/jobs/test_killed.py", "test_a_worker_that_is_killed", spark=False, browser=False)
     True
     """
-    if browser or any(fnmatch(file, pattern) for pattern in PROVED):
+    if browser or _proved(file):
         return True
     return spark and not f"{file}::{name}".startswith(SPARK_BY_DAY)
+
+
+@cache
+def _proved(file: str) -> bool:
+    return any(fnmatch(file, pattern) for pattern in PROVED)
 
 
 def by_day_and_night(name: str, day: int, night: int) -> pytest.MarkDecorator:

@@ -111,9 +111,10 @@ def test_twins_have_names_of_their_own_and_say_what_is_wrong() -> None:
 def test_nothing_but_the_command_that_shows_it_uses_what_is_broken() -> None:
     users = set()
     for path in SOURCES.rglob("*.py"):
-        if "broken" in path.relative_to(SOURCES).parts:
+        text = path.read_text(encoding="utf-8")
+        if "broken" in path.relative_to(SOURCES).parts or "broken" not in text:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or "", *(each.name for each in node.names)]
             else:

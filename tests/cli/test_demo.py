@@ -22,7 +22,7 @@ import pytest
 
 import cloister as cl
 from cloister.cli.demo_hub import FIRST, PEOPLE
-from tests.cli.test_cli import started
+from tests.cli.test_cli import cloister, started
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
 
@@ -81,7 +81,7 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(opened: tup
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}
     assert set(again["links"]) == set(PEOPLE)
-    charges = json.loads(started("ledger", "show", folder, "census", "--json").stdout)
+    charges = json.loads(cloister("ledger", "show", folder, "census", "--json", at=tmp_path).stdout)
     assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
 
 
@@ -143,9 +143,9 @@ def test_a_port_that_was_named_is_that_one_or_none(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        by_option = started("demo", "--once", "--port", port, code=1)
+        by_option = cloister("demo", "--once", "--port", port, at=tmp_path, code=1)
         monkeypatch.setenv("CLOISTER_HUB_PORT", port)
-        by_setting = started("demo", "--once", code=1)
+        by_setting = cloister("demo", "--once", at=tmp_path, code=1)
     for refused in (by_option, by_setting):
         assert f"port {port} of 127.0.0.1 is taken" in refused.stderr
         assert "--port 0" in refused.stderr

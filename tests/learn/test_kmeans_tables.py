@@ -23,6 +23,7 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from cloister.session.questions.spend import amount_of
 from cloister.tables import Related
+from tests.tiers import by_day_and_night
 
 STEP = "0.001"
 MIDDLES = np.array([[0.2, 0.2], [0.8, 0.2], [0.5, 0.8]])
@@ -156,10 +157,10 @@ def lost(one: Sequence[tuple[np.ndarray, Any]], other: Sequence[tuple[np.ndarray
 
 @pytest.mark.parametrize(("budget", "spend"), [(PureDP(5), Fraction(1)), (ZCDP(5), Fraction(1))], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("rows_each", [1, 3])
-def test_one_person_moves_a_round_by_no_more_than_its_portion(budget: Any, spend: Fraction, rows_each: int) -> None:
+@by_day_and_night("persons", 7, 14)
+def test_one_person_moves_a_round_by_no_more_than_its_portion(persons: int, budget: Any, spend: Fraction, rows_each: int) -> None:
     """Corners, ties, missing and strange values; a person with several rows, in one cell or in many; and none of it is idle."""
     generator = np.random.default_rng(4)
-    persons = 14
     X = generator.choice([0.0, 1.0, 0.5, 0.25, -7.0, 9.0], size=(persons * rows_each, 2))
     X[3, 0] = np.nan
     X[-rows_each:] = [1.0, 1.0]

@@ -46,19 +46,22 @@ def test_draws_nothing():
 def run(folder: Path, *more: str, text: str = DRAWS, **environment: str) -> str:
     (folder / "test_it.py").write_text(text, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "CLOISTER_"))}
+    kept |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # half of a short run is the import of plugins
     command = [sys.executable, "-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", "-p", "scripts.noise_by_name", *more]
-    done = subprocess.run(
-        command, cwd=folder, env=kept | {"PYTHONPATH": str(ROOT)} | environment, capture_output=True, text=True, check=False
-    )
-    return done.stdout
+    return subprocess.run(command, cwd=folder, env=kept | environment, capture_output=True, text=True, check=False).stdout
 
 
 def drawn(*about: str, folder: Path, **environment: str) -> list[str]:
     return sorted(line for line in run(folder, *about, **environment).splitlines() if line.startswith("drawn"))
 
 
-def test_a_test_draws_the_same_alone_and_among_others(tmp_path: Path) -> None:
-    whole = drawn(folder=tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What one run of all of them drew."""
+    return drawn(folder=tmp_path_factory.mktemp("whole"))
+
+
+def test_a_test_draws_the_same_alone_and_among_others(tmp_path: Path, whole: list[str]) -> None:
     assert len(whole) == 4
     assert len({words for line in whole for words in line.split()[-2:] if words.isdigit()}) == 7  # no word of a test is another's
     assert drawn("-k", "test_two", folder=tmp_path) == [line for line in whole if "two" in line]
@@ -67,20 +70,21 @@ def test_a_test_draws_the_same_alone_and_among_others(tmp_path: Path) -> None:
 
 def test_workers_draw_the_same(tmp_path: Path) -> None:
     text = DRAWS.replace("def test_one", '@pytest.mark.xdist_group("a/b")\ndef test_one')
-    one, other = run(tmp_path, text=text), run(tmp_path, "-n", "2", "--dist", "loadgroup", text=text)
+    one, other = run(tmp_path, text=text), run(tmp_path, "-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup", text=text)
     pick = [sorted(line for line in each.splitlines() if line.startswith(("drawn one", "drawn two"))) for each in (one, other)]
     assert pick[0] == pick[1]
     assert len(pick[0]) == 3
 
 
 @pytest.mark.parametrize("switch", [{"CLOISTER_FRESH": "1"}, {"CLOISTER_TEST_SEED": "7"}])
-def test_fresh_noise_and_another_seed_draw_otherwise(tmp_path: Path, switch: dict[str, str]) -> None:
-    kept, other = drawn(folder=tmp_path), drawn(folder=tmp_path, **switch)
-    assert not {words for line in kept for words in line.split()[2:]} & {words for line in other for words in line.split()[2:]}
+def test_fresh_noise_and_another_seed_draw_otherwise(tmp_path: Path, whole: list[str], switch: dict[str, str]) -> None:
+    other = drawn(folder=tmp_path, **switch)
+    assert len(other) == len(whole)
+    assert not {words for line in whole for words in line.split()[2:]} & {words for line in other for words in line.split()[2:]}
 
 
-def test_what_a_program_draws_is_fresh(tmp_path: Path) -> None:
-    one, other = (next(line for line in drawn(folder=tmp_path) if "program" in line) for _ in range(2))
+def test_what_a_program_draws_is_fresh(tmp_path: Path, whole: list[str]) -> None:
+    one, other = (next(line for line in lines if "program" in line) for lines in (whole, drawn(folder=tmp_path)))
     assert one != other
 
 

@@ -36,7 +36,7 @@ def run(folder: Path, *more: str, **files: str) -> tuple[int, int, str]:
         (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    xdist_group: of one worker\n", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "CLOISTER_"))}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # half of a short run is their import
     first, second = (
         subprocess.run([sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
         for command in (["pytest", "-q", "-p", "scripts.second_try", *more], ["scripts.second_try"])
@@ -44,7 +44,7 @@ def run(folder: Path, *more: str, **files: str) -> tuple[int, int, str]:
     return first.returncode, second.returncode, second.stdout
 
 
-@pytest.mark.parametrize("more", [(), ("-n", "2", "--dist", "loadgroup")], ids=["one process", "workers"])
+@pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")], ids=["one process", "workers"])
 def test_a_coin_is_named_and_its_first_failure_is_shown(tmp_path: Path, more: tuple[str, ...]) -> None:
     first, second, said = run(tmp_path, *more, coin=COIN, passes=PASSES)
     assert (first, second) == (1, 0), said

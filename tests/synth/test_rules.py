@@ -109,7 +109,7 @@ def test_independent_columns_obey_too() -> None:
     made = cl.synth.fit_frame(
         rows(), COLUMNS, epsilon=2, delta="1e-6", method="independent", rules=RULES, random=Random.deterministic(1)
     )
-    assert violations(made.sample(20_000, random=Random.deterministic(2)).to_pydict()) == NONE
+    assert violations(made.sample(5000, random=Random.deterministic(2)).to_pydict()) == NONE
 
 
 def test_single_columns_stay_what_they_were(model: SyntheticModel) -> None:
@@ -335,7 +335,8 @@ def test_the_cost_is_that_of_the_table_and_an_interruption_loses_nothing() -> No
     assert one.to_json() == again.to_json()
 
 
-def test_functional_dependence_and_computed_columns() -> None:
+@by_day_and_night("many", 1500, 5000)
+def test_functional_dependence_and_computed_columns(many: int) -> None:
     """A column that follows from others, in the house's SQL: a group of ages, the year of a date."""
     columns = {
         "age": cl.Integer(0, 99),
@@ -361,7 +362,7 @@ def test_functional_dependence_and_computed_columns() -> None:
     }
     model = cl.synth.fit_frame(held, columns, epsilon=1, rules=rules, random=Random.deterministic(1))
     for given in ({}, {"group": "old"}, {"year": (1950, 1960)}):
-        for years, group, born_, year, double in model.sample(5000, given=given, random=Random.deterministic(2)):
+        for years, group, born_, year, double in model.sample(many, given=given, random=Random.deterministic(2)):
             assert group == ("child" if years < 18 else "adult" if years < 65 else "old")
             assert year == born_.year
             assert double == 2 * years

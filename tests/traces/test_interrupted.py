@@ -272,6 +272,12 @@ def quiet(path: str) -> frozenset[int]:
     return frozenset(node.lineno for node in ast.walk(tree) if isinstance(node, ast.With | ast.Try))
 
 
+@cache
+def in_a_room(path: str) -> bool:
+    """Asked at every call of everything."""
+    return Path(path).parent in ROOMS
+
+
 @contextmanager
 def watched(at: int | None, ran: set[str] | None = None) -> Iterator[list[int]]:
     """Ctrl-C at the line of the room that is passed as so many-th; tells how many were passed, and of which classes."""
@@ -279,7 +285,7 @@ def watched(at: int | None, ran: set[str] | None = None) -> Iterator[list[int]]:
 
     def called(frame: Any, event: str, argument: Any) -> Any:
         path = frame.f_code.co_filename
-        if Path(path).parent not in ROOMS:
+        if not in_a_room(path):
             return None
         if ran is not None and "self" in frame.f_locals:
             ran.update(kind.__name__ for kind in type(frame.f_locals["self"]).__mro__)

@@ -39,8 +39,7 @@ _SEEN = 5
 def answered(model: SyntheticModel, question: str | Question, confidence: float, dialect: str | None) -> Answer:
     """The answer to a text, or to a question."""
     check_confidence(confidence)
-    domains = {each.name: each.domain for each in model.columns}
-    declaration = PrivateTable({name: [] for name in domains}, domains)
+    declaration = model.declaration
     if isinstance(question, Question):
         return _Asked(model, declaration, question, confidence).answer()
     from cloister.query import parse

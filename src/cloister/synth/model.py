@@ -31,6 +31,7 @@ from cloister.synth.pieces import Integers, Pieces
 from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_from
 from cloister.synth.workload import Adaptive, Method
+from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
@@ -101,6 +102,11 @@ class SyntheticModel:
         if self.measured is None or all(each.domain.nullable for each in self.columns):
             return ()
         return (COMPLETE if self.measured.complete else INCOMPLETE,)
+
+    @cached_property
+    def declaration(self) -> PrivateTable:
+        """Its columns, as a table without rows, which questions are read against."""
+        return PrivateTable({each.name: [] for each in self.columns}, {each.name: each.domain for each in self.columns})
 
     @cached_property
     def ruled(self) -> Rules:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TypeAlias
 
@@ -60,17 +60,17 @@ class Term:
         """The variance of the weighted noise."""
         return self.weight**2 * float(self.noise.variance)
 
-    @property
+    @cached_property
     def square(self) -> float:
         """The variance of the weighted noise, that of the continuous law: a little more than that of the discrete one."""
         return math.fsum(number * spread**2 * (1.0 if gaussian else 2.0) for gaussian, spread, number in self._spreads())
 
-    @property
+    @cached_property
     def fourth(self) -> float:
         """The fourth cumulant of the weighted noise, that of the continuous law: 12 b⁴ for Laplace, 0 for Gaussian noise."""
         return 12 * math.fsum(number * spread**4 for gaussian, spread, number in self._spreads() if not gaussian)
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """The variance of the largest Laplace noise in it, 2b²; 0 where there is none."""
         return 2 * max((spread**2 for gaussian, spread, _ in self._spreads() if not gaussian), default=0.0)
