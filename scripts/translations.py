@@ -40,7 +40,7 @@ BELOW = (
     "lazily.py",
     *(
         f"learn/**/{each}.py"
-        for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "regression_tables", "trees")
+        for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "parameters", "regression_tables", "trees")
     ),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
     *(

@@ -44,7 +44,7 @@ class Limit:
             return
         number = exact_positive(value, name) if self.exact else value
         if not (self._is_known(value) if self.known else self._is_within(number)):
-            raise InvalidParameter(f"{name}={shown(value)} is invalid", why=self._why(), instead=f"{name}={self.instead!r}")
+            raise self._refused(name, value)
 
     def _is_known(self, value: Any) -> bool:
         return isinstance(value, str | bool | np.bool_ | None) and value in self.known
@@ -55,14 +55,21 @@ class Limit:
             return False
         return bool((self.least < value if self.above else self.least <= value) and value <= self.most and value < math.inf)
 
-    def _why(self) -> str:
-        if self.known:
-            return f"known are {', '.join(repr(each) for each in self.known)}"
-        number = "a whole number" if self.whole else "a number"
+    def _refused(self, name: str, value: Any) -> InvalidParameter:
+        value, instead = shown(value), f"{name}={self.instead!r}"
         least, most = (f"{each:g}".replace("e-0", "e-").replace("e+0", "e") for each in (self.least, self.most))
-        if math.isinf(self.most):
-            return f"it is {number} above {least}" if self.above else f"it is {number}, {least} or more"
-        return f"it is {number} from {least} to {most}"
+        if self.known:
+            known = ", ".join(repr(each) for each in self.known)
+            return InvalidParameter(f"{name}={value} is invalid", why=f"known are {known}", instead=instead)
+        if self.whole and math.isfinite(self.most):
+            return InvalidParameter(
+                f"{name}={value} is invalid", why=f"it is a whole number from {least} to {most}", instead=instead
+            )
+        if math.isfinite(self.most):
+            return InvalidParameter(f"{name}={value} is invalid", why=f"it is a number from {least} to {most}", instead=instead)
+        if self.above:
+            return InvalidParameter(f"{name}={value} is invalid", why=f"it is a number above {least}", instead=instead)
+        return InvalidParameter(f"{name}={value} is invalid", why=f"it is a whole number, {least} or more", instead=instead)
 
 
 Limits: TypeAlias = Mapping[str, Limit]
