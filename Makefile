@@ -38,7 +38,7 @@ STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet
   && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test prove ci budget bench docs lint format slow nightly again broken clean setup
+.PHONY: help demo check test prove ci budget bench docs wheel lint format slow nightly again broken clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -92,6 +92,10 @@ format: setup  ## let ruff mend what it can
 
 bench: setup  ## each promise of speed, measured; writes docs/benchmarks.md (ARGS=--quick for a short run)
 	@$(BIN)/python scripts/bench.py $(ARGS)
+
+wheel: setup  ## a wheel of cloister, into dist
+	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 docs: setup  ## the documentation, into docs/_build/html; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html

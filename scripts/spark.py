@@ -63,7 +63,7 @@ def start(folder: Path | None = None, port: int = 0, token: str = "") -> Server:
     try:
         import pyspark
     except ImportError:
-        raise CannotStart('pyspark is not installed: pip install "cloister[spark]"') from None
+        raise CannotStart('pyspark is not installed: pip install -e ".[spark]"') from None
     made = Path(tempfile.mkdtemp(prefix="cloister-spark-")) if folder is None else folder
     port, token = port or free_port(), token or secrets.token_hex(16)
     settings = {**_SETTINGS, "spark.connect.grpc.binding.port": str(port), "spark.sql.warehouse.dir": str(made / "warehouse")}

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from cloister.errors import MissingDependency
+from cloister.installed import install
 
 __all__ = ["Lazily", "loading"]
 
@@ -78,7 +79,7 @@ class Lazily:
             raise MissingDependency(
                 f"{name} was not loaded",
                 why=f"the package {missing} is not installed",
-                instead=f'pip install "cloister[{self.extras[missing]}]"',
+                instead=install(self.extras[missing]),
             ) from None
         if self.package in sys.modules:
             setattr(sys.modules[self.package], name, value)

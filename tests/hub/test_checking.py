@@ -19,6 +19,7 @@ from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
 from cloister.hub.serving import check
 from cloister.hub.settings import Settings
+from cloister.installed import install
 from tests.cli.test_hub import cloister
 from tests.hub.faults.processes import ROOT
 from tests.hub.test_serving import Authority
@@ -134,7 +135,7 @@ def test_sources_that_nothing_here_can_read(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(checking, "find_spec", lambda name, missing=missing: None if name in missing else name)
         found = [weak for weak in weaknesses(settings) if weak.name == "sources"]
         assert [weak.grave for weak in found] == [False] * told
-        assert all("cloister[postgres]" in weak.instead and "cloister[spark]" in weak.instead for weak in found)
+        assert all(install("postgres") in weak.instead and install("spark") in weak.instead for weak in found)
 
 
 def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:

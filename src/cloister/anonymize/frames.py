@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
+from cloister.installed import install
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +76,7 @@ def need_polars() -> Any:
         import polars
     except ImportError as error:
         raise MissingDependency(
-            "Anonymising is not available", why="polars is not installed", instead='pip install "cloister[anonymize]"'
+            "Anonymising is not available", why="polars is not installed", instead=install("anonymize")
         ) from error
     return polars
 

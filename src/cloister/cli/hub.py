@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.errors import CloisterError, InvalidParameter, MissingDependency
+from cloister.installed import install
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -277,9 +278,7 @@ def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Se
     try:
         from cloister.hub.settings import load
     except ImportError:
-        raise MissingDependency(
-            "The hub was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
-        ) from None
+        raise MissingDependency("The hub was not started", why="its parts are not installed", instead=install("hub")) from None
     return load(data or _HERE, file=file, environment=os.environ, **given)
 
 

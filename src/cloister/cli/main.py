@@ -16,6 +16,7 @@ import click
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.speaking import on_command_line
 from cloister.errors import CloisterError, MissingDependency
+from cloister.installed import edition, install
 
 _HOMES = {
     "anonymize": "anonymize",
@@ -99,7 +100,7 @@ def main() -> None:
         if (error.name or "cloister").startswith("cloister"):
             _failed(error)
         missing = MissingDependency(
-            "The command was not run", why=f"the package {error.name} is not installed", instead='pip install "cloister[hub]"'
+            "The command was not run", why=f"the package {error.name} is not installed", instead=install("hub")
         )
         click.echo(f"{type(missing).__name__}: {missing}", err=True)
         sys.exit(1)
@@ -275,5 +276,6 @@ def version(as_json: bool) -> None:
     """
     from importlib.metadata import version as version_of
 
-    found = {package: version_of(package) for package in ("cloister", "duckdb", "ibis-framework", "numpy", "cryptography")}
+    found = {"cloister": edition()}
+    found |= {package: version_of(package) for package in ("duckdb", "ibis-framework", "numpy", "cryptography")}
     click.echo(json.dumps(found) if as_json else "\n".join(f"{package} {number}" for package, number in found.items()))

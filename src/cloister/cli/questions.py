@@ -61,7 +61,7 @@ def _question_options(command: _Command) -> _Command:
 @click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a chart with error bars: .html or .json (or .svg, .png with cloister[hub]).",
+    help="Write a chart with error bars: .html or .json (or .svg, .png with the extra [hub]).",
 )
 @_question_options
 def query(

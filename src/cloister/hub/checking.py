@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
 from cloister.hub.settings import Settings, is_loopback, listed
+from cloister.installed import install
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +313,7 @@ def _sources(settings: Settings) -> Iterator[Weakness]:
             return
     if not any(all(find_spec(module) for module in modules) for modules in _READERS.values()):
         why = "no database can be read: neither psycopg is installed nor pyspark with what Spark Connect needs"
-        instead = " or ".join(f'pip install "cloister[{extra}]"' for extra in _READERS)
+        instead = " or ".join(install(extra) for extra in _READERS)
         yield Weakness(name="sources", why=why, instead=instead, grave=False)
 
 
@@ -330,7 +331,7 @@ def _broker(address: str) -> Iterator[Weakness]:
     elif place.scheme == "mqtt" and not is_loopback(place.hostname or ""):
         yield Weakness(name="mqtt", why="readings and keys of devices would cross the network in the clear", instead=example)
     elif find_spec("paho") is None:
-        yield Weakness(name="mqtt", why="the client for MQTT is not installed", instead='pip install "cloister[mqtt]"')
+        yield Weakness(name="mqtt", why="the client for MQTT is not installed", instead=install("mqtt"))
 
 
 def _files(settings: Settings) -> Iterator[Weakness]:

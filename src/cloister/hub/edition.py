@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from cloister.installed import edition
 
-EDITION = version("cloister")
+EDITION = edition()

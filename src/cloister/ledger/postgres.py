@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cloister.errors import LedgerUnavailable, MissingDependency
+from cloister.installed import install
 from cloister.ledger.store import Cursor, Store
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class PostgresStore:
             raise MissingDependency(
                 "This ledger was not opened",
                 why="psycopg, which speaks to PostgreSQL, is not installed",
-                instead="pip install 'cloister[postgres]'",
+                instead=install("postgres"),
             ) from None
         self._url = url
         self.name = f"the ledger in PostgreSQL at {urlsplit(url).hostname or 'this machine'}"

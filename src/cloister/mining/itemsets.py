@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.mining.baskets import Baskets, Bits, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.mining.thresholds import Thresholds
@@ -171,7 +172,7 @@ def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
         raise MissingDependency(
             'engine="efficient-apriori" is not available',
             why="that package is not installed",
-            instead='pip install "cloister[mining]"',
+            instead=install("mining"),
         ) from None
     if not len(baskets) or not most:
         return Mined(sets=(), counts=np.zeros(0, dtype=np.int64))

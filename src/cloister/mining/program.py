@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import MissingDependency
+from cloister.installed import install
 from cloister.mining.baskets import Codes
 from cloister.mining.changes import Space
 from cloister.mining.sensitive import Problem
@@ -172,7 +173,7 @@ class _Rows:
             from scipy.sparse import csr_array
         except ImportError:
             raise MissingDependency(
-                'method="exact" is not available', why="scipy is not installed", instead='pip install "cloister[mining]"'
+                'method="exact" is not available', why="scipy is not installed", instead=install("mining")
             ) from None
         ends = np.cumsum([0, *(len(each) for each in self._where)])
         matrix = csr_array((np.concatenate(self._data), np.concatenate(self._where), ends), shape=(len(self._low), self.width))

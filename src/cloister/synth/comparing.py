@@ -37,6 +37,7 @@ from cloister.attacks import (
 )
 from cloister.attacks.scores import rate_of
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee, PureDP
 from cloister.session import unknown_column
@@ -471,6 +472,6 @@ def _sklearn() -> Any:
         from sklearn import ensemble, linear_model, metrics, model_selection, pipeline, preprocessing  # noqa: F401 its parts
     except ImportError:
         raise MissingDependency(
-            "The comparison was not made", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
+            "The comparison was not made", why="scikit-learn is not installed", instead=install("learn")
         ) from None
     return sklearn

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, LedgerError, MissingDependency
+from cloister.installed import install
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.coordinator import WAIT, refused
@@ -225,7 +226,7 @@ class SiteAgent(Caller):
             raise MissingDependency(
                 f"The site {self.site.name!r} takes no part",
                 why="its parts are not installed",
-                instead='pip install "cloister[together]"',
+                instead=install("together"),
             ) from None
 
         assert self.signed is not None

@@ -47,6 +47,7 @@ from cloister.errors import (
     UnsupportedQuery,
     stored_name,
 )
+from cloister.installed import install
 from cloister.printable import shown
 from cloister.tables import PrivateTable, PublicTable, Relation
 from cloister.tables.engines.engine import Compiled
@@ -234,7 +235,7 @@ class Mailboxes:
             from starlette.routing import Route
         except ImportError:
             raise MissingDependency(
-                "The coordinator was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
+                "The coordinator was not started", why="its parts are not installed", instead=install("hub")
             ) from None
         return Starlette(routes=[Route("/together/{name:path}", self.polled, methods=["POST"])])
 

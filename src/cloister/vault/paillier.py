@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.crypto import WrongKey
 from cloister.errors import InvalidDeclaration, InvalidParameter, MissingDependency, UnsupportedQuery
+from cloister.installed import install
 from cloister.vault.errors import Tampered
 from cloister.vault.fields import MISSING, Field
 from cloister.vault.keys import DataSetKeys
@@ -130,7 +131,7 @@ class Adder:
             from cloister.crypto.paillier import Paillier, PublicKey
         except ImportError:
             raise MissingDependency(
-                "PaillierSum is not available", why="gmpy2 is not installed", instead='pip install "cloister[together]"'
+                "PaillierSum is not available", why="gmpy2 is not installed", instead=install("together")
             ) from None
         told = self._keys.paillier(epoch, self._table)
         if told is None and make:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cloister.errors import EngineError, MissingDependency
+from cloister.installed import install
 from cloister.vault.store import SCHEMA, Row, Store
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class PostgresDatabase:
             import psycopg
         except ImportError:
             raise MissingDependency(
-                "PostgreSQL is not available", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
+                "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
             ) from None
         self._url, self._errors = url, psycopg.Error
         self.lock = threading.RLock()

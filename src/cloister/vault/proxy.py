@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.vault.changes import Note
 from cloister.vault.errors import Conflict, DuplicateKey, Tampered
 from cloister.vault.explanation import Explanation
@@ -165,9 +166,7 @@ def _application(routes: list[Any]) -> Starlette:
     try:
         from starlette.applications import Starlette
     except ImportError:
-        raise MissingDependency(
-            "The proxy was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
-        ) from None
+        raise MissingDependency("The proxy was not started", why="its parts are not installed", instead=install("hub")) from None
     return Starlette(routes=routes)
 
 

@@ -17,6 +17,7 @@ from cloister.anonymize.classes import Classes
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.risks.words import percent
 from cloister.errors import MissingDependency
+from cloister.installed import install
 from cloister.noise import Random, default_random
 
 _MOST_ROWS = 20_000
@@ -147,5 +148,5 @@ def _need_sklearn() -> None:
         import sklearn.ensemble  # noqa: F401
     except ImportError as error:
         raise MissingDependency(
-            "The learner was not run", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
+            "The learner was not run", why="scikit-learn is not installed", instead=install("learn")
         ) from error

@@ -14,6 +14,7 @@ from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Recoded
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.noise import Random
 
 _MOST_ROWS = 20_000
@@ -120,7 +121,7 @@ def _right(
         from sklearn.preprocessing import OneHotEncoder
     except ImportError as error:
         raise MissingDependency(
-            "The task is not available", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
+            "The task is not available", why="scikit-learn is not installed", instead=install("learn")
         ) from error
     fold = np.arange(len(truth)) % folds
     table = np.column_stack(columns)

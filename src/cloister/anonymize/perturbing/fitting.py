@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.anonymize.perturbing.noise.laws import uniforms
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
@@ -236,6 +237,6 @@ def _stats() -> ModuleType:
         from scipy import stats
     except ImportError:
         raise MissingDependency(
-            "Fitting distributions is not available", why="scipy is not installed", instead='pip install "cloister[learn]"'
+            "Fitting distributions is not available", why="scipy is not installed", instead=install("learn")
         ) from None
     return stats  # type: ignore[no-any-return]

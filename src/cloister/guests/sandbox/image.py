@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cloister.errors import EngineError, MissingDependency
+from cloister.installed import install
 
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("app.py", "guest.wit"))
 _PARTS = ("wasmtime", "componentize-py")
@@ -74,7 +75,7 @@ def _version() -> str:
         parts = [f"{name} {version(name)}" for name in _PARTS]
     except PackageNotFoundError as missing:
         raise MissingDependency(
-            "The sandbox was not opened", why=f"{missing.name} is not installed", instead="pip install 'cloister[guests]'"
+            "The sandbox was not opened", why=f"{missing.name} is not installed", instead=install("guests")
         ) from None
     whole = hashlib.sha256("\n".join([*parts, sys.platform, os.uname().machine]).encode())
     for each in _SOURCES:

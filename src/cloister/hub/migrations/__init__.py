@@ -85,7 +85,7 @@ def _seen(connection: Connection) -> set[str]:
             "The hub was not opened",
             why=f"a newer version of cloister brought its database to step {max(seen - known)}; this one, {EDITION}, knows steps"
             f" up to {max(known)}",
-            instead='pip install --upgrade "cloister[hub]"; or a backup from before, in another folder',
+            instead="a newer version of cloister; or a backup from before, in another folder",
         )
 
     found = {*inspect(connection).get_table_names()} & {*Base.metadata.tables}

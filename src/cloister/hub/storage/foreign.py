@@ -51,7 +51,7 @@ _TEXTS = {
     "empty": (N_("it has no line of names"), N_("a sheet whose first line names the columns")),
     "extra": (
         N_("this hub has no reader for such files"),
-        N_('the table saved as CSV UTF-8; an administrator installs "cloister[files]"'),
+        N_("the table saved as CSV UTF-8; an administrator installs the extra [files]"),
     ),
 }  # fmt: skip
 

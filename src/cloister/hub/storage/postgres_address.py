@@ -15,6 +15,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.storage.allowed import Allowed, Resolve, folded, looked_at
+from cloister.installed import install
 from cloister.tables.engines.guard import tried
 from cloister.tables.engines.postgres import PostgresSource
 from cloister.tables.sourcing.sources import Source
@@ -74,7 +75,7 @@ def _parts(server: str) -> dict[str, str] | None:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise MissingDependency(
-            "PostgreSQL is not available", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
+            "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
         ) from None
     if not server.startswith(("postgresql://", "postgres://")) or "\0" in server:
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.onnx_graphs import GRAPHS, Graph
 from cloister.learn.frame.portable import plain, spent_of, write_guarantee
@@ -32,7 +33,7 @@ def to_onnx(model: PrivateModel, path: str | Path | None = None) -> bytes:
 
     The input "X" holds doubles, a row a person, a column a feature in the model's order. Outputs of classifiers: "label" and
     "probabilities" or "scores"; of regressions "prediction"; of groups "label", and "distances" or "probabilities" and
-    "log_density"; of transformers "features". Needs the package onnx: `pip install "cloister[onnx]"`.
+    "log_density"; of transformers "features". Needs the extra `[onnx]`.
 
     >>> import pytest; onnx = pytest.importorskip("onnx")
     >>> from cloister.learn import BoundedScaler
@@ -109,5 +110,5 @@ def _package() -> Any:
         if (error.name or "").partition(".")[0] not in _NEEDED:
             raise
         raise MissingDependency(
-            "The model was not exported", why="the package onnx is not installed", instead='pip install "cloister[onnx]"'
+            "The model was not exported", why="the package onnx is not installed", instead=install("onnx")
         ) from None

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.installed import install
 from cloister.local.frequency.estimates import SURE, Estimate
 
 if TYPE_CHECKING:
@@ -220,6 +221,4 @@ def _of_others(problem: _Problem, chosen: npt.NDArray[np.int64], left: float, va
 
 
 def _missing(package: str, method: str) -> MissingDependency:
-    return MissingDependency(
-        f'method="{method}" was not run', why=f"{package} is not installed", instead="pip install 'cloister[learn]'"
-    )
+    return MissingDependency(f'method="{method}" was not run', why=f"{package} is not installed", instead=install("learn"))

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
+from cloister.installed import install
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -322,7 +323,7 @@ def connect(conninfo: str) -> Any:
         import psycopg
     except ImportError:
         raise MissingDependency(
-            "PostgreSQL is not available", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
+            "PostgreSQL is not available", why="psycopg is not installed", instead=install("postgres")
         ) from None
     settings: dict[str, Any] = {"autocommit": True, "client_encoding": "UTF8", "connect_timeout": 10, "prepare_threshold": None}
     connection = tried(lambda: psycopg.connect(conninfo, **settings), psycopg.Error, UnicodeError)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from cloister.errors import CloisterError, EngineError, MissingDependency
+from cloister.installed import install
 from cloister.tables.engines.engine import fresh_token
 from cloister.tables.engines.guard import guarded, tried
 
@@ -177,5 +178,5 @@ def _check_installed() -> None:
         raise MissingDependency(
             "Spark is not available",
             why="pyspark is not installed, or what it needs for Spark Connect",
-            instead='pip install "cloister[spark]"',
+            instead=install("spark"),
         )

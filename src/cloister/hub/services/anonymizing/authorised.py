@@ -17,6 +17,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
+from cloister.installed import install
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable
 
@@ -104,5 +105,5 @@ def _installed() -> None:
         raise MissingDependency(
             "The table was not anonymised",
             why="this hub was installed without what anonymising needs",
-            instead='the administrator\'s help: pip install "cloister[anonymize]"',
+            instead=f"the administrator's help: {install('anonymize')}",
         ) from None
