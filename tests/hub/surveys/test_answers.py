@@ -39,6 +39,17 @@ def test_answers_come_in_and_are_estimated(field: Field) -> None:
     assert "data:image/svg+xml" in page.text
 
 
+def test_three_answers_are_no_result_on_the_page(field: Field) -> None:
+    number = field.opened(questions=[COPIED])
+    for seed in range(3):
+        assert field.send(number, field.report(number, {"copied": True}, "careful", seed=seed)).status_code == 201
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert "Too few answers yet: each share may still lie anywhere. About " in page
+    assert "Estimated share" not in page
+    assert "data:image/svg+xml" not in page
+    assert len(field.results(number)["questions"][0]["combined"]["answers"]) == 3, "the file has what there is, with its margins"
+
+
 def test_each_question_is_counted_at_the_level_that_was_chosen_for_it(field: Field) -> None:
     number = field.opened()
     for seed in range(100):  # of 40, intervals of few reports do not tell the levels apart

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ _LOCK = threading.Lock()
 _ROWS = 40
 """Longer lists show their commonest answers."""
 _APART = 0.01
+_NOTHING, _TENTH = 0.5, 0.1
 _SAID = (N_("a number"), N_("no answer"))
 """What the library calls answers that no researcher wrote."""
 
@@ -129,6 +131,8 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         }
         for each in listed
     ]
+    few = _too_few(rows, told["n"], _)
+    rows = [] if few else rows
     return {
         "text": told["text"],
         "rows": rows,
@@ -136,8 +140,19 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         "mean": _mean(told["combined"]),
         "alike": _alike(told, _),
         "picture": picture(rows, _("estimated share")) if told["n"] and len(rows) > 1 else "",
-        "notes": _notes(told, _),
+        "notes": [*few, *_notes(told, _)],
     }
+
+
+def _too_few(rows: list[dict[str, Any]], n: int, _: Callable[[str], str]) -> list[dict[str, str]]:
+    """The note in the place of shares of which none is known to a half either way: 252 % ± 609 % is no result. A margin is
+    inverse to the root of the number of answers, which is public."""
+    least = min((row["margin"] for row in rows), default=0.0)
+    if not n or least < _NOTHING:
+        return []
+    enough = math.ceil(n * (least / _TENTH) ** 2)
+    text = _("Too few answers yet: each share may still lie anywhere. About {enough} answers tell it to 10 % either way.")
+    return [{"tone": "info", "text": text.format(enough=f"{round(enough, 1 - len(str(enough)) + 1):,}")}]
 
 
 def _mean(found: dict[str, Any]) -> dict[str, Any] | None:
