@@ -31,6 +31,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Where each run notes what its tests used of the processor.
 export CLOISTER_SECONDS := .cache/seconds
+# Compiled files live with the environment: a clone that is cleaned for the next commit does not compile every file once more.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 # What looks at the code without running it. mypy uses one processor, so it runs beside the rest: of `lint`, or of the tests.
 TYPES := $(BIN)/mypy --no-error-summary

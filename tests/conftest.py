@@ -22,8 +22,9 @@ TESTS = Path(__file__).parent
 PARTS = 8
 """Into how many the slow tests of one file are dealt, for workers to share."""
 
-settings.register_profile("every commit", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+SLOW_IS_FINE = [HealthCheck.too_slow]
+settings.register_profile("every commit", derandomize=True, deadline=None, max_examples=40, suppress_health_check=SLOW_IS_FINE)
+settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=SLOW_IS_FINE)
 settings.load_profile(os.environ.get("CLOISTER_HYPOTHESIS", "every commit"))
 
 
