@@ -28,6 +28,7 @@ import ipaddress
 import math
 import re
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -62,15 +63,21 @@ _HEADERS = {
 }
 _FORWARDING = frozenset({b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via"})
 """What a proxy adds."""
+_Key: TypeAlias = tuple[asyncio.AbstractEventLoop, str]
+_Place: TypeAlias = list[_Key]
+"""What one request holds of its person's share; empty once it was left."""
 _IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
 _API = "/api/v1"
 _BODY = 4 * 2**20
 _SHORT, _SHORT_NAME = 2**16, 300
+_TOKENS = 10_000
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
+_SHARE, _SHARE_OF_FILES = 12, 3
+"""How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
 
 
@@ -83,6 +90,10 @@ class Middleware:
         self._direct = {_API + each.path: each for service in hub.services if service.direct for each in service.direct()}
         self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._shares = _Shares()
+        self._most_questions = max(hub.settings.asking // 2, 1)  # so that one person's slow ones leave as many turns to others
+        self._whose: dict[str, str] = {}
+        """Whose a token was when it last asked."""
         told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
         self._headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
         self._private = [*self._headers, (b"cache-control", b"no-store")]
@@ -138,17 +149,33 @@ class Middleware:
             await answer(request, problem_of(error))(scope, receive, send_on)
             return
         passed = self._counted(scope, send_on, begun)
+        caller = getattr(request.state, "caller", None)
+        who = (caller.id if caller is not None else "") or str(state["address"])
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
-            await self._passed(scope, limited, passed)
+            files = path.startswith(_UNLIMITED[:2])
+            place = await self._shares.enter(f"files of {who}" if files else who, _SHARE_OF_FILES if files else _SHARE)
+            try:
+                await self._passed(scope, limited, self._until_answered(place, passed))
+            finally:
+                self._shares.leave(place)
             return
         whole = limited if isinstance(limited, _Whole) else await _whole(limited)
-        async with self._turn():
-            await self._passed(scope, whole, passed)
+        place = await self._shares.enter(f"questions of {who}", self._most_questions)
+        try:
+            async with self._turn():
+                await self._passed(scope, whole, passed)
+        finally:
+            self._shares.leave(place)
 
     async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
         """One step in one thread, and what it answers."""
-        async with self._turn():
-            response = await asyncio.wrap_future(self._threads.submit(self._answered, request, direct, given))
+        token = request.headers["authorization"]
+        place = await self._shares.enter(f"questions of {self._whose.get(token, token)}", self._most_questions)
+        try:
+            async with self._turn():
+                response = await asyncio.wrap_future(self._threads.submit(self._answered, request, direct, given))
+        finally:
+            self._shares.leave(place)
         await response(request.scope, receive, send)
 
     def _answered(self, request: Request, direct: Direct, given: Any) -> Response:
@@ -156,6 +183,9 @@ class Middleware:
 
         try:
             request.state.caller = caller = identify(self.hub, request)
+            if len(self._whose) > _TOKENS:
+                self._whose.clear()
+            self._whose[request.headers["authorization"]] = caller.id
             request.state.ticked = True
             check_action(caller, direct.action)
             return direct.answer(self.hub, caller, given)
@@ -163,6 +193,16 @@ class Middleware:
             return refusal(request, error)
         except Exception as error:
             return failed(request, error)
+
+    def _until_answered(self, place: _Place, send: Send) -> Send:
+        """The place is another's as soon as the answer begins: a stream of events holds none."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._shares.leave(place)
+            await send(message)
+
+        return sent
 
     def _turn(self) -> asyncio.Semaphore:
         """The door of this loop's questions; a process that serves has one loop."""
@@ -282,6 +322,48 @@ class Middleware:
         return (peer is None or not self._believed(peer)) and not _FORWARDING.isdisjoint(
             name for name, _ in request.scope["headers"]
         )
+
+
+class _Shares:
+    """How many requests of each person are worked on: who has a share's fill waits here, and holds no thread and no turn."""
+
+    def __init__(self) -> None:
+        self._held: dict[_Key, int] = {}
+        self._waiting: dict[_Key, deque[asyncio.Future[None]]] = {}
+
+    async def enter(self, whose: str, most: int) -> _Place:
+        """A place, as soon as there is one."""
+        loop = asyncio.get_running_loop()
+        key = loop, whose
+        held = self._held.get(key, 0)
+        if held < most:
+            self._held[key] = held + 1
+            return [key]
+        called = loop.create_future()
+        self._waiting.setdefault(key, deque()).append(called)
+        try:
+            await called
+        except asyncio.CancelledError:
+            if called.done() and not called.cancelled():  # it was given just now
+                self.leave([key])
+            raise
+        return [key]
+
+    def leave(self, place: _Place) -> None:
+        """The next who waits has it; nothing happens where it was left before."""
+        if not place:
+            return
+        key = place.pop()
+        waiting = self._waiting.get(key)
+        while waiting:
+            called = waiting.popleft()
+            if not called.done():
+                called.set_result(None)
+                return
+        self._waiting.pop(key, None)
+        held = self._held.pop(key) - 1
+        if held:
+            self._held[key] = held
 
 
 class _Whole:

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, and_, event, or_, select, update
+from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
+from sqlalchemy.orm import aliased
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
-from cloister.hub.problems import Missing, Problem
+from cloister.hub.problems import Missing, Problem, TooMany
 from cloister.hub.records.jobs import Job
 from cloister.hub.services.trail import write
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
-_LONGEST_PAYLOAD = 2**20
+_LONGEST_PAYLOAD, _MOST_WAITING = 2**20, 100
 _HUB = Caller(name="cloister", via="system")
 _LOST = Problem(
     status=500,
@@ -89,6 +90,11 @@ def submit(
         )
     if len(json.dumps({**payload, **(secret or {})})) > _LONGEST_PAYLOAD:
         raise InvalidParameter("The job is invalid", why="what it was given is over 1 MiB", instead="an upload, and its name")
+    waiting = db.scalar(select(func.count()).where(Job.person == caller.id, Job.state == "waiting")) or 0
+    if waiting >= _MOST_WAITING:
+        raise TooMany(
+            "The job was not taken", why=f"{waiting} of yours wait already", instead="the same when some of them have ended"
+        )
     job = Job(
         id=new_id(),
         kind=kind,
@@ -218,9 +224,14 @@ def give_back(hub: Hub, claimed: Claim) -> bool:
 
 
 def _next(db: Session, hub: Hub, which: ColumnElement[bool]) -> Job | None:
-    """The oldest such job that no other worker is just taking."""
-    wanted = select(Job).where(which, Job.kind.in_(hub.jobs)).order_by(Job.created, Job.id).limit(1)
-    return db.scalar(wanted.with_for_update(skip_locked=True))
+    """Such a job that no other worker is just taking: of whom the fewest run, then of whom none was begun for the longest, and of
+    theirs the oldest. So a person's hundred jobs hold up one of another by what runs now, and by no more."""
+    other = aliased(Job)
+    theirs = other.person == Job.person
+    running = select(func.count()).where(theirs, other.state == "running").scalar_subquery()
+    lately = select(func.max(other.begun)).where(theirs).scalar_subquery()
+    wanted = select(Job).where(which, Job.kind.in_(hub.jobs)).order_by(running, lately.nulls_first(), Job.created, Job.id)
+    return db.scalar(wanted.limit(1).with_for_update(skip_locked=True, of=Job))
 
 
 def _waiting() -> ColumnElement[bool]:

@@ -1,0 +1,144 @@
+"""One person's requests leave room for everybody: a share is taken before a thread and before a turn, and jobs take turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cloister.hub.middleware import _SHARE, _SHARE_OF_FILES, Middleware
+from cloister.hub.problems import TooMany
+from cloister.hub.records.jobs import Job
+from cloister.hub.service import JobType
+from cloister.hub.services.jobs.queue import _MOST_WAITING, claim, finish, submit
+from tests.hub.house import House, Visitor
+
+
+class Slow:
+    """An application in which every request waits until it may end."""
+
+    def __init__(self) -> None:
+        self.inside: Counter[str] = Counter()
+        self.may_end = asyncio.Event()
+        self.streams = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        who = scope["state"]["caller"].email or "nobody"
+        self.inside[who] += 1
+        if self.streams:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await self.may_end.wait()
+        if not self.streams:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def asked(app: Middleware, path: str, visitor: Visitor | None, method: str = "GET") -> asyncio.Task[None]:
+    """A request on its way."""
+    headers = [(b"host", b"testserver")]
+    if visitor is not None:
+        headers += [(name.lower().encode(), value.encode()) for name, value in visitor.bearer.items()]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers, "client": ("127.0.0.1", 1)}
+    scope |= {"scheme": "http", "server": ("testserver", 80), "http_version": "1.1", "raw_path": path.encode()}
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        del message
+
+    return asyncio.create_task(app(scope, receive, send))  # type: ignore[arg-type]
+
+
+async def settled(slow: Slow, wanted: dict[str, int]) -> None:
+    """Until as many are inside, and no further one comes."""
+    while any(slow.inside[who] < number for who, number in wanted.items()):
+        await asyncio.sleep(0.01)
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    assert dict(slow.inside) == wanted
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "share"), [("GET", "/datasets", _SHARE), ("POST", "/uploads", _SHARE_OF_FILES), ("POST", "/ask", 8)]
+)
+def test_one_persons_requests_wait_for_one_another_and_nobody_for_them(house: House, method: str, path: str, share: int) -> None:
+    ada, bob = house.person("owner", email="ada@example.org"), house.person("analyst", email="bob@example.org")
+
+    async def play() -> None:
+        slow = Slow()
+        app = Middleware(slow, house.hub)
+        flood = [asked(app, path, ada, method) for _ in range(45)]
+        await settled(slow, {"ada@example.org": share})
+        others = [asked(app, path, bob, method), asked(app, "/healthz", None)]
+        await settled(slow, {"ada@example.org": share, "bob@example.org": 1, "nobody": 1})
+        gone = [each for each in flood if not each.done()][-3:]
+        for each in gone:  # whoever goes away while they wait leaves no place taken
+            each.cancel()
+        slow.may_end.set()
+        await asyncio.gather(*flood, *others, return_exceptions=True)
+        assert slow.inside["ada@example.org"] == 42
+        assert not app._shares._held
+        assert not app._shares._waiting
+
+    asyncio.run(play())
+
+
+def test_a_stream_of_events_holds_no_place(house: House) -> None:
+    ada = house.person("owner", email="ada@example.org")
+
+    async def play() -> None:
+        slow = Slow()
+        slow.streams = True
+        app = Middleware(slow, house.hub)
+        flood = [asked(app, "/streams/a/events", ada) for _ in range(3 * _SHARE)]
+        await settled(slow, {"ada@example.org": 3 * _SHARE})
+        slow.may_end.set()
+        await asyncio.gather(*flood)
+
+    asyncio.run(play())
+
+
+@pytest.fixture
+def queue(house: House) -> House:
+    house.hub.jobs["nothing"] = JobType(kind="nothing", title="Nothing", run=lambda *_: {})
+    return house
+
+
+def put(house: House, who: Visitor) -> str:
+    house.clock.move(seconds=1)
+    with house.hub.database.begin() as db:
+        return submit(db, house.hub, who.caller, "nothing", {})
+
+
+def test_jobs_of_several_people_take_turns(queue: House) -> None:
+    ada, bob, eve = (queue.person("analyst", email=f"{name}@example.org") for name in ("ada", "bob", "eve"))
+    for _ in range(9):
+        put(queue, ada)
+    put(queue, bob)
+    put(queue, bob)
+    put(queue, eve)
+    names = {each.caller.id: name for name, each in (("ada", ada), ("bob", bob), ("eve", eve))}
+    began = []
+    for _ in range(12):
+        queue.clock.move(seconds=1)
+        found = claim(queue.hub, "worker", timedelta(minutes=1))
+        assert found is not None
+        began.append(names[found.person])
+        assert finish(queue.hub, found, "done", result={})
+    assert began[:6] == ["ada", "bob", "eve", "ada", "bob", "ada"]
+    assert began[6:] == ["ada"] * 6
+
+
+def test_a_persons_jobs_that_wait_have_a_limit(queue: House) -> None:
+    ada, bob = queue.person("analyst", email="ada@example.org"), queue.person("analyst", email="bob@example.org")
+    for _ in range(_MOST_WAITING):
+        put(queue, ada)
+    with pytest.raises(TooMany, match=f"{_MOST_WAITING} of yours wait already"):
+        put(queue, ada)
+    assert put(queue, bob)
+    with queue.hub.database.reading() as db:
+        assert db.query(Job).count() == _MOST_WAITING + 1
