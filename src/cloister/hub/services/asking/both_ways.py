@@ -31,6 +31,7 @@ from cloister.hub.services.asking.preview import afford
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.asking.showing import of_table, shown
 from cloister.hub.services.budgets import sees_budget
+from cloister.hub.services.catalogue import in_sql
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.pictures import lines_of
 from cloister.hub.web.render import render, request_gettext
@@ -165,7 +166,7 @@ def _page(request: Request, hub: Hub, caller: Caller, about: str, typed: dict[st
 
 
 def _first(row: StoredRelease) -> str:
-    first = row.details["columns"][0]
+    first = in_sql(row.details["columns"][0])
     return f"SELECT {first}, COUNT(*) AS n FROM {row.details['table']} GROUP BY {first}"  # noqa: S608 for an editor
 
 

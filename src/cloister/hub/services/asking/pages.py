@@ -43,6 +43,7 @@ from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
+from cloister.hub.services.catalogue import in_sql
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
@@ -411,6 +412,7 @@ def _page(
         values={name: values.get(name, "") for name in _FIELDS},
         data_sets=known,
         examples=examples[:6],
+        in_sql=in_sql,
         projects=projects,
         purposes=sorted({name for each in opened for name in each.purposes}),
         purpose_required=bool(opened) and not tables and all(each.names_purpose for each in opened),
@@ -436,10 +438,10 @@ def example_of(offer: Offer) -> str:
     if isinstance(offer.table, PublicTable):
         return ""
     columns = offer.table.columns
-    keys = [each for each, domain in columns.items() if isinstance(domain, Category) or domain.kind == "boolean"]
+    keys = [in_sql(each) for each, domain in columns.items() if isinstance(domain, Category) or domain.kind == "boolean"]
     if not keys:
         return f"SELECT COUNT(*) AS n FROM {name}"  # noqa: S608  (a text for an editor)
-    numbers = [each for each, domain in columns.items() if domain.kind in ("integer", "real")]
+    numbers = [in_sql(each) for each, domain in columns.items() if domain.kind in ("integer", "real")]
     mean = f", AVG({numbers[0]}) AS {numbers[0]}" if numbers else ""
     return f"SELECT {keys[0]}, COUNT(*) AS n{mean} FROM {name} GROUP BY {keys[0]}"  # noqa: S608
 

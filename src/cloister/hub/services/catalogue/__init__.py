@@ -34,7 +34,7 @@ from cloister.hub.services.catalogue.masked import (
     masked_versions,
     sweep_masked,
 )
-from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue.names import in_sql, plain_word
 from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
@@ -66,6 +66,7 @@ __all__ = [
     "destroy_old",
     "expire",
     "folder_of",
+    "in_sql",
     "joined_in",
     "key_of",
     "legible",

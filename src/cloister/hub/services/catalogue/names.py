@@ -29,6 +29,15 @@ def plain_word(name: str) -> bool:
     return re.fullmatch(NAME, name) is not None and name not in _WORDS
 
 
+def in_sql(name: str) -> str:
+    """A name as every offered question has it: as it is where it is a plain word, in quotes otherwise.
+
+    >>> in_sql("age"), in_sql("Birth year"), in_sql('a"b')
+    ('age', '"Birth year"', '"a""b"')
+    """
+    return name if plain_word(name) else '"' + name.replace('"', '""') + '"'
+
+
 def checked_text(name: str, text: str, most: int, *, empty: bool = False, lines: bool = False) -> str:
     """A text that people read: printable, of bounded length.
 

@@ -19,7 +19,7 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue.names import in_sql
 from cloister.hub.services.trail import of_data_set
 from cloister.hub.work.checking import check, context_of
 from cloister.hub.work.facts import data_set_object, facts_of, who_of
@@ -212,8 +212,8 @@ def examples(row: DataSet, origin: str, address: str, pg_port: int) -> dict[str,
     columns: dict[str, Any] = row.declaration["columns"]
     key = next((name for name, each in columns.items() if each["kind"] in ("category", "boolean")), None)
     number = next((name for name, each in columns.items() if each["kind"] in ("integer", "real")), None)
-    parts = [*([_quoted(key)] if key else []), "COUNT(*) AS n", *([f"AVG({_quoted(number)}) AS mean"] if number else [])]
-    sql = f"SELECT {', '.join(parts)} FROM {row.name}" + (f" GROUP BY {_quoted(key)}" if key else "")  # noqa: S608  (shown, not run)
+    parts = [*([in_sql(key)] if key else []), "COUNT(*) AS n", *([f"AVG({in_sql(number)}) AS mean"] if number else [])]
+    sql = f"SELECT {', '.join(parts)} FROM {row.name}" + (f" GROUP BY {in_sql(key)}" if key else "")  # noqa: S608  (shown, not run)
     host = origin.split("://", 1)[-1].rpartition(":")[0] or origin.split("://", 1)[-1]
     found = {
         "sql": sql,
@@ -223,10 +223,6 @@ def examples(row: DataSet, origin: str, address: str, pg_port: int) -> dict[str,
     if pg_port:
         found["psql"] = f"psql \"host={host} port={pg_port} user={address} dbname=hub\"\nSET cloister.spend = '0.1';\n{sql};"
     return found
-
-
-def _quoted(name: str) -> str:
-    return name if plain_word(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _fits(row: DataSet, words: list[str]) -> bool:
