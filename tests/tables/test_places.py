@@ -89,7 +89,7 @@ def test_a_wrong_box_is_refused_by_what_is_wrong_with_it(box: Any, why: str) -> 
         ({"type": "Feature"}, "not a FeatureCollection"),
         ("{", "not JSON"),
         ('{"type": ' + "[" * 100_000, "not JSON"),
-        ("nowhere.geojson", "no such file"),
+        ("nowhere.geojson", "no such file as 'nowhere.geojson'"),
         (7, "not a path"),
     ],
 )  # fmt: skip

@@ -141,7 +141,8 @@ def _loaded(given: object) -> Mapping[str, Any]:
                 data = file.read(_MOST_BYTES + 1)
             text = data.decode("utf-8-sig")
         except (OSError, ValueError):
-            raise refused("there is no such file, or it is not text in UTF-8", 'regions="districts.geojson"') from None
+            why = f"there is no such file as {Path(given).name!r}, or it is not text in UTF-8"
+            raise refused(why, 'regions="districts.geojson"') from None
     elif isinstance(given, Mapping):
         return given
     else:

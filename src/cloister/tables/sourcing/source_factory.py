@@ -86,14 +86,12 @@ def _from_ibis(table: Any) -> Source:
 
 def _file(path: Path) -> Source:
     if not path.is_file():
-        raise InvalidDeclaration(
-            "The source is invalid", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
-        )
+        instead = 'cl.PrivateTable("people.csv", columns={…})'
+        raise InvalidDeclaration(f"The source {path.name!r} is invalid", why="there is no such file", instead=instead)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".parquet", ".pq"):
         return ParquetSource(path.resolve())
     if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
         return CsvSource(path.resolve())
-    raise InvalidDeclaration(
-        "The source is invalid", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
-    )
+    why = "its name ends in neither .csv nor .parquet"
+    raise InvalidDeclaration(f"The source {path.name!r} is invalid", why=why, instead='a path like "people.csv"')
