@@ -38,11 +38,11 @@ class Slow:
 
 def asked(app: Middleware, path: str, visitor: Visitor | None, method: str = "GET") -> asyncio.Task[None]:
     """A request on its way."""
-    headers = [(b"host", b"testserver")]
+    headers = [(b"host", app.hub.settings.origin.rpartition("/")[2].encode())]
     if visitor is not None:
         headers += [(name.lower().encode(), value.encode()) for name, value in visitor.bearer.items()]
     scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers, "client": ("127.0.0.1", 1)}
-    scope |= {"scheme": "http", "server": ("testserver", 80), "http_version": "1.1", "raw_path": path.encode()}
+    scope |= {"scheme": "http", "server": ("127.0.0.1", 80), "http_version": "1.1", "raw_path": path.encode()}
 
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -55,8 +55,9 @@ def asked(app: Middleware, path: str, visitor: Visitor | None, method: str = "GE
 
 async def settled(slow: Slow, wanted: dict[str, int]) -> None:
     """Until as many are inside, and no further one comes."""
-    while any(slow.inside[who] < number for who, number in wanted.items()):
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while any(slow.inside[who] < number for who, number in wanted.items()):
+            await asyncio.sleep(0.01)
     for _ in range(20):
         await asyncio.sleep(0.01)
     assert dict(slow.inside) == wanted
