@@ -293,7 +293,7 @@ def test_a_hub_without_what_learning_needs_says_so(stage: Stage, monkeypatch: py
     monkeypatch.delitem(vars(cloister.learn), "LinearSVC", raising=False)
     answer = stage.post("/models", {**ORDER, "method": "LinearSVC"})
     assert (answer.status_code, answer.json()["code"]) == (501, "not-installed")
-    assert answer.json()["instead"] == install("learn")
+    assert install("learn") in answer.json()["instead"]
 
 
 def test_methods_are_told(stage: Stage):
