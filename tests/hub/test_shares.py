@@ -64,7 +64,7 @@ async def settled(slow: Slow, wanted: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "share"), [("GET", "/datasets", _SHARE), ("POST", "/uploads", _SHARE_OF_FILES), ("POST", "/ask", 8)]
+    ("method", "path", "share"), [("GET", "/datasets", _SHARE), ("POST", "/uploads", _SHARE_OF_FILES), ("POST", "/ask", 4)]
 )
 def test_one_persons_requests_wait_for_one_another_and_nobody_for_them(house: House, method: str, path: str, share: int) -> None:
     ada, bob = house.person("owner", email="ada@example.org"), house.person("analyst", email="bob@example.org")

@@ -76,7 +76,7 @@ _TOKENS = 10_000
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
-_SHARE, _SHARE_OF_FILES = 12, 3
+_SHARE, _SHARE_OF_FILES = 6, 2
 """How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
 
@@ -91,7 +91,7 @@ class Middleware:
         self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._shares = _Shares()
-        self._most_questions = max(hub.settings.asking // 2, 1)  # so that one person's slow ones leave as many turns to others
+        self._most_questions = max(hub.settings.asking // 4, 1)  # so that one person's slow ones leave most turns to others
         self._whose: dict[str, str] = {}
         """Whose a token was when it last asked."""
         told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
