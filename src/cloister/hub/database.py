@@ -69,25 +69,30 @@ class UTCDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
-class Unreadable:
-    """What stands in a column whose text has another form than it should: whoever uses it is refused, and nobody else is."""
+def damaged() -> CloisterError:
+    """The refusal of what needs a row that can't be read."""
+    from cloister.hub.problems import Conflict
+
+    return Conflict(
+        "A stored row can't be read",
+        why="it is damaged, or a later version wrote it",
+        instead="cloister hub check, which names it",
+    )
+
+
+class Damaged:
+    """A column whose text has another form than it should: whatever uses it is refused, and no other row is."""
 
     __slots__ = ()
 
-    def refused(self, *_: object) -> NoReturn:
-        from cloister.hub.problems import Conflict
+    def _refused(self, *_: object) -> NoReturn:
+        raise damaged()
 
-        raise Conflict(
-            "A stored row can't be read",
-            why="it is damaged, or a later version wrote it",
-            instead="cloister hub check, which names it",
-        )
-
-    __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __contains__ = refused
+    __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __contains__ = _refused
 
 
 class Shaped(TypeDecorator[Any]):
-    """A column of JSON: an object, or a list. A row in which another thing stands is loaded like any other (`Unreadable`)."""
+    """A column of JSON: an object, or a list. A row in which another thing stands is loaded like any other (`Damaged`)."""
 
     impl = JSON
     cache_ok = True
@@ -108,8 +113,8 @@ class Shaped(TypeDecorator[Any]):
             try:
                 found = read(value)
             except (ValueError, TypeError, RecursionError):
-                return Unreadable()
-            return found if found is None or isinstance(found, shape) else Unreadable()
+                return Damaged()
+            return found if found is None or isinstance(found, shape) else Damaged()
 
         return process
 
@@ -121,7 +126,7 @@ def damaged_rows(db: Session) -> list[str]:
         shaped, keys = [each for each in table.columns if isinstance(each.type, Shaped)], [*table.primary_key.columns]
         for row in db.execute(select(*keys, *shaped)) if shaped else ():
             name, values = " ".join(map(str, row[: len(keys)])), zip(shaped, row[len(keys) :], strict=True)
-            found += [f"{table.name}.{column.name} of {name}" for column, value in values if type(value) is Unreadable]
+            found += [f"{table.name}.{column.name} of {name}" for column, value in values if type(value) is Damaged]
     return found
 
 
@@ -132,14 +137,14 @@ V = TypeVar("V")
 def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
     """The rows that can be read: a list goes on without others, which `cloister hub check` names. `but`: a column whose reader
     knows what to do where it can't be read."""
-    return [row for row in rows if not any(type(value) is Unreadable for name, value in vars(row).items() if name != but)]
+    return [row for row in rows if not any(type(value) is Damaged for name, value in vars(row).items() if name != but)]
 
 
-def told_of(rows: Iterable[T], tell: Callable[[T], V], *, damaged: bool = False) -> list[V]:
-    """What is told of each row of which anything can be told: one that is damaged within keeps no other out of a list. `damaged`:
-    of one with a column that can't be read, too, where that is another."""
+def told_of(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:
+    """What is told of each row that can be read: one that is damaged, also within a column, keeps no other out of a list.
+    `partly`: of a damaged one, too, where that is in another column than those that are told of."""
     found = []
-    for row in rows if damaged else readable(rows):
+    for row in rows if partly else readable(rows):
         with contextlib.suppress(CloisterError, ValueError, TypeError, LookupError, AttributeError):
             found.append(tell(row))
     return found

@@ -92,8 +92,8 @@ class Middleware:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._shares = _Shares()
         self._most_questions = max(hub.settings.asking // 4, 1)  # so that one person's slow ones leave most turns to others
-        self._whose: dict[str, str] = {}
-        """Whose a token was when it last asked."""
+        self._whose: dict[int, str] = {}
+        """Whose a token was when it last asked, by its hash: no token is kept."""
         told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
         self._headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
         self._private = [*self._headers, (b"cache-control", b"no-store")]
@@ -169,7 +169,7 @@ class Middleware:
 
     async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
         """One step in one thread, and what it answers."""
-        token = request.headers["authorization"]
+        token = hash(request.headers["authorization"])
         place = await self._shares.enter(f"questions of {self._whose.get(token, token)}", self._most_questions)
         try:
             async with self._turn():
@@ -185,7 +185,7 @@ class Middleware:
             request.state.caller = caller = identify(self.hub, request)
             if len(self._whose) > _TOKENS:
                 self._whose.clear()
-            self._whose[request.headers["authorization"]] = caller.id
+            self._whose[hash(request.headers["authorization"])] = caller.id
             request.state.ticked = True
             check_action(caller, direct.action)
             return direct.answer(self.hub, caller, given)

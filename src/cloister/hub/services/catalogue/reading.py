@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import AccessDenied, CloisterError
-from cloister.hub.database import Unreadable, readable
+from cloister.hub.database import damaged, readable
 from cloister.hub.policy import Object, Policy, decide
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
@@ -114,7 +114,7 @@ def seen(hub: Hub, db: Db, caller: Caller, name: str, action: str = "dataset.see
         if row is not None:
             check(hub, db, caller, action, _object(hub, db, row))
             if not row.declaration.get("columns"):
-                Unreadable().refused()
+                raise damaged()
             return row
     except AccessDenied:
         pass

@@ -51,7 +51,7 @@ def over(db: Db, hub: Hub) -> list[DataSet]:
     rows = db.scalars(select(DataSet).where(DataSet.state != "deleted"))
     return [
         row
-        for row, end in told_of(rows, lambda row: (row, retention_of(row)), damaged=True)
+        for row, end in told_of(rows, lambda row: (row, retention_of(row)), partly=True)
         if end is not None and end <= hub.now() and any(each.destroyed is None for each in versions_of(db, row))
     ]
 
