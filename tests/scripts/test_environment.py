@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cloister.installed import DISTRIBUTION
 from scripts import engines, environment
 
 
@@ -72,7 +73,7 @@ def of_base() -> set[str]:
     """The modules that `make demo` installs, by what this machine knows of the packages."""
     wanted = re.fullmatch(r"\.\[([a-z,]+)\]", environment.WANTS["base"])
     assert wanted is not None
-    waiting, seen = [("cloister", extra) for extra in ("", *wanted[1].split(","))], set()
+    waiting, seen = [(DISTRIBUTION, extra) for extra in ("", *wanted[1].split(","))], set()
     while waiting:
         name, extra = waiting.pop()
         if (name, extra) in seen:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +15,18 @@ import pytest
 from cloister.hub import middleware
 from cloister.privacy import PureDP
 from tests.hub.asking.conftest import COUNT, Stage
-from tests.hub.house import Visitor
+from tests.hub.house import Clock, House, Visitor
 
 AT_ONCE = 8
+
+
+@pytest.fixture
+def house(tmp_path: Path, empty_hub: Path, clock: Clock) -> Iterator[House]:
+    """A hub of so many turns that one person's share, a quarter of them, is all that a test asks at once."""
+    shutil.copytree(empty_hub, tmp_path / "hub")
+    made = House(tmp_path / "hub", clock, asking=4 * AT_ONCE)
+    yield made
+    made.close()
 
 
 def at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[dict[str, str], Visitor]]) -> list[Any]:
