@@ -24,7 +24,7 @@ from scripts import figures, reference  # noqa: E402  (the tree is on the path o
 project = "cloister"
 author = "the cloister developers"
 copyright = "the cloister developers, Apache-2.0"  # noqa: A001  (Sphinx names it)
-release = metadata.version("cloister")
+release = metadata.version("cloister-privacy")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]

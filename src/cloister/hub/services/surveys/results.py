@@ -131,7 +131,7 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
         }
         for each in listed
     ]
-    few = _too_few(rows, told["n"], _)
+    few = [] if told["kind"] == "word" else _too_few(rows, told["n"], _)  # a word was found: that is a result by itself
     rows = [] if few else rows
     return {
         "text": told["text"],
