@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 
 import cloister as cl
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency
+from cloister.installed import install
 from cloister.session.state.lineage import SharedRows
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, prepare
 from cloister.tables.engines.spark_connect import SparkConnectSource, read_address
@@ -203,7 +205,7 @@ def test_an_address_is_taken_apart() -> None:
 
 def test_what_is_not_installed_is_said_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloister.tables.engines.spark_calls", None)
-    with pytest.raises(MissingDependency, match=r"cloister\[spark\]"):
+    with pytest.raises(MissingDependency, match=re.escape(install("spark"))):
         PrivateTable("sc://127.0.0.1:1/;token=a::people", columns=COLUMNS)
 
 

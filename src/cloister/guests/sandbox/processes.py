@@ -43,7 +43,11 @@ _PARTS = tuple(Path(__file__).with_name(name) for name in ("app.py", "fork_serve
 _PATIENCE, _OPENING, _LOOK = 20.0, 120.0, 0.05
 _ROOM = 1 << 16
 _SCRATCH = 64 << 20
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_TAMED = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # its own takes a gigabyte of addresses at once, and whether that fits is chance
+}
+"""What libraries are told: a guest has one thread, and a limit of its address space."""
 _R_SHARE = {f"R_{name.upper()}_DIR": f"/usr/share/R/{name}" for name in ("share", "include", "doc")}
 _MEMORY_OF_R = 1 << 30
 """What R's own libraries and stack take of the address space before a guest's first line."""
@@ -169,7 +173,7 @@ class ProcessSandbox:
             "packages_at": "/packages",
             "parts": "/parts",
             "program": str(_r_home()) if self._language == "r" else "",
-            "environment": {**_THREADS, **_R_SHARE, "R_DEFAULT_PACKAGES": "NULL", "LC_ALL": "C.UTF-8"},
+            "environment": {**_TAMED, **_R_SHARE, "R_DEFAULT_PACKAGES": "NULL", "LC_ALL": "C.UTF-8"},
             "seconds": self._seconds,
             "scratch": _SCRATCH,
             "room": self._room,
@@ -284,7 +288,7 @@ def _walls(language: Language, tell: int, named: str) -> list[str]:
     words = [_bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", str(tell)]
     words += ["--clearenv", "--uid", "65534", "--gid", "65534", "--hostname", "guest", "--cap-drop", "ALL"]
     words += ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SYS_CHROOT"]
-    for name, value in _THREADS.items():
+    for name, value in _TAMED.items():
         words += ["--setenv", name, value]
     words += ["--ro-bind", "/usr", "/usr"]
     for name in ("/lib", "/lib64", "/bin"):
