@@ -326,4 +326,4 @@ def _serve(settings: Settings) -> None:
             for weak in weaknesses(settings):
                 click.echo(str(weak), err=True)
 
-        serve(opened, ready=ready, at=at)
+        serve(opened, ready=ready, at=at, ends=True)

@@ -27,6 +27,7 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     from cloister.hub.locks import shared_lock
     from cloister.hub.services import all_services
     from cloister.hub.services.jobs import stop_workers
+    from cloister.hub.serving import end_by
     from cloister.hub.settings import load
 
     chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
@@ -37,4 +38,5 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
         click.echo(f"ready: {jobs} at once, for {chosen.title}")
         told.wait()
         click.echo("ending")
+        end_by(grace + 5)
         stop_workers(hub, grace)

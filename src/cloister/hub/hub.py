@@ -72,6 +72,8 @@ class Hub:
         self.parts: dict[str, Any] = {}
         self.serves = False
         """Whether this process answers requests: sites can call it."""
+        self.ends: float | None = None
+        """When the process is ended, whatever still runs (`serving.end_by`), by `time.monotonic`."""
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
         self.kinds: dict[str, ReleaseKind] = {kind.name: kind for service in self.services for kind in service.releases}
         self.links: list[Link] = sorted(
@@ -92,6 +94,11 @@ class Hub:
         if name not in self._secrets:
             self._secrets[name] = stored_secret(self.database, self.keys, name)
         return self._secrets[name]
+
+    def patience(self, most: float) -> float:
+        """For how many seconds to wait for something that runs while the hub closes: less where the process was told to end,
+        since what closes later waits as well."""
+        return most if self.ends is None else max(0.0, min(most, (self.ends - time.monotonic() - 1) / 2))
 
     def close(self) -> None:
         """Let go of everything, the last service first."""

@@ -1,4 +1,4 @@
-"""A hub as a server: pages and API by uvicorn, the PostgreSQL front beside them, and an orderly end.
+"""A hub as a server: pages and API by uvicorn, the PostgreSQL front beside them, and an orderly end within ten seconds.
 
 TLS is asked for by `certificate` and `certificate_key`; with `client_authority` a client without a certificate of that authority
 is refused in the handshake. A hub that was set up with grave faults does not start.
@@ -14,11 +14,13 @@ import asyncio
 import contextlib
 import errno
 import gc
+import logging
 import os
 import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +33,16 @@ from cloister.hub.checking import weaknesses
 from cloister.hub.settings import Settings
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from cloister.hub.hub import Hub
 
 
+_LOG = logging.getLogger("cloister.hub")
 _BACKLOG = 2048
+_ENDS = 9
+_ANSWERS = 4
+"""Seconds that a process has to end once it was told to, and those of them that open requests have."""
 _COLLECT = (20_000, 20, 20)
 """After so many new objects the collector looks at the youngest, and so on: one question makes some thousands."""
 
@@ -91,7 +99,7 @@ def server(hub: Hub) -> uvicorn.Server:
         proxy_headers=False,
         backlog=_BACKLOG,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=20,
+        timeout_graceful_shutdown=_ANSWERS,
         limit_concurrency=1000,
         http=Connection,
         **tls,  # type: ignore[arg-type]
@@ -99,8 +107,12 @@ def server(hub: Hub) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[socket.socket] = ()) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: sockets that are bound already."""
+def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[socket.socket] = (), ends: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: sockets that are bound already. `ends`:
+    the process does nothing else, and has ended ten seconds after the signal, whatever still runs in it.
+    """
+    from cloister.hub.services.jobs import run_what_is_left
+
     check(hub.settings)
     web = server(hub)
     started = web.startup
@@ -111,12 +123,41 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[so
             ready()
 
     web.startup = startup  # type: ignore[method-assign, assignment]
+    handle_exit = web.handle_exit
+
+    def told(signal: int, frame: FrameType | None) -> None:
+        if ends and hub.ends is None:
+            hub.ends = time.monotonic() + _ENDS
+            end_by(_ENDS)
+        handle_exit(signal, frame)
+
+    web.handle_exit = told  # type: ignore[method-assign]
+    run_what_is_left(hub)
     settle()
     try:
         with _orderly():
             web.run(sockets=list(at) or None)
     finally:
         gc.unfreeze()  # at the end everything may be looked at again, and let go
+
+
+def end_by(seconds: float) -> None:
+    """End this process in so many seconds, unless it has ended by then.
+
+    A thread can't be stopped from outside: one that is within an engine, or waits for another machine, would hold its process for
+    as long as it likes. Ended here it is as if it were killed, which loses nothing: what it charged is written, and what it was
+    asked can be asked again.
+    """
+
+    def end() -> None:
+        running = sorted({each.name for each in threading.enumerate() if each is not threading.current_thread()})
+        _LOG.warning("ended after %s seconds, while threads were running: %s", seconds, ", ".join(running))
+        os._exit(0)
+
+    last = threading.Timer(seconds, end)
+    last.daemon = True
+    last.name = "the end"
+    last.start()
 
 
 def settle() -> None:

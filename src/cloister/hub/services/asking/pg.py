@@ -230,14 +230,14 @@ class _Front:
         """Begin to listen."""
         asyncio.run_coroutine_threadsafe(self.front.start(), self._loop).result(_PATIENCE)
 
-    def stop(self) -> None:
+    def stop(self, patience: float = _PATIENCE) -> None:
         """End all connections."""
         try:
-            asyncio.run_coroutine_threadsafe(self.front.close(), self._loop).result(_PATIENCE)
+            asyncio.run_coroutine_threadsafe(self.front.close(), self._loop).result(patience)
         except TimeoutError:
             _LOG.warning("a statement was still running when the front for PostgreSQL clients ended")
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_PATIENCE)
+        self._thread.join(patience)
         if not self._thread.is_alive():
             self._loop.close()
 
@@ -258,7 +258,7 @@ def stop(hub: Hub) -> None:
     """Listen no longer."""
     front: _Front | None = hub.parts.pop(_PART, None)
     if front is not None:
-        front.stop()
+        front.stop(hub.patience(_PATIENCE))
 
 
 def _project(facts: Facts, caller: Caller, named: str) -> str:

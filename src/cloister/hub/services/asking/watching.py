@@ -73,4 +73,4 @@ def watched(hub: Hub) -> None:
     thread = hub.parts.pop(_THREAD, None)
     if waiting is not None and thread is not None:
         waiting.put(None)
-        thread.join(timeout=10)
+        thread.join(hub.patience(10))

@@ -86,7 +86,7 @@ class Clock:
     def close(self) -> None:
         """End it."""
         self._ending.set()
-        self._thread.join(timeout=10)
+        self._thread.join(self._hub.patience(10))
 
     def _look(self) -> None:
         while not self._ending.wait(_EVERY):
