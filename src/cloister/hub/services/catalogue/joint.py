@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from cloister.crypto import SigningKey, canonical_json
-from cloister.errors import EngineError
-from cloister.hub.problems import Conflict
+from cloister.hub.problems import CalledElsewhere, Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
 from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
@@ -147,10 +146,9 @@ def coordinators_of(hub: Hub) -> Coordinators:
 def source_at_sites(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
     """The rows of such a version, where sites call this process."""
     if not hub.serves:
-        raise EngineError(
+        raise CalledElsewhere(
             f"The data set {row.name!r} can't be asked in this process",
             why="its rows are at sites, which call the hub's own process",
-            instead="workers = 1 in hub.toml, so that the hub's own process runs the job",
         )
     joined = joined_in(hub, version)
     return joined.source(hub, row.declaration, coordinators_of(hub).of(joined.signed))

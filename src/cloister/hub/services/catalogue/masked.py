@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.crypto import canonical_json
-from cloister.errors import CloisterError, EngineError
-from cloister.hub.problems import Conflict
+from cloister.errors import CloisterError
+from cloister.hub.problems import CalledElsewhere, Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.joint import DEADLINE, WAIT, key_of
 from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
@@ -183,10 +183,8 @@ def lines_of(hub: Hub) -> Lines:
 def masked_source(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
     """The cells of a version, where its key holder calls this process."""
     if not hub.serves:
-        raise EngineError(
-            f"The data set {row.name!r} can't be asked in this process",
-            why="its key holder calls the hub's own process",
-            instead="workers = 1 in hub.toml, so that the hub's own process runs the job",
+        raise CalledElsewhere(
+            f"The data set {row.name!r} can't be asked in this process", why="its key holder calls the hub's own process"
         )
     masked = masked_in(hub, version)
     return masked.source(hub, line_of(hub, masked))
