@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import pickle
@@ -346,7 +347,8 @@ PROMISED = ("bounds", "bounds_y", "classes", "random", "categories", "groups")
 
 
 def check_wrong_parameters(name: str) -> None:
-    """Whatever a parameter is: it is refused before anything is charged, or what is learnt is finite."""
+    """Whatever a parameter is: it is refused in words before anything is charged or drawn, or what is learnt is finite."""
+    X, y = rows_of(name)
     target, recipe = (
         None if METHODS[name].task not in ("classes", "numbers") else "y",
         {**RECIPES.get(name, {}), "categories": None},
@@ -364,6 +366,8 @@ def check_wrong_parameters(name: str) -> None:
                 else:
                     answers = said(model, np.zeros((3, len(model.feature_names_in_))))
                     assert answers.dtype.kind not in "f" or np.isfinite(answers).all(), (key, wrong)
+                with contextlib.suppress(InvalidParameter):
+                    model_of(name, **{**RECIPES.get(name, {}), key: wrong}).fit(X, y)
 
 
 def check_table(name: str) -> None:

@@ -270,3 +270,11 @@ def test_measured_directions_keep_their_sensitivity_with_their_rounding() -> Non
 def test_bounds_whose_squares_are_no_numbers_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="narrower"):
         PCA(1, bounds=(-1e-155, 1e-155), centered=True).fit(np.zeros((5, 2)))
+
+
+def test_a_wrong_number_of_components_is_refused_whatever_the_method_counts_in() -> None:
+    """The currency of choices follows from their number, and is worked out before anything else."""
+    for wrong in ("many", [2], 0):
+        model = PCA(n_components=wrong, method="exponential", epsilon=1, delta="1e-6", bounds=(-1, 1))  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="n_components"):
+            model.fit(flat(100))

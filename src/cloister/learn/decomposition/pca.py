@@ -120,6 +120,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     _stored: ClassVar[str] = "PCA"
     target_kind: ClassVar[str] = "none"
     limits: ClassVar[Limits] = {
+        "n_components": Limit(least=1, whole=True, none=True, instead=2),
         "method": Limit(known=("auto", "moments", *METHODS), instead="auto"),
         "centered": YES_OR_NO,
         "radius": RADIUS,

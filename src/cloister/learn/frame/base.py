@@ -93,6 +93,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _allowance(self, whole: Guarantee | None = None, *, rows: int = 1) -> Allowance | None:
         promised = whole or self.promise()
+        check_all(self.limits, self)  # first: the currency may follow from parameters
         allowance = None if promised is None else Allowance(promised, currency=self._currency_of(promised), rows=rows)
         self.check_parameters(allowance)
         return allowance
