@@ -24,6 +24,8 @@ Messages are computed from public facts alone (promise 1): they may name columns
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "AccessDenied",
     "BudgetExceeded",
@@ -86,6 +88,19 @@ def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str, rule:
     return error
 
 
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The known name that a wrong one was most likely meant to be: for the line to write instead.
+
+    >>> nearest("peple", ["towns", "people"], "x"), nearest("x", ["towns", "people"], "x"), nearest("x", [], "people")
+    ('people', 'towns', 'people')
+    """
+    import difflib
+
+    given = list(known)
+    found = difflib.get_close_matches(name.lower(), [each.lower() for each in given], n=1)
+    return next((each for each in given if found and each.lower() == found[0]), next(iter(given), otherwise))
+
+
 class InvalidParameter(CloisterError, ValueError):
     """A number, a name or a choice that no method can use."""
 
@@ -96,6 +111,21 @@ class InvalidDeclaration(CloisterError, ValueError):
     """What is declared of a table contradicts itself, or does not fit the source."""
 
     stored = "InvalidDeclaration"
+
+
+def undeclared(name: str, known: Iterable[str]) -> UnknownColumn:
+    """The refusal of a column that is not declared, with the nearest one that is.
+
+    >>> print(undeclared("agee", ["sex", "age"]))
+    The column 'agee' is not known: declared are 'sex', 'age'.
+      Instead: 'age'
+    """
+    names = list(known)
+    return UnknownColumn(
+        f"The column {name!r} is not known",
+        why=f"declared are {', '.join(map(repr, names)) or 'no columns'}",
+        instead=repr(nearest(str(name), names, "column")),
+    )
 
 
 class MissingBound(CloisterError):

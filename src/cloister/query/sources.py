@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from cloister.errors import UnknownTable
+from cloister.errors import UnknownTable, nearest
 from cloister.query.publics import PublicRows, PublicSource
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rows import Field, Qualifier, in_common, same
@@ -227,7 +227,7 @@ def table_named(parts: Qualifier, tables: Mapping[str, PrivateTable | PublicTabl
         raise UnknownTable(
             f"The table {clipped(wanted)} is unknown",
             why=f"the session knows {', '.join(tables) or 'no table'}",
-            instead=f"FROM {next(iter(tables), 'people')}",
+            instead=f"FROM {nearest(wanted, tables, 'people')}",
         )
     return matches[0]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlglot.tokens import Tokenizer
 
-from cloister.errors import UnknownTable
+from cloister.errors import UnknownTable, nearest
 from cloister.privacy.rational import text_of
 from cloister.query.parse import Parsed, parse
 from cloister.query.refusals import EXAMPLE, clipped, refused
@@ -157,7 +157,11 @@ def write_sql(question: Question, tables: Tables) -> str:
     wanted, computed = _source(question.table)
     table = tables.get(wanted)
     if not isinstance(table, PrivateTable):
-        raise UnknownTable(f"The table {wanted!r} is unknown", why=f"known are {', '.join(tables)}", instead="one of these names")
+        raise UnknownTable(
+            f"The table {wanted!r} is unknown",
+            why=f"known are {', '.join(tables)}",
+            instead=f'"{nearest(wanted, tables, "people")}"',
+        )
     texts = {each: write_scalar(scalar) for each, scalar in computed.items()}
     keys = [_key(each) for each in question.by]
     measured = {each.name: each for each in question.statistics}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -67,6 +68,31 @@ def test_a_question_with_margins_and_its_cost_as_a_notice(running: Running) -> N
     assert "sex|n|n_margin" in found.stdout
     assert "cost ε = 0.5 of 'people'" in found.stderr
     assert running.charges == 1
+
+
+def test_without_columns_of_margins_the_notice_says_them(running: Running) -> None:
+    whole = psql(running, "SET cloister.spend = '0.5'", "SELECT COUNT(*) AS n, AVG(age) AS age FROM people").stderr
+    assert re.search(r"cost ε = 0\.5 of 'people'; with 95 % confidence n ± [\d,]+, age ± [\d.]+", whole), whole
+    grouped = "SELECT sex, smoker, AVG(pay) AS pay FROM people GROUP BY sex, smoker"
+    told = psql(running, "SET cloister.spend = '0.5'", "SET cloister.confidence = '0.9'", grouped).stderr
+    assert re.search(r"with 90 % confidence pay ± [\d.]+", told), told
+    asked_for = psql(running, "SET cloister.spend = '0.5'", "SET cloister.margins = on", "SELECT COUNT(*) AS n FROM people")
+    assert "confidence" not in asked_for.stderr
+
+
+def test_fresh_buys_what_follows_from_a_finer_answer(running: Running) -> None:
+    """As cloister.help says: a total follows from groups that were paid for. The same query again costs nothing either way."""
+    told = psql(running, "SELECT what FROM cloister.help WHERE topic = 'cloister.fresh'").stdout
+    assert "Buy even what follows from a finer answer that this session holds." in told
+    groups, total = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "SELECT COUNT(*) AS n FROM people"
+    asked = ((groups, "off", 1), (total, "off", 1), (total, "on", 2), (total, "on", 2), (groups, "on", 2))
+    for sql, fresh, charges in asked:
+        psql(running, "SET cloister.spend = '0.1'", f"SET cloister.fresh = {fresh}", sql)
+        assert running.charges == charges, (sql, fresh)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(running: Running) -> None:
+    assert '"smoker"' in psql(running, "SELECT COUNT(*) FROM people WHERE smokr", check=False).stderr
 
 
 def test_explain_prints_the_plan(running: Running) -> None:

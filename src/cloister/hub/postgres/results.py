@@ -99,7 +99,7 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
         if widths is not None and name in measured:
             lists.append([None if _unknown(width) else width for width in widths.columns[name].tolist()])
     paid = "answered before, at no further cost; it cost" if release.provenance.repeated else "cost"
-    told = [f"{paid} {release.cost} of {release.provenance.population!r}", *release.notes]
+    told = [f"{paid} {release.cost} of {release.provenance.population!r}", *_margins(release, how), *release.notes]
     if release.marked:
         told.append("the noise came from a test's generator and protects nobody")
     return Result(
@@ -109,6 +109,18 @@ def of_release(release: Release, *, how: Asking, source: Source | None = None) -
         notices=("; ".join(told),),
         source=source,
     )
+
+
+def _margins(release: Release, how: Asking) -> list[str]:
+    """The margins of error of each measured column, for whoever has no columns for them."""
+    if how.margins:
+        return []
+    widths, told = release.margin(how.confidence), []
+    for name in release.statistics():
+        known = sorted(float(each) for each in widths.columns[name].tolist() if not _unknown(each))
+        ends = dict.fromkeys(f"{each:,.0f}" if each >= 10 else f"{each:.2g}" for each in (*known[:1], *known[-1:]))
+        told += [f"{name} ± {' to '.join(ends)}"] if ends else []
+    return [f"with {100 * how.confidence:g} % confidence {', '.join(told)}"] if told else []
 
 
 def of_free(answer: FreeAnswer, source: Source) -> Result:

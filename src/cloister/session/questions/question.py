@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter, UnknownColumn, nearest
 from cloister.privacy import Exact
 from cloister.privacy.rational import exact, text_of
 from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
@@ -357,13 +357,10 @@ def unknown_column(column: str, table: str, known: Sequence[str]) -> UnknownColu
     The column 'agee' is unknown: the table 'people' declares age, sex.
       Instead: "age"
     """
-    import difflib
-
-    near = difflib.get_close_matches(column, known, n=1)
     return UnknownColumn(
         f"The column {column!r} is unknown",
         why=f"the table {table!r} declares {', '.join(known)}",
-        instead=f'"{near[0] if near else known[0]}"',
+        instead=f'"{nearest(column, known, "column")}"',
     )
 
 

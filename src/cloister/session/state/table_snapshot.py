@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from weakref import WeakSet
 
-from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery, nearest
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -374,7 +374,7 @@ def unknown_table(name: str, known: Sequence[str]) -> UnknownTable:
     return UnknownTable(
         f"The table {name!r} is unknown",
         why=f"the session's private tables are {', '.join(known) or 'none'}",
-        instead=f'"{next(iter(known), "people")}"',
+        instead=f'"{nearest(name, known, "people")}"',
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
+from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn, undeclared
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
 from cloister.tables.declaring.columns import Category, Domain
 from cloister.tables.declaring.during import DATED, During
@@ -199,11 +199,7 @@ class PrivateTable:
         Category([39])
         """
         if not isinstance(name, str) or name not in self.columns:
-            raise UnknownColumn(
-                f"The column {name!r} is not known",
-                why=f"declared are {', '.join(map(repr, self.columns))}",
-                instead="a declared name",
-            )
+            raise undeclared(name, self.columns)
         return self.columns[name]
 
     @property

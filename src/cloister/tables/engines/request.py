@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, undeclared
 from cloister.privacy.rational import Exact, exact, text_of
 from cloister.tables.declaring.columns import Boolean, Category, Domain, Text
 from cloister.tables.expression.expressions import Expression, threshold
@@ -307,11 +307,7 @@ class Aggregation:
         named += sorted(self.where.columns()) if self.where is not None else []
         for name in named:
             if name not in domains:
-                raise UnknownColumn(
-                    f"The column {name!r} is not known",
-                    why=f"declared are {', '.join(map(repr, domains))}",
-                    instead="a declared name",
-                )
+                raise undeclared(name, domains)
         if len({aggregate.name for aggregate in self.aggregates}) < len(self.aggregates) or not self.aggregates:
             raise InvalidParameter(
                 "The aggregates are invalid", why="each needs a name of its own", instead='Aggregate("n", "rows")'

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, undeclared
 from cloister.privacy.rational import exact, text_of
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.expression.expressions import Expression
@@ -103,11 +103,7 @@ class Ref(Scalar):
         try:
             return domains[self.name]
         except KeyError:
-            raise UnknownColumn(
-                f"The column {self.name!r} is not known",
-                why=f"declared are {', '.join(map(repr, domains))}",
-                instead="a declared name",
-            ) from None
+            raise undeclared(self.name, domains) from None
 
     def code(self, scope: Scope) -> Any:
         """The codes of the column, unchanged."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cloister.errors import UnknownColumn
+from cloister.errors import undeclared
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.expression.operations import Operations
 
@@ -34,11 +34,7 @@ class Scope:
         try:
             return self.domains[name]
         except KeyError:
-            raise UnknownColumn(
-                f"The column {name!r} is not known",
-                why=f"declared are {', '.join(map(repr, self.domains))}",
-                instead="a declared name",
-            ) from None
+            raise undeclared(name, self.domains) from None
 
     def code(self, name: str) -> Any:
         """The Ibis column that holds the codes."""

@@ -24,7 +24,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery, undeclared
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
@@ -208,11 +208,7 @@ class OfOne(Relation):
 def known(relation: Relation, name: str) -> None:
     """Refuses a column that the relation has not."""
     if not isinstance(name, str) or name not in relation.columns:
-        raise UnknownColumn(
-            f"The column {name!r} is not known",
-            why=f"there are {', '.join(map(repr, relation.columns)) or 'no columns'}",
-            instead="one of these names",
-        )
+        raise undeclared(name, relation.columns)
 
 
 def unique(names: list[str]) -> None:
