@@ -125,11 +125,11 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[so
     web.startup = startup  # type: ignore[method-assign, assignment]
     handle_exit = web.handle_exit
 
-    def told(signal: int, frame: FrameType | None) -> None:
+    def told(sig: int, frame: FrameType | None) -> None:
         if ends and hub.ends is None:
             hub.ends = time.monotonic() + _ENDS
             end_by(_ENDS)
-        handle_exit(signal, frame)
+        handle_exit(sig, frame)
 
     web.handle_exit = told  # type: ignore[method-assign]
     run_what_is_left(hub)
