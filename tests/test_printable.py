@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import cloister as cl
 from cloister.errors import InvalidDeclaration, UnsupportedQuery
-from cloister.hub.postgres.protocol import text as cstring
 from cloister.hub.spreadsheets import safe
 from cloister.hub.web.render import environment
 from cloister.noise import Random
+from cloister.pgwire.protocol import text as cstring
 from cloister.printable import LONGEST_NAME, UNPRINTABLE, escape, is_printable, is_text, json_of, kept, shown
 from cloister.query.parse import parse
 from cloister.session.releases.drawing import svg

@@ -16,9 +16,9 @@ import cloister
 from cloister.cli.main import cli
 from cloister.cli.speaking import OnCommandLine, on_command_line
 from cloister.errors import InvalidParameter, UnsupportedQuery
-from cloister.hub.postgres.failures import failure_of
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.speaking import label_of, voiced
+from cloister.pgwire.failures import failure_of
 from cloister.voices import Voice, pieces_of, plain
 
 SOURCES = Path(cloister.__file__).parent
@@ -28,7 +28,7 @@ OPERATOR = (
     "hub/database",
     "hub/keys",
     "hub/migrations",
-    "hub/postgres",
+    "pgwire",
     "hub/serving",
     "hub/settings",
 )

@@ -14,6 +14,7 @@ The tree::
     ├── NotConvertible                         a guarantee that does not imply the one asked for
     ├── MissingDependency (also an ImportError) an optional extra is not installed
     ├── EngineError                            the engine failed; fixed text, since its own words may hold a row
+    ├── Missing, Conflict, TooMany             of a hub: nothing to be seen under that name; what contradicts; too much at once
     └── LedgerError                            the ledger cannot do this
         ├── LedgerUnavailable                  disk full, read-only, locked, or unreachable
         ├── LedgerTampered                     a line changed, dropped, truncated or rolled back
@@ -204,3 +205,25 @@ class LedgerFrozen(LedgerError):
     """The ledger was restored from a backup: its owner must first say how much was spent since."""
 
     stored = "LedgerFrozen"
+
+
+class Missing(CloisterError):
+    """There is no such thing, or not for this person: the two are not told apart."""
+
+    stored = "Missing"
+
+
+class TooMany(CloisterError):
+    """Too many attempts in too short a time."""
+
+    stored = "TooMany"
+
+    def __init__(self, what: str, *, why: str = "", instead: str = "", after: int = 60) -> None:
+        super().__init__(what, why=why, instead=instead)
+        self.after = after
+
+
+class Conflict(CloisterError):
+    """What was asked contradicts what was done before, such as an idempotency key with another body."""
+
+    stored = "Conflict"

@@ -54,7 +54,7 @@ def test_every_row_of_the_threat_model_names_a_test_or_says_what_remains() -> No
 
 
 def test_the_settings_of_the_postgresql_front_are_on_a_page() -> None:
-    from cloister.hub.postgres import variables
+    from cloister.pgwire import variables
 
     source = Path(variables.__file__).read_text(encoding="utf-8")
     names = set(re.findall(r'"(cloister\.[a-z_]+)"', source))

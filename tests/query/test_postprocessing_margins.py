@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cloister as cl
-from cloister.hub.postgres.backend import Asking
-from cloister.hub.postgres.local import LocalSession
 from cloister.noise import Random
+from cloister.pgwire.backend import Asking
+from cloister.pgwire.local import LocalSession
 from cloister.session import Release
 from tests.query.hospital import rows, tables
 

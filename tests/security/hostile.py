@@ -78,7 +78,7 @@ PARSERS: Mapping[str, Callable[[str], Any]] = {
     "an exact plan": _of("together.service_provider:ExactPlan.from_text"),
     "a public key": _of("crypto.paillier:PublicKey.from_json"),
     "a question": _sql,
-    "a question of psql": _of("hub.postgres.reading:read_all"),
+    "a question of psql": _of("pgwire.reading:read_all"),
     "a rule of rows": _rule,
     "a spend": _of("privacy:exact"),
     "cells of a file": _numbers,

@@ -6,7 +6,8 @@
 - `policy/`: decisions as pure functions of who, what, which and context.
 - `services/`: one package each, with its routes, pages, API, jobs and permissions; `services/__init__.py` lists them, a line
   each.
-- `storage/`: tables at rest, encrypted, a key a version. `web/`: how pages look and speak. `postgres/`: the wire of PostgreSQL.
+- `storage/`: tables at rest, encrypted, a key a version. `web/`: how pages look and speak. The wire of PostgreSQL is
+  a room below the hub, `pgwire`.
 
 What may not live here: a method of privacy (floor 3 and below), and any way to private rows but the session's door.
 """

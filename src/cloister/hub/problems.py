@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister import errors
+from cloister.errors import Conflict as Conflict
+from cloister.errors import Missing as Missing
+from cloister.errors import TooMany as TooMany
 from cloister.hub.database import DatabaseUnavailable
 
 _BASE = "https://cloister.readthedocs.io/problems/"
-
-
-class Missing(errors.CloisterError):
-    """There is no such thing, or not for this person: the two are not told apart."""
-
-    stored = "Missing"
 
 
 class CalledElsewhere(errors.EngineError):
@@ -34,22 +31,6 @@ class Unauthenticated(errors.CloisterError):
     """Nobody is logged in."""
 
     stored = "Unauthenticated"
-
-
-class TooMany(errors.CloisterError):
-    """Too many attempts in too short a time."""
-
-    stored = "TooMany"
-
-    def __init__(self, what: str, *, why: str = "", instead: str = "", after: int = 60) -> None:
-        super().__init__(what, why=why, instead=instead)
-        self.after = after
-
-
-class Conflict(errors.CloisterError):
-    """What was asked contradicts what was done before, such as an idempotency key with another body."""
-
-    stored = "Conflict"
 
 
 @dataclass(frozen=True, kw_only=True)

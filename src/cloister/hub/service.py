@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer
     from cloister.hub.records.access import Project
     from cloister.hub.releases.kinds import ReleaseKind
     from cloister.hub.releases.tables import FreeTable
+    from cloister.pgwire import AnswerColumn, Asking, Explained, FreeAnswer
 
 
 GroupName = Literal["data", "ask", "learn", "publish", "collect", "govern", "account"]

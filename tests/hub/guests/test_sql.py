@@ -12,9 +12,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from cloister.hub.postgres import FreeAnswer
 from cloister.hub.services.guests.sql import RunFunction
 from cloister.hub.services.jobs import Workers
+from cloister.pgwire import FreeAnswer
 from cloister.session import Frame
 from cloister.session.releases.frames import Series
 from tests.hub.asking.test_pg import free_port

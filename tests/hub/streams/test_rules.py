@@ -10,13 +10,13 @@ from paho.mqtt.client import Client
 import cloister as cl
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.postgres import Asking
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.accounts import ApiToken, WebSession
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams.broker import Bridge
 from cloister.hub.services.streams.opening import Declared, declared_of, open_stream
+from cloister.pgwire import Asking
 from tests.hub.house import House, Visitor
 from tests.hub.streams.test_streams import HOUSE, Play
 from tests.hub.streams.test_tables import answer, released

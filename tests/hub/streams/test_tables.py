@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.hub.postgres import Asking
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.accounts.tokens import make_token
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams import release_due
 from cloister.hub.services.streams.showing import name_of
+from cloister.pgwire import Asking
 from tests.hub.house import House, Visitor, served
 from tests.hub.streams.test_streams import HOUSE, Play
 

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 from cloister.crypto import server_context
 from cloister.errors import AccessDenied, UnsupportedQuery
 from cloister.hub.guard import check_action
-from cloister.hub.postgres import AnswerColumn, Asking, Explained, FreeAnswer, PostgresFront, Tables, shape_of
-from cloister.hub.postgres.functions import Called, called
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.releases.reading import read_release
 from cloister.hub.releases.tables import TableOffer, answer_in, asked_in, free_tables, tables_of
@@ -32,6 +30,8 @@ from cloister.hub.services.asking.question_request import NAME, QuestionRequest
 from cloister.hub.work.callers import caller_of_token
 from cloister.hub.work.facts import facts_of
 from cloister.hub.work.offers import offers
+from cloister.pgwire import AnswerColumn, Asking, Explained, FreeAnswer, PostgresFront, Tables, shape_of
+from cloister.pgwire.functions import Called, called
 from cloister.session import Release
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import numpy as np
 
 from cloister.errors import EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
-from cloister.hub.postgres import AnswerColumn, Asking, FreeAnswer
 from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
@@ -25,6 +24,7 @@ from cloister.hub.services.guests.admission import NAME
 from cloister.hub.services.guests.running import RUNNING, Order, expected
 from cloister.hub.services.guests.settings import way_of
 from cloister.hub.work.orders import submit_order
+from cloister.pgwire import AnswerColumn, Asking, FreeAnswer
 from cloister.session import Frame
 from cloister.session.releases.frames import Series
 

@@ -1,0 +1,144 @@
+"""Who answers a SELECT: the door, where it names a declared table; the catalogue, where it names none.
+
+A text that cannot be read goes to the door if any declared name stands in it, so that the refusal is that of a question. Wrong
+roads lead nowhere: the catalogue holds nothing private, and the door charges only what was set to be spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from cloister.errors import CloisterError
+from cloister.pgwire.arrays import spelled_out
+from cloister.pgwire.backend import Tables
+from cloister.pgwire.catalogue.declared import columns_of
+from cloister.pgwire.catalogue.rewriting import plain
+from cloister.pgwire.functions import called
+from cloister.pgwire.inference import inferred, uncast
+from cloister.pgwire.parameters import bound
+from cloister.pgwire.statements import Select
+from cloister.pgwire.words import quoted_text, unquoted, without, words
+from cloister.query.words import check_words, unheard
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """The text for anyone who answers, whether that is the door, and which declared tables it names, in small letters."""
+
+    text: str
+    private: bool
+    named: frozenset[str] = frozenset()
+    calls: bool = False
+    """Whether it is the call of a function, which says itself what it may cost."""
+
+
+@dataclass(frozen=True)
+class SetConfig:
+    """`SELECT set_config('name', 'value', local)`: how clients set with parameters."""
+
+    name: str
+    value: str
+    local: bool
+
+
+def route(question: Select, declared: Tables) -> Route:
+    """Where a question goes.
+
+    >>> from cloister.pgwire.reading import read_all
+    >>> import cloister as cl
+    >>> people = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
+    >>> [ask, look] = read_all("SELECT COUNT(*) FROM public.people; SELECT relname FROM pg_class")
+    >>> route(ask, {"people": people}), route(look, {"people": people}).private
+    (Route(text='SELECT COUNT(*) FROM people', private=True, named=frozenset({'people'}), calls=False), False)
+    """
+    if called(question.text) is not None:
+        return Route(text=question.text, private=True, calls=True)
+    names = {name.lower() for name in declared}
+    named = _named(question, names)
+    if named is not None and not named:
+        return Route(text=question.text, private=False)
+    text = spelled_out(uncast(_without_schema(question.text, names)), _kinds(declared, named or names))
+    return Route(text=text, private=True, named=named or frozenset())
+
+
+def typed(question: Select, types: Sequence[int], declared: Tables) -> tuple[int, ...]:
+    """The types of a question's parameters: those that it says itself, and those of the columns of what it names."""
+    readable = replace(question, text=bound(question.text, question.words, ["NULL"] * len(types)))
+    named = _named(readable, {name.lower() for name in declared})
+    return inferred(question.words, types, _kinds(declared, named) if named else {})
+
+
+def set_configs(question: Select) -> tuple[Select, tuple[SetConfig, ...]]:
+    """The settings that a SELECT makes by set_config, and the SELECT with their values in the place of the calls.
+
+    >>> from cloister.pgwire.reading import read_all
+    >>> [found] = read_all("SELECT pg_catalog.set_config('cloister.margins', 'on', false), 1 AS one")
+    >>> question, settings = set_configs(found)
+    >>> question.text, settings
+    ("SELECT 'on'::text AS set_config, 1 AS one", (SetConfig(name='cloister.margins', value='on', local=False),))
+    """
+    own, text = question.words, question.text
+    pieces, found, at = [], [], 0
+    for place, word in enumerate(own):
+        given = own[place + 1 : place + 8]
+        if not word.says("set_config") or len(given) < 7 or [each.text for each in given[::2]] != ["(", ",", ",", ")"]:
+            continue
+        name, value, local = given[1], given[3], given[5]
+        if name.kind != "string" or value.kind != "string" or not local.says("true", "false"):
+            continue
+        found.append(SetConfig(unquoted(name.text), unquoted(value.text), local.says("true")))
+        schema = place > 1 and own[place - 1].says(".") and own[place - 2].lower == "pg_catalog"
+        named = own[place + 8 : place + 9] and own[place + 8].kind in ("word", "quoted") and not own[place + 8].says("from")
+        pieces += [text[at : own[place - 2].start if schema else word.start], f"{quoted_text(found[-1].value)}::text"]
+        pieces += [] if named else [" AS set_config"]
+        at = given[6].end
+    changed = "".join([*pieces, text[at:]])
+    return (Select(changed, tuple(words(changed))) if found else question), tuple(found)
+
+
+def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
+    """The declared tables that a question names; None where it cannot be read, and the name of one stands in it."""
+    try:
+        with unheard():
+            tokens = sqlglot.tokenize(plain(question.text), read="postgres")
+            check_words([token for token, after in zip(tokens, [*tokens[1:], None], strict=True) if not _ordinal(token, after)])
+            trees = sqlglot.parse(plain(question.text), read="postgres")
+    except (sqlglot.errors.SqlglotError, CloisterError, RecursionError, ValueError):
+        there = any(word.lower.lower() in names for word in question.words if word.kind in ("word", "quoted"))
+        return None if there else frozenset()
+    return frozenset(
+        table.name.lower()
+        for tree in trees
+        if tree is not None
+        for table in tree.find_all(exp.Table)
+        if table.name.lower() in names and table.db.lower() in ("", "public") and not table.name.lower().startswith("pg_")
+    )
+
+
+def _kinds(declared: Tables, named: Collection[str]) -> Mapping[str, str]:
+    """The types of the columns of some tables by name, where all tables agree."""
+    found: dict[str, str] = {}
+    for name, table in declared.items():
+        if name.lower() in named:
+            for column, kind, _, _ in columns_of(table):
+                found[column.lower()] = kind if found.get(column.lower(), kind) == kind else ""
+    return found
+
+
+def _ordinal(token: sqlglot.Token, after: sqlglot.Token | None) -> bool:
+    return token.text.upper() == "WITH" and after is not None and after.text.upper() == "ORDINALITY"
+
+
+def _without_schema(text: str, names: Collection[str]) -> str:
+    """`public.people` is `people`."""
+    own = words(text)
+    gone = []
+    for place, (first, dot, name) in enumerate(zip(own, own[1:], own[2:], strict=False)):
+        before = own[place - 1].text if place else ""
+        if first.lower == "public" and dot.text == "." and before != "." and name.lower.lower() in names:
+            gone += [first, dot]
+    return without(text, gone)
