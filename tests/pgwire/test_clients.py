@@ -201,7 +201,7 @@ def test_node_pg(running: Running) -> None:
 def test_r_as_the_page_writes_it(running: Running) -> None:
     program = engines.r_program()
     needs(program, "R with RPostgreSQL")
-    page = (CLIENTS.parents[3] / "docs" / "how-to" / "ask-a-hub.md").read_text(encoding="utf-8")
+    page = (CLIENTS.parents[2] / "docs" / "how-to" / "ask-a-hub.md").read_text(encoding="utf-8")
     blocks = [each.split("```")[0] for each in page.split("```r\n")[1:]]
     script = "pdf(NULL)\n" + "\n".join(blocks) + "\ncat(names(by_sex), class(by_sex$n), by_sex$sex)"
     said = subprocess.run(

@@ -354,7 +354,7 @@ def test_the_cost_is_told_with_the_first_rows(running: Running) -> None:
         assert heard == []
         cursor.fetchone()
         cursor.fetchone()
-    assert heard == ["cost ε = 1 of 'people'"]
+    assert [each.partition(";")[0] for each in heard] == ["cost ε = 1 of 'people'"]
 
 
 def test_fields_of_a_refusal_name_the_cursor_and_no_more_than_its_beginning(running: Running) -> None:

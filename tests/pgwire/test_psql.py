@@ -83,7 +83,7 @@ def test_without_columns_of_margins_the_notice_says_them(running: Running) -> No
 def test_fresh_buys_what_follows_from_a_finer_answer(running: Running) -> None:
     """As cloister.help says: a total follows from groups that were paid for. The same query again costs nothing either way."""
     told = psql(running, "SELECT what FROM cloister.help WHERE topic = 'cloister.fresh'").stdout
-    assert "Buy even what follows from a finer answer that this session holds." in told
+    assert "Charge even what follows from a finer answer that this session holds." in told
     groups, total = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "SELECT COUNT(*) AS n FROM people"
     asked = ((groups, "off", 1), (total, "off", 1), (total, "on", 2), (total, "on", 2), (groups, "on", 2))
     for sql, fresh, charges in asked:

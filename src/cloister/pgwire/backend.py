@@ -32,7 +32,12 @@ class AnswerColumn(NamedTuple):
 
 
 class FreeAnswer(NamedTuple):
-    """Rows that nothing is charged for, as of a synthetic table, or that a function made; and what is said beside them."""
+    """Rows that nothing is charged for, as of a synthetic table, or that a function made; and what is said beside them.
+
+    >>> from cloister.session.examples import small_release
+    >>> FreeAnswer(small_release().table, ("of a synthetic table",)).paid
+    'answered at no cost'
+    """
 
     table: Frame
     notes: tuple[str, ...] = ()

@@ -44,7 +44,14 @@ class LocalBackend:
 
 
 class LocalSession:
-    """Questions of one person, all asked under the name of the session that answers."""
+    """Questions of one person, all asked under the name of the session that answers.
+
+    >>> import cloister as cl
+    >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
+    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+    ...     print(LocalSession(session).ask("SELECT COUNT(*) AS n FROM people", Asking(spend="1")).cost)
+    ε = 1
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

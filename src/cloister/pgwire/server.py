@@ -60,6 +60,16 @@ class PostgresFront:
     """The read-only wire of PostgreSQL before a backend.
 
     `async with PostgresFront(backend, port=5433) as front:` listens until the block ends, on `front.port`.
+
+    >>> import cloister as cl
+    >>> from cloister.pgwire import LocalBackend
+    >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
+    >>> async def listen(session):
+    ...     async with PostgresFront(LocalBackend(session, {"ada": "a-long-token"})) as front:
+    ...         return front.port > 0
+    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+    ...     asyncio.run(listen(session))
+    True
     """
 
     def __init__(

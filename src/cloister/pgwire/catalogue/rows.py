@@ -258,7 +258,7 @@ _HELP = (
     ("cloister.purpose", "What the answers are for. It is recorded in the audit log.", "SET cloister.purpose = 'yearly report'"),
     ("cloister.project", "The project whose members see the answers.", "SET cloister.project = 'wards'"),
     ("cloister.algorithm", "The algorithm under which you ask.", "SET cloister.algorithm = 'by-sex'"),
-    ("cloister.fresh", "Buy even what follows from a finer answer that this session holds.", "SET cloister.fresh = on"),
+    ("cloister.fresh", "Charge even what follows from a finer answer that this session holds.", "SET cloister.fresh = on"),
 )
 
 
