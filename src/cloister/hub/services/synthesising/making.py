@@ -115,7 +115,7 @@ def doubt(found: ReadyTable[Synthesis], errors: Sequence[Mapping[str, Any]]) -> 
     return InvalidParameter(
         "The order was not confirmed",
         why=f"the expected error, ± {margin} rows, is larger than the table, which has about {rows}",
-        instead="fewer columns or a larger spend; or tick the box that confirms it",
+        instead=N_("fewer columns or a larger spend; or tick the box that confirms it"),
     )
 
 
