@@ -54,6 +54,20 @@ def test_from_names_codebook_and_line_to_a_table(tmp_path: Path, monkeypatch: py
     assert again == text
 
 
+@pytest.mark.parametrize("words", [(), ("--unit", "patient_id"), ("--unit", "patient_id", "--max-rows", "3")])
+def test_what_is_written_of_an_identifier_opens_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """It is the unit where nothing else was said: rows of one person are protected together, if it names people."""
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text("patient_id,age\n1,40\n1,41\n")
+    said = run("visits.csv", *words, "-o", "v.toml", folder=tmp_path)
+    assert ('unit = "patient_id"' in said) == (not words)
+    table = load(Path("v.toml"))[0]["visits"]
+    assert isinstance(table, PrivateTable)
+    assert (table.unit, table.max_rows) == ("patient_id", 3 if "3" in words else 10)
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -19,6 +19,8 @@ from cloister.tables.declaring.vocabulary import suggest
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.source_factory import recognise
 
+_MOST_ROWS = 10
+"""Of one person, where nobody says how many count: a table with a unit does not open without a number."""
 _LINE = '--set "age=integer 0..120"'
 _PLACE = re.compile(r"place\s+(\S.*?)\s+of\s+(\S+?)\s*,\s*(\S+)")
 _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
@@ -93,13 +95,18 @@ def declare(
             f"--unit {unit!r} is invalid", why="there is no such column", instead=f"--unit {next(iter(kinds))}"
         )
     unit = unit or (book.unit if book.unit in kinds else "")
+    named = [column for column, draft in found.items() if draft.kind == "identifier" and column in kinds]
+    if not unit and named:  # the safest that opens: of an event's name each row is one, as it would be without
+        unit = named[0]
+        click.echo(f'unit = "{unit}": people are protected if it names them; otherwise --unit and the column that does', err=True)
+    most = max_rows or book.max_rows or (_MOST_ROWS if unit else None)
     for place in places.values():
         if isinstance(place.get("regions"), str):
             place["regions"] = _beside(str(place["regions"]), output)
     whole = Codebook(
         columns=found,
         unit=unit,
-        max_rows=max_rows or book.max_rows,
+        max_rows=most,
         size=book.size,
         places=places,
         reasons={**dict.fromkeys(places, because), **book.reasons},

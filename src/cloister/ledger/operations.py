@@ -323,9 +323,11 @@ def _keep_within(bounds: Sequence[Bound], population: Population, cost: Guarante
     for bound in bounds:
         limit = units_down(in_measure(bound.most, population.kind))
         if spent[0] + units[0] > limit[0] or spent[1] + units[1] > limit[1]:
+            left = guarantee_of(population.kind, (max(limit[0] - spent[0], 0), max(limit[1] - spent[1], 0)))
+            some = bound.left if spent[0] < limit[0] else ""
             raise BudgetExceeded(
                 f"A charge of {cost} to population {population.name!r} was refused",
-                why=bound.why,
+                why=some.format(rest=left, cost=cost) or bound.why,
                 instead="a smaller spend=, or ask the person who made the rule",
                 rule=bound.rule,
             )

@@ -39,12 +39,13 @@ class Bound:
     """The most that may have been charged once a charge stands, by a rule that is kept outside of the ledger.
 
     It is looked at in the transaction of the charge, so that no race of charges passes it. `why` is the sentence of the refusal,
-    `rule` the name of the rule.
+    `rule` the name of the rule; `left` the sentence where some is left, with the places {rest} and {cost}.
     """
 
     most: Guarantee
     why: str
     rule: str = ""
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ def cut(
     wanted = _wanted(session, table, states, asked)
     if not wanted:
         return list(states), spend, {}
-    whole, first, rest = _divided(session, table, wanted, spend)
+    whole, first, rest = divided(session, table, len(wanted), spend)
     questions, shares = _questions(wanted)
     plan, population = session.explain(questions, first, shares=shares), session.population_of(table)[0]
     remaining = session.remaining_by[population]
@@ -118,9 +118,9 @@ def both(first: Origin, second: Origin) -> Origin:
     }
 
 
-def _divided(session: Measurer, table: str, wanted: Sequence[_Bought], spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
-    """All of a spend, what the cuts take of it, and what is left."""
-    whole, part = spend_of(spend, session.population_of(table)[1]), min(_PART * len(wanted), _MOST_PARTS)
+def divided(session: Measurer, table: str, cuts: int, spend: Spending) -> tuple[Guarantee, Guarantee, Guarantee]:
+    """All of a spend, what so many cuts take of it, and what is left."""
+    whole, part = spend_of(spend, session.population_of(table)[1]), min(_PART * cuts, _MOST_PARTS)
     first, rest = (whole.guarantee(whole.amount * each, whole.delta * each) for each in (part, 1 - part))
     return whole.whole(), first, rest
 

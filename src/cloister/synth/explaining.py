@@ -7,7 +7,7 @@ would be asked, and no row is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -15,9 +15,11 @@ import numpy as np
 
 from cloister.privacy import Guarantee
 from cloister.session import Delegate, Measurer, Plan, Question, Release, Spending
+from cloister.synth.discretizing import divided
 from cloister.synth.fitting import fit
-from cloister.synth.measuring import Marginals, of_terms
+from cloister.synth.measuring import Marginals, declared_rows, of_terms
 from cloister.synth.released import margin_of
+from cloister.synth.states import Calendar, QuantileBins, states_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,13 @@ def explained(session: Measurer, table: str, **how: Any) -> Explained:
     ...     str(found.cost), found.margins[1], str(door.spent)
     ('ε = 1', None, 'ε = 0')
     """
+    chosen = how.get("columns") or ()
+    cuts = [each for each in chosen if isinstance(each, QuantileBins | Calendar)]
+    if cuts:  # where they will lie nobody knows: as many tables are measured in bins of equal width, with what is left
+        states_of(declared_rows(session, table)[1], chosen, table=table, bought=True)
+        whole, _, rest = divided(session, table, len(cuts), how["spend"])
+        plain = [each.name if each in cuts else each for each in chosen]
+        return replace(explained(session, table, **how | {"columns": plain, "spend": rest}), cost=whole)
     try:
         fit(_Explaining(session), table, **how)
     except _Reached as reached:

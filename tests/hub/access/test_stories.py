@@ -134,7 +134,8 @@ def test_purposes_bind(house: House, owner: Visitor, bob: Visitor) -> None:
     assert ask(bob, sql="SELECT AVG(age) AS a FROM people").status_code == 201
     over = ask(bob, sql="SELECT AVG(pay) AS p FROM people")
     assert over.status_code == 403
-    assert "your share of the budget under this grant is used up" in over.json()["detail"]
+    left = "ε = 0.05 of your share of the budget under this grant, ε = 0.25, is left, and this costs ε = 0.1"
+    assert left in over.json()["detail"]
 
 
 def test_the_institution_stands_above(house: House, owner: Visitor, bob: Visitor, person: People) -> None:

@@ -50,6 +50,21 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(world: World) -> None:
     assert all(found[0].encode() not in each.read_bytes() for each in world.settings.data.glob("*.db*"))
 
 
+def test_a_preset_ticks_what_a_program_needs_and_no_more(world: World) -> None:
+    ada = world.logged_in("ada@example.org", "analyst")
+
+    def ticked(preset: str) -> set[str]:
+        page = ada.get(f"/account/tokens?preset={preset}").text
+        return set(re.findall(r'name="scope" value="([a-z.-]+)" checked', page))
+
+    offered = set(re.findall(r"/account/tokens\?preset=(\w+)#make", ada.get("/account/tokens").text))
+    assert offered == {"ask", "see", "all"}
+    assert ticked("") == ticked("nonsense") == set()
+    assert {"question.ask", "dataset.see", "release.download"} < ticked("ask") < ticked("all")
+    assert "dataset.register" not in ticked("all"), "no more than the roles allow"
+    assert all(name.endswith((".see", ".own", ".read")) for name in ticked("see"))
+
+
 def test_a_token_ends_at_once(world: World) -> None:
     ada = world.logged_in("ada@example.org", "analyst")
     made = make(ada)

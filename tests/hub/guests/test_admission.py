@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -356,3 +357,22 @@ def test_the_list_of_reviews_is_for_those_who_may_admit(play: Play) -> None:
     stranger = play.house.person("owner", email="oskar@example.org", name="Oskar")
     assert stranger.client.get("/algorithm-reviews/total/people").status_code == 404
     assert replace(play, owner=stranger).owner.client.get("/algorithm-reviews").status_code == 200
+
+
+def test_the_owner_is_led_to_one_grant_with_all_that_a_run_needs(play: Play) -> None:
+    made = register(play.provider, "total", DECLARED)
+    assert made.status_code == 201, made.text
+    let(play.provider, "total", play.owner, actions=["algorithm.see"])
+    review = play.owner.client.get("/algorithm-reviews/total/people").text
+    link = re.search(r'href="(/datasets/people/access/new\?[^"]+)"', review)
+    assert link is not None
+    form = html.unescape(play.owner.client.get(html.unescape(link[1])).text)
+    ticked = set(re.findall(r'name="(actions|columns)" value="([a-z.]+)" checked', form))
+    assert ticked == {("actions", "algorithm.run"), ("actions", "release.download"), ("columns", "age")}
+    assert re.search(r'name="algorithms"[^>]* value="total"', form)
+    sent = {"form_token": token_of(play.owner), "role": "analyst", "people": "zoe@example.org", "algorithms": "total"}
+    sent |= {"columns": "age", "actions": "algorithm.run"}
+    assert play.owner.client.post("/datasets/people/access", data=sent).status_code == 303
+    with play.house.hub.database.reading() as db:
+        [kept] = [each for each in db.scalars(select(Grant)) if each.attributes.get("people") == ["zoe@example.org"]]
+    assert (kept.rules["actions"], kept.rules["columns"], len(kept.rules["algorithms"])) == (["algorithm.run"], ["age"], 1)

@@ -66,7 +66,7 @@ def test_from_the_form_of_the_code_to_its_result(served: tuple[Play, str], visit
     expect(page.locator("body")).to_contain_text("Tests passed: 2")
 
     page = opened(served, visit, play.u3, "/run-algorithm?about=people", width=width)
-    page.get_by_label("Algorithm", exact=True).fill("a1")
+    page.get_by_label("Algorithm", exact=True).select_option("a1")
     page.get_by_label("Spend").fill("0.1")
     page.get_by_label("Purpose").fill("research")
     page.get_by_role("button", name="Cost").click()

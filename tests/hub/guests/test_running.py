@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ def middle(rows):
     return [ages[len(ages) // 2]]
 """
 A1: dict[str, Any] = {"code": CODE, "inputs": ["age"], "low": [0], "high": [120], "names": ["age"], "blocks": 10, "seconds": 0.02}
+SELECT = r'<select id="f-\w+" name="(\w+)"(.*?)</select>'
 ORDER: dict[str, Any] = {"algorithm": "a1", "table": "people", "spend": "0.25", "purpose": "research"}
 
 
@@ -292,5 +294,7 @@ def test_settings_that_cannot_run_are_refused_when_they_are_registered(play: Pla
 def test_the_pages_show_the_form_its_price_and_the_list(play: Play) -> None:
     form = play.u3.client.get("/run-algorithm?about=people")
     assert form.status_code == 200
-    assert "Algorithm" in form.text
+    chosen = {name: re.findall(r'<option value="(\w+)"', part) for name, part in re.findall(SELECT, form.text, re.DOTALL)}
+    assert chosen["algorithm"] == ["a1"]
+    assert chosen["table"] == ["people"]
     assert play.u3.client.get("/algorithm-results").status_code == 200

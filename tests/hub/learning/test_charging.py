@@ -143,7 +143,8 @@ def test_what_others_bought_is_no_free_first_answer(stage: Stage):
     rea, ron = reader(stage, "0.1"), reader(stage, "0.3", email="ron@example.org")
     told = stage.run(rea)
     assert (told["state"], told["problem"]["code"]) == ("failed", "budget-exceeded")
-    assert told["problem"]["detail"] == "your share of the budget under this grant is used up: ε = 0.1"
+    left = "ε = 0.1 of your share of the budget under this grant, ε = 0.1, is left, and this costs ε = 0.25"
+    assert told["problem"]["detail"] == left
     assert stage.get("/models", rea).json()["models"] == []
     for _ in range(2):
         assert stage.run(ron)["state"] == "done"
@@ -158,7 +159,8 @@ def test_the_ledger_holds_the_charge_whatever_was_said_of_it(stage: Stage, monke
     monkeypatch.setattr(fitting, "still_to_pay", lambda *_: PureDP(0))
     told = stage.run(rea, method=method)
     assert (told["state"], told["problem"]["code"]) == ("failed", "budget-exceeded")
-    assert told["problem"]["detail"] == "your share of the budget under this grant is used up: ε = 0.1"
+    left = "ε = 0.1 of your share of the budget under this grant, ε = 0.1, is left, and this costs ε = 0.25"
+    assert told["problem"]["detail"] == left
     assert stage.spent == "ε = 0"
 
 

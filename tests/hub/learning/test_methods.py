@@ -158,7 +158,8 @@ def test_two_orders_that_each_fit_the_share_and_not_both_are_one_model(stage: St
     jobs = stage.get("/jobs", rea).json()["jobs"]
     assert sorted(each["state"] for each in jobs) == ["done", "failed"]
     [failed] = [stage.get(f"/jobs/{each['id']}", rea).json() for each in jobs if each["state"] == "failed"]
-    assert "your share of the budget under this grant is used up: ε = 0.4" in failed["problem"]["detail"]
+    left = "ε = 0.15 of your share of the budget under this grant, ε = 0.4, is left, and this costs ε = 0.25"
+    assert left in failed["problem"]["detail"]
     assert stage.spent == "ε = 0.25"
 
 
@@ -168,7 +169,8 @@ def test_questions_and_models_draw_on_one_share(stage: Stage):
     assert asked.status_code == 201, asked.text
     refused = stage.post("/models", ORDER, rea)
     assert refused.status_code == 403
-    assert refused.json()["detail"].startswith("your share of the budget under this grant is used up: ε = 0.3 (rule grant:")
+    left = "ε = 0.2 of your share of the budget under this grant, ε = 0.3, is left, and this costs ε = 0.25 (rule grant:"
+    assert refused.json()["detail"].startswith(left)
     assert stage.run(rea, spend="0.2")["state"] == "done"
     assert stage.post("/questions", {"sql": "SELECT SUM(age) AS n FROM people", "spend": "0.1"}, rea).status_code == 403
     assert str(stage.hub.ledger.spent("people")) == "ε = 0.3"

@@ -206,7 +206,8 @@ pia       | release.download | limited | research  | - | yes grant:g-risk grante
 pia       | question.explain | limited | research  | - | yes grant:g-risk granted
 gcp       | question.ask     | limited | research  | - | yes grant:g-share granted
 gcp       | question.ask     | limited | share left | - | yes grant:g-share granted
-gcp       | question.ask     | limited | share passed | - | no grant:g-share share
+gcp       | question.ask     | limited | share passed | - | no grant:g-share share-left
+gcp       | question.ask     | limited | share used up | - | no grant:g-share share
 gcp       | question.ask     | limited | share in rho | - | no grant:g-share share
 gcp       | question.ask     | limited | share mixed | - | no grant:g-share share
 eve       | question.ask     | limited | research  | - | yes grant:g-alone granted

@@ -240,6 +240,7 @@ CONTEXTS: dict[str, Context] = {
     "risk of others": costing("clients", asked=PureDP("0.1"), spent=PureDP(3)),
     "share left": costing("clients", asked=PureDP("0.1"), drawn=PureDP("0.9")),
     "share passed": costing("clients", asked=PureDP("0.1"), drawn=PureDP("0.91")),
+    "share used up": costing("clients", asked=PureDP("0.1"), drawn=PureDP(1)),
     "share in rho": costing("clients", asked=ZCDP("0.1"), drawn=ZCDP("0.1")),
     "share mixed": costing("clients", asked=ZCDP("0.1"), drawn=ApproxDP(1, "1e-6")),
     "full": costing("patients", asked=PureDP("0.1"), spent=PureDP("2.9"), drawn=PureDP("0.1")),

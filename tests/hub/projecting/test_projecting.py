@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ ATTACK: dict[str, Any] = {
     "approval": "yes",
     "purpose": "research",
 }
+SELECT = r'<select id="f-\w+" name="(\w+)"(.*?)</select>'
 FIT: dict[str, Any] = {
     "table": "people",
     "columns": "age, pay, size",
@@ -103,6 +105,21 @@ def test_projected_data_is_marked_attacked_shown_and_taken_away(house: House, ow
     assert points["RUCA", 1]["columns"][0] > 0.9
     assert "n17" not in json.dumps(found)
     assert verify(house.hub)
+
+
+def test_the_forms_offer_what_is_known_and_a_yes_in_any_case_approves(house: House, owner: Visitor) -> None:
+    for path, names in (("/project-data", ["table"]), ("/fit-projection", ["table", "method"])):
+        form = owner.client.get(path).text
+        chosen = {name: re.findall(r'<option value="(\w+)"', part) for name, part in re.findall(SELECT, form, re.DOTALL)}
+        assert set(names) == chosen.keys() & {"table", "method"}
+        assert chosen["table"] == ["people"]
+        assert chosen.get("method", ["PCA", "DCA", "RUCA", "DUCA"]) == ["PCA", "DCA", "RUCA", "DUCA"]
+        assert 'value="elsewhere" selected' in owner.client.get(f"{path}?about=elsewhere").text, "what was named stands there"
+    assert 'type="checkbox" name="approval" value="yes"' in owner.client.get("/project-data").text
+    for said in ("Yes", "YES", "true", " yes "):
+        assert post(house, owner, "/projected-data", {**ATTACK, "approval": said}).status_code == 202, said
+    for said in ("no", "", "y e s"):
+        assert post(house, owner, "/projected-data", {**ATTACK, "approval": said}).status_code == 422, said
 
 
 def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(house: House, owner: Visitor) -> None:

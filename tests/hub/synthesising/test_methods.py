@@ -190,3 +190,55 @@ def test_nothing_spent_makes_rows_of_the_declarations(stage: Stage) -> None:
         assert refused.status_code == 422, refused.text
     assert stage.made(**free, use="software")
     assert stage.spent == "ε = 0"
+
+
+def test_ranges_of_ones_own_are_measured_in_place_of_values(stage: Stage) -> None:
+    order = {
+        **ORDER,
+        "columns": ["age", "sex", "pay"],
+        "spend": "1",
+        "method": "pairs",
+        "ranges": "age = 17, 35, 90\n\npay = 0, 15, 100",
+    }
+    coarse, fine = (stage.post("/synthetic-tables/price", {**order, "ranges": each}).json() for each in (order["ranges"], ""))
+    assert coarse["charge"] == fine["charge"] == "ε = 1"
+    model = SyntheticModel.from_json(stage.get(f"/releases/{stage.made(**order)}").text)
+    assert model.measured is not None
+    assert model.measured.sizes == (2, 2, 2)
+    assert set(model.sample(200)["sex"]) <= {"F", "M"}
+    assert stage.spent == "ε = 1"
+
+
+def test_quantiles_are_bought_for_a_part_of_what_the_price_says(stage: Stage) -> None:
+    order = {**ORDER, "columns": ["sex", "pay"], "spend": "1", "method": "pairs", "ranges": "pay = 4 quantiles"}
+    price, plain = (stage.post("/synthetic-tables/price", {**order, "ranges": each}).json() for each in (order["ranges"], ""))
+    assert price["charge"] == plain["charge"] == "ε = 1"
+    assert [line["one"] for line in price["errors"]] > [line["one"] for line in plain["errors"]]
+    model = SyntheticModel.from_json(stage.get(f"/releases/{stage.made(**order)}").text)
+    assert model.measured is not None
+    assert model.measured.sizes[0] == 2
+    assert 1 <= model.measured.sizes[1] <= 4, "and not each of two hundred values"
+    assert (str(model.cost), stage.spent) == ("ε = 1", "ε = 1")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "said"),
+    [
+        ("shoe = 1, 2", "one of the columns"),
+        ("age", "one of the columns"),
+        ("age = 17, 35, 90\nage = 17, 90", "one of the columns"),
+        ("age = 17", "two edges"),
+        ("age = 90, 17", "age"),
+        ("age = 30, 40", "all declared ones"),
+        ("sex = 1, 2", "category"),
+        ("age = x, y", "'x'"),
+        ("age = 1 quantiles", "from 2 to"),
+        ("age = calendar", "no days"),
+    ],
+)
+def test_ranges_that_cannot_be_measured_are_refused_before_anything_is_charged(stage: Stage, ranges: str, said: str) -> None:
+    for path in ("/synthetic-tables", "/synthetic-tables/price"):
+        refused = stage.post(path, {**ORDER, "method": "pairs", "ranges": ranges})
+        told = html.unescape(refused.json()["title"] + refused.json()["detail"])
+        assert (refused.status_code, said in told) == (422, True), told
+    assert stage.spent == "ε = 0"

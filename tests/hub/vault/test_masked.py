@@ -113,6 +113,9 @@ def test_from_a_vault_to_an_answer_and_on(story: Story) -> None:
             session.sql("SELECT COUNT(*) AS n FROM patients WHERE age > 40", spend=1)
         with pytest.raises(cl.CloisterError, match="not supported"):
             session.sql("SELECT MAX(t.n) AS m FROM (SELECT age * 2 AS n FROM patients) t", spend=1)
+    shown = story.analyst.client.get("/datasets/patients").text
+    assert "masked cells, which it cannot read" in shown
+    assert "trusts the hub to compute with them" not in shown
     for path in ("/masked", "/masked/patients", "/datasets/patients", "/datasets/patients/manage"):
         page = story.owner.client.get(path)
         assert page.status_code == 200, path

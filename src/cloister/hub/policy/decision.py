@@ -15,6 +15,7 @@ from types import MappingProxyType
 from cloister.hub.policy.actions import N_
 from cloister.privacy.guarantee import Guarantee
 
+LEFT = N_("{rest} of your share of the budget under this grant, {share}, is left, and this costs {cost}")
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         # a yes
@@ -67,6 +68,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "share-asleep": N_("the person who shared it may not share it any more, and the share ends with that"),
         "not-let-in": N_("the owner of the data has not let you into the project's work with them"),
         "share": N_("your share of the budget under this grant is used up: {share}"),
+        "share-left": LEFT,
     }
 )
 """Why: a short English sentence for each reason, with the values that it shows in braces."""

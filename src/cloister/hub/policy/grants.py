@@ -15,6 +15,7 @@ from cloister.hub.policy.facts import Context, GrantFacts, Members, Object, Rule
 from cloister.hub.policy.mandatory import in_networks, listed, missing_training
 from cloister.hub.policy.risk import beyond_risk, reached, told_risk
 from cloister.privacy.guarantee import ZCDP, Guarantee
+from cloister.session.questions.spend import amount_of, less
 
 STAGES = {
     reason: place
@@ -36,6 +37,7 @@ STAGES = {
             "risk-unknown",
             "risk",
             "share",
+            "share-left",
         )
     )
 }
@@ -102,7 +104,10 @@ def details(reason: str, grant: GrantFacts, who: Who, which: Object, context: Co
     moment = {"too-early": rules.not_before, "expired": rules.until}.get(reason)
     if moment is not None:
         return {"moment": f"{moment:%Y-%m-%d %H:%M %Z}".strip()}
-    return {"share": str(rules.share)} if reason == "share" else {}
+    if not reason.startswith("share") or rules.share is None:
+        return {}
+    left, cost = _left(rules.share, which, context), context.spend[which.population].asked
+    return {"share": str(rules.share), "rest": str(left), "cost": str(cost)}
 
 
 def allows(rules: Rules, action: Action) -> bool:
@@ -180,9 +185,7 @@ def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
 
 
 def _amount(share: Guarantee | None) -> Fraction:
-    if share is None:
-        return Fraction(0)
-    return share.rho if isinstance(share, ZCDP) else share.epsilon
+    return Fraction(0) if share is None else amount_of(share)
 
 
 def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
@@ -229,7 +232,7 @@ def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str
     if risky is not None:
         return risky
     if rules.share is not None and _beyond_share(rules.share, which, context):
-        return "share"
+        return "share" if _left(rules.share, which, context) is None else "share-left"
     return None
 
 
@@ -241,6 +244,15 @@ def _covers_algorithm(rules: Rules, action: Action, which: Object, context: Cont
     if context.algorithm:  # what an algorithm made may be taken further like anything else; to run it takes its name
         return not (action.as_algorithm or action.by_algorithm)
     return rules.algorithms is None or not action.data
+
+
+def _left(share: Guarantee, which: Object, context: Context) -> Guarantee | None:
+    """What is left of a share; None for nothing."""
+    drawn = context.spend[which.population].drawn
+    if drawn is None:
+        return share
+    left = less(share, drawn) if isinstance(share, ZCDP) == isinstance(drawn, ZCDP) else None
+    return None if left is None or not amount_of(left) else left
 
 
 def _beyond_share(share: Guarantee, which: Object, context: Context) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
+from cloister.hub.policy.decision import LEFT
 from cloister.hub.policy.risk import most_within
 from cloister.hub.services.budgets import sees_budget
 from cloister.hub.web.languages import N_
@@ -88,7 +89,8 @@ def bounds_of(
         limits, rule, known = decisions[which.id].narrowed, decisions[which.id].rule, money.get(which.population)
         if limits.share is not None and which.population:
             why = f"your share of the budget under this grant is used up: {limits.share}"
-            shares.setdefault(which.population, []).append(Bound(most=limits.share, why=why, rule=rule))
+            left = LEFT.format(rest="{rest}", share=limits.share, cost="{cost}")
+            shares.setdefault(which.population, []).append(Bound(most=limits.share, why=why, rule=rule, left=left))
         if limits.risk is not None and known is not None and known.drawn is not None:
             most = most_within(limits.risk, known.drawn if known.asked is None else known.drawn + known.asked)
             if most is not None:

@@ -6,7 +6,8 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     """What is said before work by the marked door, from declarations alone."""
     Errors = Callable[[Hub, ReadyTable[Any]], Any]
     """What to expect of work that may be done, from declarations alone: in the API, lines of a table of errors."""
+    Doubt = Callable[[ReadyTable[Any], Any], CloisterError | None]
+    """Why an order is hardly meant, by what to expect of it: on a page it is confirmed before it is carried out."""
 
 _PLAIN = "work/order.html"
 _LABELS = {
@@ -70,6 +73,15 @@ def whole(text: str) -> int:
     (12, 0, 0)
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def agreed(text: str) -> bool:
+    """Whether somebody said yes.
+
+    >>> agreed("yes"), agreed(" TRUE"), agreed("no"), agreed("")
+    (True, True, False, False)
+    """
+    return text.strip().casefold() in ("yes", "true")
 
 
 class JobOfWork(BaseModel):
@@ -105,6 +117,7 @@ class Price:
     left: tuple[Left, ...]
     beside: Any
     """What the service says besides."""
+    doubt: CloisterError | None = None
 
     @property
     def guidance(self) -> Any:
@@ -123,6 +136,7 @@ def price(
     work: OrderedWork[Any, Any],
     order: Any,
     beside: Errors = lambda *_: None,
+    doubt: Doubt = lambda *_: None,
 ) -> Price:
     """What an order would cost, what would be left, and what the service says besides: spends nothing and reads no row. Refused
     where it would be."""
@@ -131,8 +145,9 @@ def price(
             found: ReadyTable[Any] = work.ready(hub, db, caller, order)
             who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
             left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+        told, population = beside(hub, found), found.which.population
         return Price(
-            cost=found.cost, charge=found.charge, population=found.which.population, left=left, beside=beside(hub, found)
+            cost=found.cost, charge=found.charge, population=population, left=left, beside=told, doubt=doubt(found, told)
         )
 
 
@@ -223,12 +238,14 @@ def order_pages(
     *,
     more: Callable[[Hub, Db, Caller, Mapping[str, Any]], Mapping[str, Any]] = lambda *_: {},
     errors: Errors = lambda *_: (),
+    doubt: Doubt | None = None,
     before: Before | None = None,
     priced_at: str = "price",
 ) -> APIRouter:
     """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. Work by the
-    marked door has no price; `before` says what stands in its place. `more`: what a template of its own shows besides, by what
-    was typed. A field that is a tuple is one of boxes to tick; one that is a mapping is not on the form."""
+    marked door has no price; `before` says what stands in its place. What `doubt` says is confirmed first. `more`: what a
+    template of its own shows besides, by what was typed; of the plain form `choices`, by the name of a field. A field that is a
+    tuple is one of boxes to tick; one that is a mapping is not on the form."""
     router = APIRouter()
     lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
@@ -236,7 +253,7 @@ def order_pages(
         with hub.database.reading() as db:
             shows, projects = more(hub, db, caller, values), open_projects(db, caller)
         problem = told.get("problem")
-        inputs = list(_inputs(request, values)) if template == _PLAIN else ()
+        inputs = list(_inputs(request, values, shows.get("choices", {}))) if template == _PLAIN else ()
         how = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status
         return render(asked, template, status=status, **how, **shows, **{"price": None, "before": None, "problem": None, **told})
@@ -260,10 +277,18 @@ def order_pages(
             wanted = wanted_in(form)
             if before is not None:
                 return shown(asked, hub, caller, values, before=before_start(hub, caller, work, wanted, before))
-            found = price(hub, caller, work, wanted, errors)
+            found = price(hub, caller, work, wanted, errors, doubt or (lambda *_: None))
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return shown(asked, hub, caller, values, price=found)
+
+    def doubted(hub: Hub, caller: Caller, form: Form, wanted: Any) -> Price | None:
+        if doubt is None or agreed(form.get("confirmed", "")):
+            return None
+        with suppress(CloisterError):  # the order itself is refused for that; of one that was made before nothing is asked
+            found = price(hub, caller, work, wanted, errors, doubt)
+            return found if found.doubt else None
+        return None
 
     if not work.marked or before is not None:
         router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])(priced)
@@ -274,6 +299,8 @@ def order_pages(
         values = typed(form)
         try:
             wanted = wanted_in(form)
+            if (found := doubted(hub, caller, form, wanted)) is not None and found.doubt is not None:
+                return shown(asked, hub, caller, values, price=found, problem=problem_of(found.doubt))
             job = submit_form(hub, caller, work, form, wanted, wanted, path)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
@@ -282,11 +309,17 @@ def order_pages(
     return router
 
 
-def _inputs(request: type[Any], values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The fields of the form."""
+def _inputs(
+    request: type[Any], values: Mapping[str, Any], choices: Mapping[str, Sequence[tuple[str, str]]]
+) -> Iterator[dict[str, Any]]:
+    """The fields of the form; what was typed is among the choices of its field, whatever it is."""
     for each in fields(request):
+        value = values.get(each.name, "")
+        known = [*choices.get(each.name, ())]
+        known += [(value, value)] if known and value and value not in dict(known) else []
         needed = not isinstance(each.default, str)
         label = each.metadata.get("label") or _LABELS[each.name]
         yield {"name": each.name, "label": label, "help": each.metadata.get("help", ""), "required": needed} | {
-            "value": values.get(each.name, "")
+            "value": value,
+            "choices": known,
         }

@@ -39,6 +39,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "explain": {"role": "planner", "rules": {"actions": ["question.explain"]}},
     "ask": {"role": "analyst", "rules": {"actions": ["question.ask", "release.download"]}},
     "ask-and-train": {"role": "analyst", "rules": {"actions": ["question.ask", "learn.run", "release.download"]}},
+    "algorithm": {"role": "analyst", "rules": {"actions": ["algorithm.run", "release.download"]}},
     "answers": {"role": "reader of answers", "rules": {"actions": ["dataset.see", "release.see", "release.download"]}},
     "research": {"role": "researcher", "rules": {"actions": ["question.ask", "release.download"], "purposes": ["research"]}},
 }

@@ -51,9 +51,18 @@ def routes(router: APIRouter) -> None:
         return render(request, "access/grants.html", **_page(request, hub, caller, name))
 
     @router.get("/datasets/{name}/access/new", dependencies=_GRANT)
-    def form_page(request: Request, hub: HubDep, caller: PersonDep, name: Name, preset: _Text = "") -> Response:
-        """The form of a new grant."""
-        return render(request, "access/new.html", **_form_page(hub, caller, name, {"preset": preset}))
+    def form_page(
+        request: Request,
+        hub: HubDep,
+        caller: PersonDep,
+        name: Name,
+        preset: _Text = "",
+        algorithm: _Text = "",
+        columns: Annotated[list[str] | None, Query(max_length=500)] = None,
+    ) -> Response:
+        """The form of a new grant; with what an algorithm needs, where one is to be allowed."""
+        typed = {"preset": preset, "algorithms": algorithm, "columns": columns or []}
+        return render(request, "access/new.html", **_form_page(hub, caller, name, typed))
 
     @router.post("/datasets/{name}/access", dependencies=_GRANT)
     def make(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:

@@ -12,15 +12,25 @@ Other services use the names below.
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import TYPE_CHECKING
 
-from cloister.hub.service import Guide, Link, Service
+from fastapi import APIRouter
+from sqlalchemy import func, select
+
+from cloister.hub.records.accounts import Person
+from cloister.hub.service import Card, Guide, Link, Service
 from cloister.hub.services.accounts.identification import identify
 from cloister.hub.services.accounts.links import first_link, invite, login_link
 from cloister.hub.services.accounts.parts import opened
 from cloister.hub.services.accounts.people import add_person, roles_of, set_roles
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import make_token
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
 
 __all__ = [
     "SERVICE",
@@ -53,11 +63,19 @@ def _api() -> APIRouter:
     return router
 
 
+def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:
+    """What an administrator does first, while nobody else is here."""
+    if not caller.has("administrator") or (db.scalar(select(func.count()).select_from(Person)) or 0) > 1:
+        return []
+    return [Card(template="accounts/first_steps.html", values={"protected": caller.second_factor}, order=1)]
+
+
 SERVICE = Service(
     name="accounts",
     title="People",
     pages=_pages,
     api=_api,
+    cards=_cards,
     links=(
         Link(
             title="People",

@@ -96,8 +96,8 @@ def routes(router: APIRouter) -> None:
         return response
 
     @router.get("/account/tokens", dependencies=_TOKENS)
-    def token_list(request: Request, hub: HubDep, caller: PersonDep, after: str = "") -> Response:
-        return render(request, "accounts/tokens.html", **_tokens(hub, caller, after))
+    def token_list(request: Request, hub: HubDep, caller: PersonDep, after: str = "", preset: str = "") -> Response:
+        return render(request, "accounts/tokens.html", **_tokens(hub, caller, after, preset=preset))
 
     @router.post("/account/tokens", dependencies=_TOKENS)
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
@@ -143,17 +143,21 @@ def _password(hub: Hub, caller: Caller) -> dict[str, Any]:
     return {"problem": None, "has_password": has, "least": hub.settings.password_length}
 
 
-def _tokens(hub: Hub, caller: Caller, after: str, *, secret: str = "", typed: dict[str, Any] | None = None) -> dict[str, Any]:
+def _tokens(
+    hub: Hub, caller: Caller, after: str, *, secret: str = "", typed: dict[str, Any] | None = None, preset: str = ""
+) -> dict[str, Any]:
     now = hub.now()
     with hub.database.reading() as db:
         rows, more = tokens.page_of_tokens(db, caller, after=after)
-    scopes = [(name, name, action.title) for name, action in tokens.scopes_for(caller.roles).items()]
+    may, (_, fits) = tokens.scopes_for(caller.roles), tokens.PRESETS.get(preset, ("", lambda _: False))
+    scopes = [(name, name, action.title) for name, action in may.items()]
     return {
         "problem": None,
         "tokens": [(row, _state(row, now)) for row in rows],
         "more": more,
         "secret": secret,
-        "typed": typed or {"name": "", "scopes": [], "days": str(min(30, hub.settings.token_days))},
+        "typed": typed or {"name": "", "scopes": list(filter(fits, may)), "days": str(min(30, hub.settings.token_days))},
+        "presets": [(key, title) for key, (title, wanted) in tokens.PRESETS.items() if any(map(wanted, may))],
         "scopes": scopes,
         "most_days": hub.settings.token_days,
     }

@@ -6,7 +6,7 @@ A token can do what its scopes name, its owner's roles allow, and no more; what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.people import clean
+from cloister.hub.web.languages import N_
 from cloister.hub.work.callers import TOKEN_PREFIX
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 
 _MOST = 50
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+_ASKING = ("question.", "dataset.see", "release.see", "release.download", "budget.see", "job.see")
+PRESETS: Mapping[str, tuple[str, Callable[[str], bool]]] = {
+    "ask": (N_("Run queries and read answers"), lambda name: name.startswith(_ASKING)),
+    "see": (N_("Read only"), lambda name: name.endswith((".see", ".own", ".read"))),
+    "all": (N_("All that your roles allow"), lambda _: True),
+}
+"""What a program usually needs: a title, and the scopes that belong to it."""
 
 
 def scopes_for(roles: Iterable[str]) -> dict[str, Action]:

@@ -7,6 +7,7 @@ what each column is, and what must hold. Of the second: which choice of a trial 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.anonymizing.authorised import open_for_anonymising
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
-from cloister.hub.services.anonymizing.order import METRICS, ORDER, SEARCHES, Anonymizing, Releasing
+from cloister.hub.services.anonymizing.order import METRICS, ORDER, PARTS, SEARCHES, Anonymizing, Releasing
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
 from cloister.hub.services.anonymizing.reading import order_of
@@ -47,6 +48,7 @@ def order_typed(form: Form, columns: Sequence[str]) -> Anonymizing:
     """The order of a form about a data set with these columns; a column of which nothing is said is dropped."""
     texts = {name: form.text(name, most=2000) for name in SIMPLE}
     parts = {name: form.text(f"part_{place}", "identifying", most=20) for place, name in enumerate(columns)}
+    parts |= roles_typed(form, columns)
     return Anonymizing(
         table=texts["table"],
         parts=parts,
@@ -67,6 +69,22 @@ def order_typed(form: Form, columns: Sequence[str]) -> Anonymizing:
         hierarchies={name: text for name, text in lines_typed(form, columns).items() if text},
         purpose=texts["purpose"],
     )
+
+
+def roles_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
+    """The roles of columns that were written as lines, of which a later one holds: `* = kept`, `age = quasi`."""
+    found = dict[str, str]()
+    for line in filter(str.strip, form.text("roles", most=20_000).splitlines()):
+        written, _, role = (each.strip() for each in line.rpartition("="))
+        named = [written] if written in columns else [each for each in columns if fnmatchcase(each, written)]
+        if role not in PARTS or not named:
+            raise InvalidParameter(
+                f"The line {line.strip()[:60]!r} is invalid",
+                why="it is a column, or several by *, and its role: quasi, sensitive, identifying or kept",
+                instead="* = quasi",
+            )
+        found |= dict.fromkeys(named, role)
+    return found
 
 
 def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
@@ -164,16 +182,18 @@ def order_page(
         told = next((policies_in_row(each.row)[0].columns for each in own if each.row.name == name), {})
     declared = {} if table is None else table.columns
     typed: Mapping[str, str] = {}
+    roles: Mapping[str, str] = {}
     if form is not None:
         try:
             typed = lines_typed(form, list(declared))
+            roles = roles_typed(form, list(declared))
         except CloisterError as error:
             problem = problem or problem_of(error)
     columns = []
     for place, (column, domain) in enumerate(declared.items()):
         kept = (found or {}).get("trees", {}).get(column)
         if form is not None:
-            part, lines = form.get(f"part_{place}", ""), typed.get(column, "")
+            part, lines = roles.get(column, form.get(f"part_{place}", "")), typed.get(column, "")
         else:
             usual = "sensitive" if column in told and told[column].sensitivity in _SENSITIVE else "quasi"
             part = order["parts"].get(column, "identifying") if order else usual
@@ -200,6 +220,7 @@ def order_page(
         absent=[(each, _(ABSENT[each])) for each in MISSING_WORDS],
         trial=trial.id if trial is not None else "",
         key=new_secret(),
+        roles=form.get("roles", "") if form is not None and not roles else "",
         problem=problem,
     )
 

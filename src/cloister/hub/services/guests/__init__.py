@@ -45,10 +45,10 @@ register_actions(
 
 def _pages() -> APIRouter:
     from cloister.hub.services.guests import packages
-    from cloister.hub.services.guests.pages import routes
+    from cloister.hub.services.guests.pages import choices, routes
     from cloister.hub.work.ordering import order_pages
 
-    return packages.pages(routes(order_pages(RUNNING, Order, "/run-algorithm", errors=expected)))
+    return packages.pages(routes(order_pages(RUNNING, Order, "/run-algorithm", more=choices, errors=expected)))
 
 
 def _api() -> APIRouter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +23,7 @@ from cloister.hub.services.access import algorithms_of
 from cloister.hub.services.guests import admission
 from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, reviewed
 from cloister.hub.services.guests.reviewing import order_review
+from cloister.hub.services.guests.running import ACTION
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.services.guests.sides import sides_of
 from cloister.hub.web.flashes import go
@@ -32,6 +33,7 @@ from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number
 from cloister.hub.work.checking import allowed
 from cloister.hub.work.facts import facts_of
+from cloister.hub.work.offers import offers, runnable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -100,6 +102,14 @@ def routes(router: APIRouter) -> APIRouter:
         return render(request, "guests/sides.html", found=found)
 
     return router
+
+
+def choices(hub: Hub, db: Db, caller: Caller, _: Mapping[str, Any]) -> dict[str, Any]:
+    """The algorithms that somebody may run, and the data sets near which one of them may."""
+    known = runnable(hub, db, caller, ACTION, NAME)
+    tables = [each.which.name for each in offers(hub, db, caller, ACTION, under=known)]
+    algorithms = [(each.row.name, f"{each.row.title} ({each.row.name})" if each.row.title else each.row.name) for each in known]
+    return {"choices": {"algorithm": algorithms, "table": [(name, name) for name in tables]}}
 
 
 def _lines(hub: Hub, db: Db, caller: Caller) -> Iterator[Line]:

@@ -31,7 +31,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
-from cloister.hub.work.ordering import asked, whole
+from cloister.hub.work.ordering import agreed, asked, whole
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.session.questions.touched import Touched
 from cloister.stored import Stored
@@ -214,7 +214,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
         )
 
     def rehearse(self, found: AuthorisedExact) -> None:
-        if found.order.approval != "yes":
+        if not agreed(found.order.approval):
             raise InvalidParameter(
                 "The approval is invalid",
                 why="exact components are not differentially private, and the owner approves that in so many words",

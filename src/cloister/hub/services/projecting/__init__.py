@@ -10,6 +10,7 @@ What may not live here: a decision about who may what (`access`), rows of people
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
@@ -28,11 +29,12 @@ __all__ = ["SERVICE"]
 def _pages() -> APIRouter:
     from fastapi import APIRouter
 
+    from cloister.hub.services.projecting.orders import choices
     from cloister.hub.work.ordering import order_pages
 
     router = APIRouter()
-    router.include_router(order_pages(ATTACKING, Attack, "/project-data"))
-    router.include_router(order_pages(FITTING, Fit, "/fit-projection"))
+    router.include_router(order_pages(ATTACKING, Attack, "/project-data", more=partial(choices, marked=True)))
+    router.include_router(order_pages(FITTING, Fit, "/fit-projection", more=choices))
     return router
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
-from cloister.hub.work.ordering import asked, whole
+from cloister.hub.work.offers import offers
+from cloister.hub.work.ordering import agreed, asked, whole
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
 
 ACTION = "compress.run"
 METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")
@@ -52,7 +60,7 @@ class Attack:
     dimensions: str = asked(N_("Dimensions"), N_("how many numbers are kept of a row, such as 1, 2, 5"))
     approval: str = asked(
         N_("Approval"),
-        N_("yes, if you approve that what leaves is not differentially private, and that spending then reads “not covered”"),
+        N_("I approve that what leaves is not differentially private. Spending then reads “not covered by the budget”."),
     )
     purpose: str = ""
     title: str = ""
@@ -66,7 +74,7 @@ class Attack:
                 why=f"they are known ones, and with all numbers of dimensions at most {_MOST_POINTS}",
                 instead=", ".join(METHODS),
             )
-        if self.approval != "yes":
+        if not agreed(self.approval):
             raise InvalidParameter(
                 "The approval is invalid",
                 why="projected data is not differentially private, and the owner approves that in so many words",
@@ -141,6 +149,13 @@ class Fit:
     def names(self) -> tuple[str, ...]:
         """The columns that are projected."""
         return listed(self.columns)
+
+
+def choices(hub: Hub, db: Db, caller: Caller, _: Mapping[str, Any], *, marked: bool = False) -> dict[str, Any]:
+    """What the form offers: the data sets that somebody may project, and the methods. `marked`: one's own alone."""
+    open_to = [each.which for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)]
+    tables = [(each.name, each.name) for each in open_to if not marked or each.owner == caller.id]
+    return {"choices": {"table": tables, "method": [(each, each) for each in METHODS[:-1]]}}
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.releases.comparing import COMPARE
 from cloister.hub.service import Link, Service
-from cloister.hub.services.synthesising.making import ACTION, MAKE, SYNTHESISING, expected
+from cloister.hub.services.synthesising.making import ACTION, MAKE, SYNTHESISING, doubt, expected
 from cloister.hub.services.synthesising.order import Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC
 
@@ -29,7 +29,7 @@ def _pages() -> APIRouter:
     from cloister.hub.work.ordering import order_pages
 
     template = "synthesising/order.html"
-    return order_pages(SYNTHESISING, Synthesis, "/synthesise", template, more=choices, errors=expected)
+    return order_pages(SYNTHESISING, Synthesis, "/synthesise", template, more=choices, errors=expected, doubt=doubt)
 
 
 def _api() -> APIRouter:

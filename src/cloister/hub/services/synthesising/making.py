@@ -6,12 +6,12 @@ post-processing of that release. What was measured before is not charged again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.services.synthesising.order import ORDER, Synthesis
 from cloister.hub.services.synthesising.tables import SYNTHETIC, kept
 from cloister.hub.web.languages import N_
@@ -105,6 +105,20 @@ def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     return table
 
 
+def doubt(found: ReadyTable[Synthesis], errors: Sequence[Mapping[str, Any]]) -> CloisterError | None:
+    """That the rows would be noise alone: a margin of error is as large as the table, by its public size."""
+    size, amount = found.table.size, text_of(found.order.spending)
+    margins = [each[width] for each in errors if each["spend"] == amount for width in ("one", "two", "three") if each[width]]
+    if size is None or not margins or max(margins) < size:
+        return None
+    margin, rows = f"{max(margins):,.0f}", f"{size:,}"
+    return InvalidParameter(
+        "The order was not confirmed",
+        why=f"the expected error, ± {margin} rows, is larger than the table, which has about {rows}",
+        instead=N_("fewer columns or a larger spend; or tick the box that confirms it"),
+    )
+
+
 def _how(session: Session, order: Synthesis) -> dict[str, Any]:
     """The arguments of `fit`; queries of the workload as the columns that they read, which a job's own session does not tell."""
     from cloister.synth.workload import about_of
@@ -112,7 +126,7 @@ def _how(session: Session, order: Synthesis) -> dict[str, Any]:
     columns = list(order.columns)
     sets = about_of(session, order.table, columns, order.about)
     about = [[columns[place] for place in kept] for kept in sets] or None
-    return {"method": order.way, "columns": columns, "rules": order.conditions, "about": about, "earlier": order.answered}
+    return {"method": order.way, "columns": order.binned, "rules": order.conditions, "about": about, "earlier": order.answered}
 
 
 def _free(session: Session, order: Synthesis) -> SyntheticModel:

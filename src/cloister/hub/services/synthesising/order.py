@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
-from cloister.hub.work.ordering import asked
+from cloister.hub.work.ordering import asked, whole
 from cloister.privacy import exact_nonnegative
 from cloister.stored import Stored
+from cloister.tables import Binned
+
+if TYPE_CHECKING:
+    from cloister.synth.states import Asked
 
 METHODS = {
     "auto": N_("Chosen by the number of columns, the spend and the declared size"),
@@ -60,6 +65,8 @@ class Synthesis:
     """What is to be answered well: a line for each set of columns, or for a query in SQL."""
     earlier: str = asked(N_("Earlier answers"), default="")
     """Queries that the asker was answered before, one a line: counts by up to three of the columns, which cost nothing again."""
+    ranges: str = asked(N_("Ranges"), default="")
+    """Edges between which the values of a number or a day count together, a column a line; any other column as it is declared."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= _MOST or len(set(self.columns)) != len(self.columns):
@@ -87,6 +94,12 @@ class Synthesis:
                 "The method is invalid", why="it does not measure the column to predict with the others", instead="auto, or aim"
             )
         check_purpose(self.purpose)
+        if len(self.binned) < len(self.columns):
+            raise InvalidParameter(
+                "The ranges are invalid",
+                why="each line is one of the columns, and the edges of its ranges, quantiles or calendar",
+                instead="age = 0, 18, 65, 120",
+            )
         if not self.spending and self.method != "auto":
             raise InvalidParameter(
                 "The method is invalid", why="nothing is spent, and so nothing is measured", instead="auto, or a spend above 0"
@@ -96,6 +109,15 @@ class Synthesis:
     def conditions(self) -> list[str]:
         """The rules."""
         return [line.strip() for line in self.rules.splitlines() if line.strip()]
+
+    @property
+    def binned(self) -> list[Asked]:
+        """The columns, with their ranges; none where a line of these is wrong."""
+        lines = [line.rpartition("=") for line in self.ranges.splitlines() if line.strip()]
+        cuts = {name.strip(): said.strip() for name, _, said in lines}
+        if len(cuts) < len(lines) or not cuts.keys() <= set(self.columns):
+            return []
+        return [_cut(each, cuts[each]) if each in cuts else each for each in self.columns]
 
     @property
     def way(self) -> str:
@@ -125,6 +147,25 @@ class Synthesis:
         return exact_nonnegative(self.spend, "spend")
 
 
+def _cut(column: str, said: str) -> Asked:
+    """Edges; or how many quantiles, or a calendar, whose cuts are bought for a part of the spend.
+
+    >>> _cut("age", "0, 18, 120").edges, _cut("pay", "20 quantiles")
+    (('0', '18', '120'), QuantileBins(name='pay', bins=20))
+    """
+    from cloister.synth import Calendar, QuantileBins  # where they are asked for
+
+    match said.split():
+        case ["quantiles"]:
+            return QuantileBins(column)
+        case [number, "quantiles"]:
+            return QuantileBins(column, whole(number))
+        case ["calendar"]:
+            return Calendar(column)
+        case _:
+            return Binned(column, [each.strip() for each in said.split(",")])
+
+
 ORDER = Stored(
     Synthesis,
     "Synthesis",
@@ -140,6 +181,7 @@ ORDER = Stored(
     "target",
     "workload",
     "earlier",
-    later=("earlier",),
+    "ranges",
+    later=("earlier", "ranges"),
 )
 """As a job holds it."""

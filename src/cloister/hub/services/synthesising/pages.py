@@ -31,7 +31,7 @@ def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[
         "columns": tuple(columns),
         "method": "auto",
         "spend": "1",
-        **dict.fromkeys(("purpose", "project", "title", "rules", "use", "target", "workload", "earlier"), ""),
+        **dict.fromkeys(("purpose", "project", "title", "rules", "use", "target", "workload", "earlier", "ranges"), ""),
     }
     return {
         "opened": list(opened),
