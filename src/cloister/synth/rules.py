@@ -156,7 +156,11 @@ class Rule:
             return {}
         known = dict(self.computed)
         left, right = (
-            _linear(known.get(side.name, Ref(side.name)) if isinstance(side, Column) else Const(side.value), self.numbers)
+            _linear(known.get(side.name, Ref(side.name)), self.numbers)
+            if isinstance(side, Column)
+            else _linear(Const(side.value), {})
+            if isinstance(side, Literal)
+            else None
             for side in (self.condition.left, self.condition.right)
         )
         return {name: each for name, each in (_difference(left, right) or {}).items() if each}
