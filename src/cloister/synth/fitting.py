@@ -126,6 +126,8 @@ def fit(
         What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
         `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
         Rows of the table that break a rule are mended one by one by a public map before they are counted (`rules.py`).
+        The difference of two columns in bins that a rule orders is counted as a column of its own: computed of each row, so
+        neighbours, sensitivity and charge are those of any other column.
     earlier
         Questions that you asked before, as texts in SQL: counts of all rows by one to three of the columns. Their answers are
         evidence that costs nothing again (`earlier.py` has the conditions and the proof): noise falls where they tell of the
