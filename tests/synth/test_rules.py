@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Question
 from cloister.synth import SyntheticModel
+from cloister.synth.comparing import _without_noise
 from cloister.synth.rules import Rules
 from cloister.synth.states import states_of
 from tests.tiers import by_day_and_night
@@ -458,3 +460,224 @@ def test_empty_cells_are_those_of_which_no_values_obey() -> None:
     some = np.zeros_like(empty)
     some[one[obeyed], other[obeyed]] = True
     np.testing.assert_array_equal(empty, ~some)
+
+
+# sums and differences
+
+STAYS = {
+    "came": cl.Date("2015-01-01", "2024-12-31"),
+    "left": cl.Date("2015-01-01", "2024-12-31"),
+    "days": cl.Integer(0, 60),
+    "ward": cl.Category(["a", "b", "c", "d"]),
+}
+WITHOUT_DAYS = ["came", "left", "ward"]
+
+
+def stays(n: int = 4000) -> dict[str, Any]:
+    """Stays of 4.5 days in the mean, which depend on the ward; the declared days are in bins of five weeks."""
+    drawn = np.random.default_rng(5)
+    came, ward = drawn.integers(0, 3500, n), drawn.integers(0, 4, n)
+    days = np.minimum(drawn.geometric(1 / np.array([3, 4, 5, 6])[ward]), 60)
+    first = np.datetime64("2015-01-01")
+    held = {"came": first + came, "left": first + came + days, "days": days, "ward": np.array(list("abcd"))[ward]}
+    return {name: each.tolist() for name, each in held.items()}
+
+
+def of_stays(names: list[str], rules: list[str], seed: int, **how: Any) -> SyntheticModel:
+    held = stays()
+    return cl.synth.fit_frame(
+        {name: held[name] for name in names},
+        {name: STAYS[name] for name in names},
+        **{"epsilon": 1, "method": "pairs", **how},
+        rules=rules,
+        random=Random.deterministic(seed),
+    )
+
+
+def lengths(made: dict[str, Any]) -> Any:
+    return np.array([(left - came).days for came, left in zip(made["came"], made["left"], strict=True)])
+
+
+def away(model: SyntheticModel, made: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """The total variation of each pair of columns, in the bins of the model."""
+    tables, found = (stays(), made), dict[tuple[str, str], float]()
+    for one, other in combinations(model.columns, 2):
+        pairs = [
+            np.bincount(
+                one.placed(np.array([one.domain.encode(each) for each in held[one.name]])) * other.number
+                + other.placed(np.array([other.domain.encode(each) for each in held[other.name]])),
+                minlength=one.number * other.number,
+            )
+            / len(held[one.name])
+            for held in tables
+        ]
+        found[one.name, other.name] = float(np.abs(pairs[0] - pairs[1]).sum() / 2)
+    return found
+
+
+@pytest.mark.parametrize("rules", [["left - came = days"], ["came <= left"]], ids=str)
+def test_pairs_of_columns_are_no_worse_for_rules_and_a_difference_is_kept(rules: list[str]) -> None:
+    """No pair is off by more than .05 beyond what it is without rules, in the mean of two models, and stays keep their length."""
+    names = list(STAYS) if "days" in rules[0] else WITHOUT_DAYS
+    apart: dict[bool, list[dict[tuple[str, str], float]]] = {True: [], False: []}
+    for ruled in (True, False):
+        for seed in (1, 2):
+            model = of_stays(names, rules if ruled else [], seed)
+            made = model.sample(8000, random=Random.deterministic(seed)).to_pydict()
+            apart[ruled].append(away(model, made))
+            if ruled:
+                assert lengths(made).mean() == pytest.approx(np.mean(stays()["days"]), abs=1.5)
+                assert (lengths(made) >= 0).all()
+                assert "days" not in made or (lengths(made) == made["days"]).all()
+                assert model.acceptance > 0.9
+    for pair in apart[True][0]:
+        with_rules, without = (np.mean([each[pair] for each in apart[ruled]]) for ruled in (True, False))
+        assert with_rules < without + 0.05, pair
+
+
+@pytest.mark.parametrize(
+    "text", ["left - came = days", "days = left - came", "came + days = left", "left - days = came", "left - came - days = 0"]
+)
+def test_the_same_column_follows_whichever_way_a_sum_is_written(text: str) -> None:
+    columns = {"came": cl.Integer(0, 3650), "left": cl.Integer(0, 3650), "days": cl.Integer(0, 60)}
+    [rule] = Rules.of([text], states_of(columns, None, table="t"), table="t").rules
+    assert next(name for name, _, _ in rule.followers({"came": 36.0, "left": 36.0, "days": 0.0})) == "left"
+    assert next(name for name, _, _ in rule.followers({"came": 40.0, "left": 36.0, "days": 0.0})) == "came"
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        (["x <= y"], {"y - x": (0, 999)}),
+        (["y > x"], {"y - x": (1, 999)}),
+        (["y - x >= 3"], {"y - x": (3, 999)}),
+        (["x <= y + 5"], {"y - x": (-5, 999)}),
+        (["x <= y <= z"], {"y - x": (0, 999), "z - y": (0, 499)}),
+        (["r < s"], {"s - r": (1, 1000)}),
+        (["x <= y", "y - x = z"], {}),  # a column holds it
+        (["a <= b"], {}),  # each value is a state, and the fit knows which pairs there are
+        (["x <= 7", "x != y", "x < 3 => x <= y"], {}),
+        (["m <= n"], {}),  # both may be missing
+        (["x <= m"], {"m - x": (0, 999)}),
+    ],
+    ids=str,
+)
+def test_which_differences_are_fitted_follows_from_declarations(rules: list[str], found: dict[str, tuple[int, int]]) -> None:
+    some, wide = cl.Integer(0, 999, nullable=True), cl.Integer(0, 999)
+    columns = {
+        "x": wide, "y": wide, "z": cl.Integer(0, 499), "a": SMALL, "b": SMALL, "m": some, "n": some,
+        "r": cl.Real(0, 500, step="0.5"), "s": cl.Real(0, 500, step="0.5"),
+    }  # fmt: skip
+    differences = Rules.of(rules, states_of(columns, None, table="t"), table="t").differences
+    assert {name: (states.domain.low_code, states.domain.high_code) for name, (_, states) in differences.items()} == found
+    assert all(states.number <= 40 for _, states in differences.values())
+
+
+def test_a_neighbour_stays_a_neighbour_with_a_difference() -> None:
+    """One row more is one row more in the counts of the difference."""
+    columns = {"x": cl.Integer(0, 999), "y": cl.Integer(0, 999)}
+    drawn = np.random.default_rng(3)
+    held = {"x": drawn.integers(0, 1000, 40), "y": drawn.integers(0, 1000, 40)}
+
+    def table_of(rows: dict[str, Any]) -> Any:
+        table = cl.PrivateTable(rows, columns)
+        with cl.Session({"t": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+            ruled = Rules.of(["x <= y"], states_of(columns, None, table="t"), table="t")
+            ruled, source = ruled.with_differences(*ruled.mapped(session, "t", table, 1))
+            keys = tuple(each.key for each in ruled.fitted)
+            release = session.measure(Question(table=source, by=keys[::2], statistics=(Count(),)), 10**11)
+        return {row[:-1]: int(row[-1]) for row in release if row[-1]}
+
+    whole = table_of(held)
+    assert sum(whole.values()) == 40
+    for left_out in range(0, 40, 13):
+        less = table_of({name: np.delete(values, left_out) for name, values in held.items()})
+        assert sum(abs(whole.get(key, 0) - less.get(key, 0)) for key in whole | less) == 1
+
+
+def test_a_difference_of_a_column_that_may_be_missing_is_missing_with_it() -> None:
+    columns = {"came": cl.Integer(0, 3000), "left": cl.Integer(0, 3000, nullable=True)}
+    drawn = np.random.default_rng(4)
+    came, days = drawn.integers(0, 2900, 3000), drawn.integers(0, 9, 3000)
+    absent = drawn.random(3000) < 0.3
+    left = [None if no else int(each) for no, each in zip(absent, came + days, strict=True)]
+    model = cl.synth.fit_frame(
+        {"came": came, "left": left}, columns, epsilon=2, rules=["came <= left"], random=Random.deterministic(1)
+    )
+    for given in ({}, {"left": (1000, 2000)}, {"came": (1000, 2000)}):
+        made = list(model.sample(4000, given=given, random=Random.deterministic(2)))
+        assert all(end is None or end >= start for start, end in made)
+        if "left" not in given:
+            assert np.mean([end is None for _, end in made]) == pytest.approx(0.3, abs=0.05)
+            assert np.mean([end - start for start, end in made if end is not None]) == pytest.approx(4, abs=2)
+    assert {end for _, end in model.sample(200, given={"left": None}, random=Random.deterministic(2))} == {None}
+
+
+@pytest.fixture(scope="module")
+def ordered() -> SyntheticModel:
+    return of_stays(WITHOUT_DAYS, ["came <= left"], 3, method="independent")
+
+
+def test_a_difference_is_shown_to_nobody_and_survives_the_file(ordered: SyntheticModel) -> None:
+    assert [each.name for each in ordered.differences] == ["left - came"]
+    assert ordered.sample(0).column_names == WITHOUT_DAYS
+    back = SyntheticModel.from_json(ordered.to_json())
+    one, other = (each.sample(300, random=Random.deterministic(3)).to_pydict() for each in (back, ordered))
+    assert one == other
+    assert "left - came" not in ordered.answer("SELECT ward, COUNT(*) AS n FROM frame GROUP BY ward").column_names
+    told = json.loads(ordered.to_json())
+    with pytest.raises(cl.InvalidParameter, match="not a model"):
+        SyntheticModel.from_json(json.dumps({**told, "rules": ["came != left"]}))
+    with pytest.raises(cl.InvalidParameter, match="don't belong together"):
+        SyntheticModel.from_json(json.dumps({**told, "differences": []}))
+
+
+def test_a_file_without_differences_is_read_and_keeps_its_rules(ordered: SyntheticModel) -> None:
+    """As versions before this one wrote it."""
+    told = json.loads(ordered.to_json())
+    del told["differences"]
+    told["probabilities"] = told["probabilities"][:3]
+    told["measured"] = [each for each in told["measured"] if max(each["columns"]) < 3]
+    made = SyntheticModel.from_json(json.dumps(told)).sample(500, random=Random.deterministic(3)).to_pydict()
+    assert (lengths(made) >= 0).all()
+
+
+def test_models_with_a_difference_are_pooled(ordered: SyntheticModel) -> None:
+    made = cl.synth.pooled({"one": ordered, "two": of_stays(WITHOUT_DAYS, ["came <= left"], 4, method="independent")})
+    assert (lengths(made.sample(500, random=Random.deterministic(3)).to_pydict()) >= 0).all()
+    with pytest.raises(cl.InvalidParameter, match="has the columns came, left"):
+        cl.synth.pooled({"one": ordered, "two": of_stays(WITHOUT_DAYS, [], 4, method="independent")})
+
+
+def test_the_report_has_the_rules_what_they_keep_and_what_they_move(ordered: SyntheticModel) -> None:
+    report = ordered.report()
+    told = report.to_dict()["rules"]
+    assert (told["texts"], told["acceptance"]) == (["came <= left"], ordered.acceptance)
+    assert set(told["moved"]) == {"came", "left", "left - came"}
+    assert all(0 <= each < 0.1 for each in told["moved"].values())
+    assert f"{ordered.acceptance:.1%} of what is drawn can obey the rules" in str(report)
+    assert "left - came" in report.to_html()
+    free = of_stays(WITHOUT_DAYS, [], 3, method="independent").report()
+    assert free.to_dict()["rules"] == {"texts": [], "acceptance": 1.0, "moved": {}}
+    assert "can obey the rules" not in str(free)
+
+
+def test_the_expected_error_counts_what_rules_move() -> None:
+    """Two columns that have nothing to do with each other in the rows are ordered by a rule: it moves them far, and that is
+    said."""
+    drawn = np.random.default_rng(6)
+    columns = {"x": SMALL, "y": SMALL}
+    held = {"x": drawn.integers(0, 10, 3000), "y": drawn.integers(0, 10, 3000)}
+    model = cl.synth.fit_frame(held, columns, epsilon=5, rules=["x + y = 9 OR x = y"], random=Random.deterministic(1))
+    [one, *_] = (report := model.report()).expected
+    assert one.value is not None
+    assert one.value >= np.mean([each for each in report.moved.values() if each is not None])
+
+
+def test_the_attacks_of_a_comparison_leave_differences_out(ordered: SyntheticModel) -> None:
+    """They hold the model against rows, which have none."""
+    assert ordered.measured is not None
+    known = np.column_stack([np.zeros(50, dtype=np.int64) for _ in WITHOUT_DAYS])
+    found = _without_noise(ordered.measured, known)
+    assert found.sizes == tuple(each.number for each in ordered.columns)
+    assert max(place for kept in found.tables for place in kept) == len(WITHOUT_DAYS) - 1

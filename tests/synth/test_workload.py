@@ -109,3 +109,12 @@ def test_what_is_asked_for_is_measured_more_sharply(people: cl.PrivateTable) -> 
         assert asked[kept].variance < plain[kept].variance / 6
     assert asked[(0,)].variance < 6 * plain[(0,)].variance
     assert set(asked) - set(plain) == {(2, 3, 6)}
+
+
+@pytest.mark.parametrize("method", ["independent", "pairs", "triples"])
+def test_tables_of_a_light_column_take_a_third_and_all_of_them_the_whole_spend(method: Fixed) -> None:
+    parts, even = (parts_for((5, 6, 7, 8), method, (), light) for light in ((3,), ()))
+    assert sum(parts.values()) == 1
+    times = {(3 in kept, part / even[kept]) for kept, part in parts.items()}
+    [(_, heavy), (_, light)] = sorted(times)
+    assert light * 3 == heavy

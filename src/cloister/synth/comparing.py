@@ -397,6 +397,7 @@ def _attacked(
 ) -> dict[str, Any]:
     """All attacks, on as many members as others; half of the others are the attacker's knowledge of the population."""
     sizes = [each.number for each in model.columns]
+    shown = Mixture(model.mixture.weights, model.mixture.columns[: len(sizes)])
     mixed = _some(unseen, len(unseen), random)
     known, rest = mixed[: len(mixed) // 2][: 4 * _MOST_ATTACKED], mixed[len(mixed) // 2 :]
     number = min(len(rest), len(real), _MOST_ATTACKED)
@@ -406,14 +407,12 @@ def _attacked(
     memberships = [density_ratio(kernel_density(made[: 4 * _MOST_ATTACKED], sizes), population, attack="DOMIAS", **pair)]
     if model.measured is not None:
         same = refitted(_without_noise(model.measured, known), random)
-        own, theirs = (lambda rows, mixture=each: density_of(mixture, rows) for each in (model.mixture, same))
+        own, theirs = (lambda rows, mixture=each: density_of(mixture, rows) for each in (shown, same))
         memberships.insert(0, density_ratio(own, theirs, attack="likelihood ratio of the model", **pair))
     hidden = ([] if aim is None else [aim]) + [place for place in _few(sizes) if place != aim][: _MOST_GUESSED - 1]
     found = {}
     for place in hidden if len(sizes) > 1 else []:
-        right = [
-            rate_of(int((guess_of(model.mixture, each, place) == each[:, place]).sum()), number) for each in (members, others)
-        ]
+        right = [rate_of(int((guess_of(shown, each, place) == each[:, place]).sum()), number) for each in (members, others)]
         guessing = float(np.bincount(np.concatenate([members, others])[:, place]).max() / (2 * number))
         found[model.columns[place].name] = AttributeInference(members=right[0], others=right[1], guessing=guessing)
     singled = None
@@ -459,11 +458,13 @@ def _by_component(mixture: Mixture, rows: Integers, hidden: int | None = None) -
 
 def _without_noise(found: Marginals, known: Integers) -> Marginals:
     """The measured tables as they would be of other rows: exact, of as many rows, weighed alike."""
-    rows = max(found.rows()[0], 1.0)
+    rows, number = max(found.rows()[0], 1.0), known.shape[1]
     tables = {
-        kept: replace(each, counts=counted(known.T, found.sizes, kept) * rows / len(known)) for kept, each in found.tables.items()
+        kept: replace(each, counts=counted(known.T, found.sizes, kept) * rows / len(known))
+        for kept, each in found.tables.items()
+        if max(kept) < number
     }
-    return replace(found, tables=tables)
+    return replace(found, sizes=found.sizes[:number], tables=tables)
 
 
 def _sklearn() -> Any:

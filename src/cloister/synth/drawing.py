@@ -108,10 +108,9 @@ def _halves(n: int, random: Random) -> npt.NDArray[np.uint32]:
     return random.words(-(-n // 2)).astype("<u8", copy=False).view("<u4")[:n]
 
 
-def drawn_under(
-    rules: Rules, mixture: Mixture, states: list[States], given: Mapping[int, Pieces], n: int, random: Random
-) -> list[Integers]:
+def drawn_under(rules: Rules, mixture: Mixture, given: Mapping[int, Pieces], n: int, random: Random) -> list[Integers]:
     """The codes of `n` rows that obey rules and conditions: as many draws as it takes, refused where it takes too many."""
+    states = list(rules.fitted)
     pieces = [given.get(place, each.pieces) for place, each in enumerate(states)]
     parts, have, tried = [drawn(mixture, states, pieces, 0, random)], 0, 0
     while have < n:
@@ -133,12 +132,12 @@ def drawn_under(
     return [np.concatenate(columns)[:n] for columns in zip(*parts, strict=True)]
 
 
-def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Mapping[int, Pieces]) -> float:
+def accepted(mixture: Mixture, rules: Rules, given: Mapping[int, Pieces]) -> float:
     """Which share of the rows drawn from a mixture can be made to obey the rules: by 10,000 rows from a fixed seed."""
     if not rules.rules:
         return 1.0
-    random, pieces = Random.derived(_SEED), [given.get(place, each.pieces) for place, each in enumerate(states)]
-    codes, block = _by_component(mixture, states, pieces, _PILOT, random)
+    random, pieces = Random.derived(_SEED), [given.get(place, each.pieces) for place, each in enumerate(rules.fitted)]
+    codes, block = _by_component(mixture, rules.fitted, pieces, _PILOT, random)
     return float(rules.settled(codes, block, given, random)[1].mean())
 
 

@@ -24,12 +24,12 @@ from cloister.synth.earlier import Earlier, earlier_of, heard
 from cloister.synth.gaussians import GaussianModel, fit_gaussians
 from cloister.synth.k_anonymous import KAnonymousModel, fit_k_anonymous
 from cloister.synth.measuring import Marginals, Origin, declared_rows, mean_noise, measure
-from cloister.synth.mixture import Mixture, fitted
+from cloister.synth.mixture import Mixture, fitted, shortened
 from cloister.synth.model import DECLARED, FRAME, SyntheticModel
 from cloister.synth.rules import Rules
 from cloister.synth.states import Asked, Calendar, QuantileBins, States, states_of
 from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
-from cloister.tables import Domain, PrivateTable
+from cloister.tables import Domain, PrivateTable, Relation
 
 _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
@@ -126,6 +126,8 @@ def fit(
         What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
         `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
         Rows of the table that break a rule are mended one by one by a public map before they are counted (`rules.py`).
+        The difference of two columns in bins that a rule orders is counted as a column of its own: computed of each row, so
+        neighbours, sensitivity and charge are those of any other column.
     earlier
         Questions that you asked before, as texts in SQL: counts of all rows by one to three of the columns. Their answers are
         evidence that costs nothing again (`earlier.py` has the conditions and the proof): noise falls where they tell of the
@@ -161,20 +163,23 @@ def fit(
     before_it = earlier_of(session, table, states, earlier) if earlier else []
     if method == "auto" and not isinstance(spend, Guarantee) and exact(spend, "spend") == 0:
         return _unspent(session, table, declaration, Rules.of(rules, states, table=table), earlier)
-    _check_spend(session, table, states, spend, declaration.size)
-    chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
-    _check_earlier(before_it, chosen, rules)
     ruled = Rules.of(rules, states, table=table)
-    cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}
-    adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
+    adaptive = method in get_args(Adaptive)  # is handed rows of the table itself
     source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
+    if method != "histogram":
+        ruled, source = ruled.with_differences(source, unmapped)
+    _check_spend(session, source, ruled.fitted, spend, declaration.size)
+    size = declaration.size
+    chosen, why = _chosen(session, source, ruled.fitted, spend, size, wanted) if method == "auto" else (method, "")
+    _check_earlier(before_it, chosen, rules)
+    cuts: dict[str, Any] = {each.name: each for each in columns or () if isinstance(each, QuantileBins | Calendar)}
     progress("measuring")
     before: Origin = {}
     if cuts:
         states, spend, before = cut(session, table, states, cuts, spend, purpose)
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))
-    found, origin = act(session, source, states, chosen, spend, about=wanted, purpose=purpose)
+    found, origin = act(session, source, ruled.fitted, chosen, spend, about=wanted, purpose=purpose)
     found, more = heard(found, origin, before_it)
     origin = reduce(both, [*more, before, origin])
     return modelled(table, chosen, ruled, found, origin, why=why, unmapped=unmapped, progress=progress)
@@ -202,7 +207,7 @@ def _unspent(
         rows=float(stand_ins(declaration)),
         rows_error=0.0,
         rules=ruled.texts,
-        acceptance=accepted(mixture, ruled.states, ruled, {}),
+        acceptance=accepted(mixture, ruled, {}),
         cost=zero_of(budget),
         population=population,
         charges=(),
@@ -223,6 +228,8 @@ def modelled(
     """What is published of measured tables: a mixture is fitted to them."""
     count, error = found.rows()
     mixture = fitted(found, zeros=ruled.zeros, progress=progress)
+    for place, each in enumerate(ruled.beside, len(ruled.states)):
+        mixture = shortened(mixture, found, place, missing=each.domain.nullable)
     return SyntheticModel(
         table=table,
         method=method,
@@ -234,7 +241,8 @@ def modelled(
         measured=found,
         rules=ruled.texts,
         unmapped=unmapped,
-        acceptance=accepted(mixture, ruled.states, ruled, {}),
+        acceptance=accepted(mixture, ruled, {}),
+        differences=ruled.beside,
         **origin,
     )
 
@@ -346,7 +354,7 @@ def _check_earlier(known: Sequence[Earlier], method: Method, rules: Sequence[str
         )
 
 
-def _check_spend(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> None:
+def _check_spend(session: Measurer, table: str | Relation, states: Sequence[States], spend: Spending, size: int | None) -> None:
     """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
     if size is None or (worst := mean_noise(session, table, states, "independent", spend))[0] * _LEAST_ROWS <= size:
         return
@@ -363,7 +371,7 @@ def _check_spend(session: Measurer, table: str, states: Sequence[States], spend:
 
 
 def _chosen(
-    session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None, about: About
+    session: Measurer, table: str | Relation, states: Sequence[States], spend: Spending, size: int | None, about: About
 ) -> tuple[Method, str]:
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:

@@ -102,7 +102,8 @@ def questions_for(
     table: str | Relation, states: Sequence[States], method: Fixed, about: About = (), where: Expression | None = None
 ) -> tuple[list[Marginal], list[Question], list[Fraction] | None]:
     """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
-    parts = parts_for([each.number for each in states], method, about)
+    light = [place for place, each in enumerate(states) if each.light]
+    parts = parts_for([each.number for each in states], method, about, light)
     wanted = list(parts)
     questions = [
         Question(table=table, by=tuple(states[place].key for place in kept), where=where, statistics=(Count(),), every_group=True)
@@ -217,7 +218,7 @@ def combined(rounds: Sequence[tuple[Marginal, Noisy]]) -> dict[Marginal, Noisy]:
 
 
 def mean_noise(
-    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
+    session: Measurer, table: str | Relation, states: Sequence[States], method: Fixed, spend: Spending, about: About = ()
 ) -> tuple[float, Guarantee]:
     """The standard deviation of the mean cell that a method would measure, and what it would cost: spends nothing."""
     where, _ = Part(table, states, method, about).where(session, spend)

@@ -43,6 +43,8 @@ _RATE = 0.5
 _SPREAD = 0.6  # standard deviation of the logits at the start
 _PENALTY = 0.01
 _FAINT = 40
+_SEEN, _FAINTER = 4, 1e-9
+"""How many deviations of its noise a count is that stands out of it, and what is left of a probability beyond such counts."""
 _NEAR = 0.3  # of b: where |·| is made smooth
 _MOMENTS = (0.9, 0.99)
 _LEAST = 1e-4
@@ -159,6 +161,24 @@ def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[
         fits.append(problem.descend(*problem.begun(number, random), steps))
     weights = np.concatenate([each.weights / starts for each in fits])
     return Mixture(weights, tuple(np.concatenate(column) for column in zip(*(each.columns for each in fits), strict=True)))
+
+
+def shortened(mixture: Mixture, found: Marginals, place: int, *, missing: bool) -> Mixture:
+    """Without what stands beyond the last state of a column that stands out of its noise: together with it such states have too
+    few rows to be told from none.
+
+    >>> from cloister.synth.measuring import Noisy
+    >>> found = Marginals(sizes=(3,), tables={(0,): Noisy(np.array([90.0, 3.0, 7.0]), 50.0, True)})
+    >>> shortened(independent(found), found, 0, missing=False).columns[0].round(6).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+    evidence, column = best(found, (place,)), mixture.columns[place].copy()
+    assert evidence is not None
+    end = column.shape[1] - missing
+    seen = np.flatnonzero(evidence.counts[:end] > _SEEN * sqrt(evidence.variance))
+    column[:, seen[-1] + 1 if len(seen) else end : end] *= _FAINTER
+    columns = (*mixture.columns[:place], column / column.sum(axis=1, keepdims=True), *mixture.columns[place + 1 :])
+    return Mixture(mixture.weights, columns)
 
 
 def refitted(found: Marginals, random: Random) -> Mixture:

@@ -95,6 +95,8 @@ class SyntheticModel:
     """The rules that rows of the table may break in what was counted: no public map mends them there."""
     acceptance: float = 1.0
     """Which share of the rows drawn from the mixture can be made to obey the rules; the others are thrown away."""
+    differences: tuple[States, ...] = ()
+    """The last columns of the mixture: differences of columns that a rule orders (`rules.py`), which rows are not shown with."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class SyntheticModel:
     @cached_property
     def ruled(self) -> Rules:
         """The rules as conditions on the columns."""
-        return Rules.of(self.rules, self.columns, table=self.table)
+        return Rules.of(self.rules, self.columns, table=self.table).telling(self.differences)
 
     def sample(self, n: int | None = None, *, given: Mapping[str, Any] | None = None, random: Random | None = None) -> Frame:
         """Rows with the table's own columns, types and missing values.
@@ -148,7 +150,7 @@ class SyntheticModel:
             return [declared_codes(each.domain, n, random) for each in states]
         mixture, _ = conditioned(self.mixture, states, allowed)
         if self.rules:
-            return drawn_under(self.ruled, mixture, states, allowed, n, random)
+            return drawn_under(self.ruled, mixture, allowed, n, random)[: len(states)]
         return drawn(mixture, states, [allowed.get(place, each.pieces) for place, each in enumerate(states)], n, random)
 
     def met(self, allowed: Mapping[int, Pieces]) -> float:
@@ -156,11 +158,11 @@ class SyntheticModel:
         mixture, share = conditioned(self.mixture, list(self.columns), allowed)
         if not (self.rules and allowed and self.acceptance):
             return share
-        some = drawn_under(self.ruled, self.mixture, list(self.columns), {}, _PILOT, Random.derived(_SEED))
+        some = drawn_under(self.ruled, self.mixture, {}, _PILOT, Random.derived(_SEED))
         met = sum(np.logical_and.reduce([pieces.within(some[place]) for place, pieces in allowed.items()]))
         if met >= _ENOUGH:
             return float(met / _PILOT)
-        return share * accepted(mixture, self.columns, self.ruled, allowed) / self.acceptance
+        return share * accepted(mixture, self.ruled, allowed) / self.acceptance
 
     def _rows(self, share: float) -> int:
         if self.rows < 2 * self.rows_error:
@@ -269,6 +271,8 @@ class SyntheticModel:
         }
         if self.rules:
             document |= {"rules": list(self.rules), "unmapped": list(self.unmapped), "acceptance": self.acceptance}
+        if self.differences:
+            document["differences"] = [each.plain() for each in self.differences]
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -340,15 +344,17 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(document["format"] == _WITH_RULES or not document.get("rules"), f"format {_FORMAT} has no rules")
     _need(document["method"] in (*get_args(Method), REPORTS, DECLARED), f"its method {document['method']!r} is unknown")
     columns, listed = tuple(states_from(each) for each in document["columns"]), document["probabilities"]
+    differences = tuple(states_from(each) for each in document.get("differences", ()))
+    every = columns + differences
     weights = _shares(document["weights"], (len(document["weights"]),))
     belong = (
         bool(columns)
-        and max(each.number for each in columns) < 2**16
+        and max(each.number for each in every) < 2**16
         and 1 <= len(weights) <= _MOST_COMPONENTS
-        and len(listed) == len(columns)
+        and len(listed) == len(every)
     )
     _need(belong, "its columns and probabilities don't belong together")
-    shares = tuple(_shares(each, (len(weights), column.number)) for each, column in zip(listed, columns, strict=True))
+    shares = tuple(_shares(each, (len(weights), column.number)) for each, column in zip(listed, every, strict=True))
     rows, error = float(document["rows"]), float(document["rows_error"])
     _need(bool(np.isfinite([rows, error]).all()) and error >= 0, "its number of rows is not a number")
     acceptance = float(document.get("acceptance", 1.0))
@@ -356,7 +362,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     cost = guarantee_from_plain(document["cost"])
     _need(cost is not None, "its guarantee is of an unknown kind")
     assert cost is not None
-    sizes, tables = tuple(each.number for each in columns), document.get("measured")
+    sizes, tables = tuple(each.number for each in every), document.get("measured")
     model = SyntheticModel(
         table=str(document["table"]),
         method=document["method"],
@@ -369,6 +375,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         rules=tuple(document.get("rules", ())),
         unmapped=tuple(str(text) for text in document.get("unmapped", ())),
         acceptance=acceptance,
+        differences=differences,
         cost=cost,
         population=str(document["population"]),
         charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),

@@ -127,6 +127,7 @@ def pooled(models: Sequence[SyntheticModel] | Mapping[str, SyntheticModel], *, t
         method="pooled",
         why=", ".join(told),
         columns=first.columns,
+        differences=first.differences,
         mixture=Mixture(
             np.concatenate([weight * part.mixture.weights for weight, part in zip(weights, parts, strict=True)]),
             tuple(np.concatenate(each) for each in zip(*(part.mixture.columns for part in parts), strict=True)),
@@ -173,11 +174,11 @@ def _named(models: Any) -> dict[str, SyntheticModel]:
 
 
 def _check_alike(first: SyntheticModel, other: SyntheticModel, one: str, two: str) -> None:
-    names, others = ([each.name for each in model.columns] for model in (first, other))
+    names, others = ([each.name for each in (*model.columns, *model.differences)] for model in (first, other))
     if names != others:
         why = f"{one!r} has the columns {', '.join(names)}, and {two!r} has {', '.join(others)}"
         raise _refused(why, f"columns={names!r} in each fit")
-    for own, its in zip(first.columns, other.columns, strict=True):
+    for own, its in zip((*first.columns, *first.differences), (*other.columns, *other.differences), strict=True):
         if _declared(own) != _declared(its):
             why = f"the column {own.name!r} is declared, or cut into bins, otherwise in {one!r} than in {two!r}"
             raise _refused(why, f"one declaration of {own.name!r} in each table")

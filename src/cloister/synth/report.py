@@ -11,12 +11,17 @@ and those of fits to redrawn noise (`refitting.py`), with a range from trials on
 
 Total variation is the share of rows that would have to move. A table of so many rows drawn again from the same people would be
 off by √(2p(1 − p)/πn)/2 a cell, in the mean: what no report can be better than, and what a margin of the noise alone leaves out.
+
+Rules move rows away from what was fitted: columns that follow from others, and rows that are mended or thrown away. How far each
+column that a rule reads was moved is told by rows from a fixed seed, and so is each difference that was fitted. Expected errors
+count it: by the triangle inequality a column is off by no more than both together, and a table of several columns by no less than
+what the one that moved most is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import ceil, comb, pi
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,14 +30,17 @@ import numpy as np
 
 from cloister.anonymize.document import Document, Part, drawn, facts, listed, said, section, table
 from cloister.anonymize.paper import bars
+from cloister.noise import Random
 from cloister.printable import escape
 from cloister.privacy import Guarantee, Inference
 from cloister.privacy.plain import guarantee_to_plain
 from cloister.session.workloads.marginals import Marginal, cells
+from cloister.synth.drawing import drawn_under
 from cloister.synth.measuring import Marginals
 from cloister.synth.mixture import Mixture
 from cloister.synth.refitting import refits
 from cloister.synth.released import best, margin_of
+from cloister.synth.rules import LEAST_ACCEPTED
 from cloister.synth.states import States
 from cloister.synth.workload import MOST_CELLS
 
@@ -45,6 +53,7 @@ MOST_TABLES = 200
 _SURE, _FAINT = (0.7, 1.4), (0.7, 1.7)
 LEAST_SIGNAL = 20
 _HEIGHT, _WIDTH = 90, 600
+_DRAWN, _SEED = 20_000, b"rows that show how far rules move columns"
 LIMITS = (
     "The rows are made up, but they are personal data up to the guarantee: the guarantee limits what they reveal, not the fact "
     "that nobody has these rows.",
@@ -160,6 +169,12 @@ class Report(Document):
     rows_margin: float
     measured: tuple[Measured, ...]
     expected: tuple[Expected, ...]
+    rules: tuple[str, ...] = ()
+    acceptance: float = 1.0
+    """Which share of what is drawn can be made to obey the rules, and is kept."""
+    moved: dict[str, float | None] = field(default_factory=dict)
+    """By column that a rule reads, and by difference that was fitted for one: the total variation between the rows that are drawn
+    and what was fitted. None: too few rows obey the rules for any to be drawn."""
     pictures: tuple[Picture, ...]
     cost: Guarantee
     population: str
@@ -180,6 +195,7 @@ class Report(Document):
             "kind": "report of a synthetic table",
             **{name: getattr(self, name) for name in ("table", "method", "why", "rows", "rows_margin", "population", "marked")},
             "columns": list(self.columns),
+            "rules": {"texts": list(self.rules), "acceptance": self.acceptance, "moved": self.moved},
             "cost": guarantee_to_plain(self.cost),
             "best_guess": {"presence": self.present, "value": self.value},
             "limits": list(LIMITS),
@@ -208,6 +224,13 @@ class Report(Document):
             "<p class='soft'>Bars: rows that the model expects. Error bars: the noisy count that was measured, with its margin "
             "of error at 95 % confidence, which covers the noise alone.</p>"
         )
+        kept = f"{self.acceptance:.1%} of what is drawn can obey the rules, and is kept."
+        changed = table(
+            ["column, or difference of two", "moved"],
+            [[name, "not known" if each is None else f"{each:.2g}"] for name, each in self.moved.items()],
+            numbers=(1,),
+            caption="Total variation between the rows and what was fitted. Expected errors count it.",
+        )
         return [
             *([said(_MARKED, kind="said warned")] if self.marked else []),
             said(guarantee, kind="said"),
@@ -231,6 +254,7 @@ class Report(Document):
                 ),
                 drawn(_ranges(self.expected)),
             ),
+            *([section("Rules", said(kept), listed(self.rules), changed)] if self.rules else []),
             section("Each column", drawn(legend, *(_drawn(each) for each in self.pictures))),
             section("Limits", listed(LIMITS)),
         ]
@@ -298,6 +322,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
     """The report of a model, from the model alone."""
     found, sizes = model.measured, tuple(each.number for each in model.columns)
     others = [mixture for _, mixture in refits(found, model.mixture, progress)] if found and model.method != "pooled" else []
+    moved = _moved(model)
     guesses = [Inference.of(model.cost, about=about).right for about in ("presence", "value")]
     return Report(
         table=model.table,
@@ -307,7 +332,10 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         rows=model.rows,
         rows_margin=1.96 * model.rows_error,
         measured=tuple(_of_order(found, each) for each in sorted({len(kept) for kept in found.tables})) if found else (),
-        expected=tuple(_expected(model, others, sizes, order) for order in ORDERS if order <= len(sizes)),
+        expected=tuple(_expected(model, others, sizes, order, moved) for order in ORDERS if order <= len(sizes)),
+        rules=model.rules,
+        acceptance=model.acceptance,
+        moved=moved,
         pictures=pictures_of(model),
         cost=model.cost,
         population=model.population,
@@ -362,17 +390,34 @@ def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
     return len(sizes)
 
 
-def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int, ...], order: int) -> Expected:
+def _moved(model: SyntheticModel) -> dict[str, float | None]:
+    """How far rules move each column that they read."""
+    ruled, found = model.ruled, dict[str, float | None]()
+    few = model.acceptance < LEAST_ACCEPTED
+    rows = drawn_under(ruled, model.mixture, {}, 0 if few else _DRAWN, Random.derived(_SEED)) if model.rules else []
+    for place, (each, codes) in enumerate(zip(ruled.fitted, rows, strict=False)):
+        if ruled.touch([each.name]):
+            shares = np.bincount(each.placed(codes), minlength=each.number) / max(len(codes), 1)
+            away = float(np.abs(shares - model.mixture.marginal((place,))).sum() / 2)
+            found[each.name] = None if few else away
+    return found
+
+
+def _expected(
+    model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int, ...], order: int, moved: dict[str, float | None]
+) -> Expected:
     chosen = tables_of(sizes, order)
     faint = model.measured is not None and model.measured.signal() < LEAST_SIGNAL
     own = [model.mixture.marginal(kept) for kept in chosen]
     again = [np.sqrt(2 * each * np.maximum(1 - each, 0) / (pi * max(model.rows, 1.0))).sum() / 2 for each in own]
     mean = low = high = None
-    if chosen and others and order <= _complete(model, sizes) and model.method != "histogram":
+    if chosen and others and None not in moved.values() and order <= _complete(model, sizes) and model.method != "histogram":
         told = zip(chosen, own, strict=True)
         mean = float(np.mean([[np.abs(other.marginal(kept) - each).sum() / 2 for other in others] for kept, each in told]))
         least, most = _FAINT if faint else _SURE
-        low, high = least * mean, min(most * mean, 1.0)
+        away = [moved.get(each.name, 0.0) or 0.0 for each in model.columns]
+        more = float(np.mean([max(away[place] for place in kept) for kept in chosen]))
+        low, high, mean = least * mean, min(most * mean + more, 1.0), min(mean + more, 1.0)
     return Expected(
         order=order, tables=len(chosen), value=mean, low=low, high=high, again=float(np.mean(again)) if again else 0.0
     )

@@ -15,16 +15,25 @@ engine computes no columns) is counted as it is, and the model's `unmapped` name
 *In the fit*, pairs of states of which no values obey the rules are cells of count 0 (`Rules.zeros`): structural zeros. A slope
 drives the components out of them, as strong as a deviation of the noise.
 
-*While drawing*, states come from the mixture, and rows that break a rule are mended in turns (`Rules.settled`). What can't be is
-thrown away, and others drawn. Rows by themselves have the law of the mixture no longer: the model says how many were kept.
+An order of two columns in bins (`admission <= discharge`) leaves their difference open, which bins are too wide to tell. So
+`discharge - admission` is a column of the fit of its own (`Rules.differences`): of each mended row by itself, so a map of
+stability 1 as above, counted like any other column under the same charge, in bins that follow from declarations and grow with the
+distance from its least value. Where noise hides the end of its range, the fit ends there: a few rows of noise far out would move
+its mean by a factor.
+
+*While drawing*, states come from the mixture. Of the columns of a sum or difference, that of the widest bins follows from the
+others, however the rule is written (`_Rows`): so nothing is lost of those that bins tell well. Rows that break a rule are then
+mended in turns (`Rules.settled`). What can't be is thrown away, and others drawn. Rows by themselves have the law of the mixture
+no longer: the model says how many were kept, and its report how far single columns moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from graphlib import CycleError, TopologicalSorter
 from math import ceil, floor, lcm
 from typing import Any
 
@@ -38,7 +47,20 @@ from cloister.session.questions.spend import Spending
 from cloister.synth.cutting import changes, leaves, scope_of, truth
 from cloister.synth.pieces import Integers, Pieces
 from cloister.synth.states import States
-from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
+from cloister.tables import (
+    Base,
+    Boolean,
+    Category,
+    Date,
+    Domain,
+    Extended,
+    Integer,
+    PrivateTable,
+    Projected,
+    Real,
+    Relation,
+    Runs,
+)
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars
 from cloister.tables.expression.evaluate import LaneScope
@@ -56,6 +78,9 @@ _TURNS = 100
 _WITNESSES = 2_000
 _RANKED = 20
 _MOST_POINTS = 4_000_000
+_MOST_DIFFERENCES = 3
+_GROWTH = 4
+"""A bin of a difference has at most a fourth of its distance from the least one."""
 _SEED = b"rows that show whether rules can be met together"
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -110,6 +135,76 @@ class Rule:
             return [(name, _solved(name, terms)) for name in order if abs(terms.get(name, 0)) == 1]
         others = {right: left, left: right}
         return [(name, Ref(others[name])) for name in alone if name not in self._behind(others[name])]
+
+    @property
+    def equality(self) -> bool:
+        """Whether it says that two sides are equal."""
+        return isinstance(self.condition, Compare) and self.condition.op == "="
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Domain]:
+        """What it reads, days as whole numbers."""
+        return {
+            name: Integer(each.low_code, each.high_code, nullable=each.nullable) if isinstance(each, Date) else each
+            for name, each in self.domains.items()
+        }
+
+    @cached_property
+    def terms(self) -> Mapping[str, Fraction]:
+        """Where it compares sums of columns, the left one less the right one, the constant under no name; else nothing."""
+        if not isinstance(self.condition, Compare):
+            return {}
+        known = dict(self.computed)
+        left, right = (
+            _linear(known.get(side.name, Ref(side.name)), self.numbers)
+            if isinstance(side, Column)
+            else _linear(Const(side.value), {})
+            if isinstance(side, Literal)
+            else None
+            for side in (self.condition.left, self.condition.right)
+        )
+        return {name: each for name, each in (_difference(left, right) or {}).items() if each}
+
+    def followers(self, spread: Mapping[str, float]) -> list[tuple[str, Rule, Scalar]]:
+        """For an equality, the columns that follow from the others, each with how: of a sum first the one that `spread` is
+        largest for, then that of the widest range."""
+        if not self.terms:
+            return [(name, self, scalar) for name, scalar in self.solutions]
+        names = [name for name in self.terms if name]
+        rule = replace(self, computed=(), domains={name: self.numbers[name] for name in names})
+        able = [name for name in names if self.equality and abs(self.terms[name]) == 1]
+        whole = sum(self.terms[name] for name in names)  # of a sum the total has another sign than its parts
+        able.sort(key=lambda name: (spread[name], _range(rule.domains[name]), -whole * self.terms[name]), reverse=True)
+        return [(name, rule, _solved(name, self.terms)) for name in able]
+
+    @cached_property
+    def difference(self) -> tuple[Rule, States] | None:
+        """For an order of two columns, the larger less the smaller one: the equality that it is told by, and its bins."""
+        op = self.condition.op if isinstance(self.condition, Compare) else "="
+        names = sorted((name for name in self.terms if name), key=lambda name: self.terms[name], reverse=op.startswith(">"))
+        if op in ("=", "!=") or sorted(self.terms[name] for name in names) != [-1, 1]:
+            return None
+        larger, smaller = names
+        if all(self.domains[name].nullable for name in names) or any(self.numbers[name].origin for name in names):
+            return None
+        days = any(isinstance(self.domains[name], Date) for name in names)
+        scalar = scalars.DateDiff("day", Ref(larger), Ref(smaller)) if days else scalars.Subtract(Ref(larger), Ref(smaller))
+        domain, name = scalar.domain(self.domains), f"{larger} - {smaller}"
+        least = self.terms.get("", Fraction(0)) * (-1 if op.startswith(">") else 1) / domain.step
+        starts = [max(ceil(least) if op.endswith("=") else floor(least) + 1, domain.low_code)]
+        while starts[-1] <= domain.high_code:
+            starts.append(min(starts[-1] + max((starts[-1] - starts[0]) // _GROWTH, 1), domain.high_code + 1))
+        low, high = (each * domain.step for each in (starts[0], domain.high_code))
+        if len(starts) < 2:
+            return None
+        own: Domain = Real(low, high, step=domain.step, nullable=domain.nullable)
+        if isinstance(domain, Integer):
+            own = Integer(int(low), int(high), nullable=domain.nullable)
+        told = Compare("=", Column(f"{name}'"), Column(name))
+        kept = {each: self.domains[each] for each in names}
+        return Rule(self.text, told, ((f"{name}'", scalar),), {**kept, name: own}), States(
+            name, own, Runs(name, tuple(starts)), light=True
+        )
 
     def _behind(self, name: str) -> set[str]:
         """A column, and those that it is computed from."""
@@ -220,6 +315,8 @@ class Rules:
 
     rules: tuple[Rule, ...]
     states: tuple[States, ...]
+    beside: tuple[States, ...] = ()
+    """Differences that are columns of the fit, after the others: nobody is shown them."""
 
     @classmethod
     def of(cls, texts: Sequence[str], states: Sequence[States], *, table: str) -> Rules:
@@ -279,12 +376,44 @@ class Rules:
             rows.exchange(self.rules[turn % len(self.rules)], turn // len(self.rules))
         return list(rows.codes.values()), rows.wrong == 0
 
+    @property
+    def fitted(self) -> tuple[States, ...]:
+        """All columns of the fit."""
+        return self.states + self.beside
+
+    @cached_property
+    def differences(self) -> dict[str, tuple[Rule, States]]:
+        """By name, the differences that orders of columns in bins leave open, and that no column holds: at most three."""
+        binned, found = {each.name for each in self.states if each.bins is not None}, dict[str, tuple[Rule, States]]()
+        sums = [rule.terms.keys() for rule in self.rules if rule.equality]
+        for rule in self.rules:
+            names = {name for name in rule.terms if name}
+            if names & binned and not any(names <= each for each in sums) and rule.difference is not None:
+                found.setdefault(rule.difference[1].name, rule.difference)
+        own = {each.name for each in self.states}
+        return {name: each for name, each in list(found.items())[:_MOST_DIFFERENCES] if name not in own}
+
+    def telling(self, differences: Iterable[States]) -> Rules:
+        """With these differences as columns of the fit, which the columns that they are of have to agree with."""
+        beside = tuple(differences)
+        return replace(self, rules=(*self.rules, *(self.differences[each.name][0] for each in beside)), beside=beside)
+
+    def with_differences(self, source: str | Relation, unmapped: Container[str]) -> tuple[Rules, str | Relation]:
+        """With all differences that the rows of a relation have, and the relation with these as columns."""
+        if isinstance(source, str):
+            return self, source
+        some = [(rule, states) for rule, states in self.differences.values() if rule.text not in unmapped]
+        if not some:
+            return self, source
+        computed = tuple((states.name, rule.computed[0][1]) for rule, states in some)
+        return self.telling(states for _, states in some), Extended(source=source, scalars=computed)
+
     def _named(self, codes: Sequence[Integers]) -> Codes:
-        return {each.name: column for each, column in zip(self.states, codes, strict=True)}
+        return {each.name: column for each, column in zip(self.fitted, codes, strict=True)}
 
     def _only(self, rules: Iterable[Rule | str]) -> Rules:
         kept = set(rules)
-        return Rules(tuple(rule for rule in self.rules if rule in kept or rule.text in kept), self.states)
+        return replace(self, rules=tuple(rule for rule in self.rules if rule in kept or rule.text in kept))
 
     @cached_property
     def zeros(self) -> dict[tuple[int, int], Truths]:
@@ -379,17 +508,32 @@ class _Rows:
         self.rules, self.block, self.given, self.random = rules, block, given, random
         self.codes = {name: column.copy() for name, column in codes.items()}
         self.followers: dict[str, tuple[Rule, Scalar]] = {}
-        """The columns that follow from the others: one for each equality, which no condition and no rule before it sets."""
+        """The columns that follow from the others: one for each equality, which no condition and no rule before it sets; each
+        after those that it follows from."""
+        spread = {each.name: _spread(each, codes[each.name]) for each in rules.fitted}
+        differences, behind = {each.name for each in rules.beside}, dict[str, set[str]]()
         for rule in rules.rules:
-            for target, scalar in [each for each in rule.solutions if each[0] not in {*given, *self.followers}][:1]:
-                self.followers[target] = rule, scalar
+            told = differences & rule.domains.keys()
+            for target, own, scalar in rule.followers(spread):
+                if target in {*given, *behind} or (told and not _may_follow(target, rule)):
+                    continue
+                tried = {**behind, target: own.domains.keys() - {target}}
+                try:
+                    order = tuple(TopologicalSorter(tried).static_order())
+                except CycleError:
+                    continue
+                behind, found = tried, {**self.followers, target: (own, scalar)}
+                self.followers = {name: found[name] for name in order if name in found}
+                break
+        self.missing = {name for name, (rule, _) in self.followers.items() if differences & rule.domains.keys()}
+        """Where what they follow from is missing, these are."""
         self._compute(self.codes)
         self.wrong = self._count(self.codes)
 
     def redraw(self) -> None:
         """Other values of the same states."""
         left, fresh = np.flatnonzero(self.wrong), Codes()
-        for states in self.rules.states:
+        for states in self.rules.fitted:
             if states.bins is not None and self.rules.touch([states.name]):
                 chosen = np.searchsorted(states.starts, self.codes[states.name][left], side="right") - 1
                 pieces = self.given.get(states.name, states.pieces)
@@ -441,7 +585,7 @@ class _Rows:
 
     def _compute(self, codes: Codes) -> None:
         for target, (rule, scalar) in self.followers.items():
-            _set(codes, rule, target, scalar)
+            _set(codes, rule, target, scalar, missing=target in self.missing)
 
     def _count(self, codes: Codes) -> Integers:
         return np.asarray(np.sum([rule.broken(codes) for rule in self.rules.rules], axis=0, dtype=np.int64))
@@ -453,14 +597,33 @@ def refused(text: object, why: str, names: Sequence[str]) -> InvalidParameter:
     return InvalidParameter(f"The rule {text!r} is invalid", why=why, instead=f'rules=["{one} <= {other}"]')
 
 
-def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar) -> None:
-    """Give a column its computed values where they are declared ones, in place; what is missing stays so."""
+def _spread(states: States, codes: Integers) -> float:
+    """How far apart the values of a bin are, in the mean of some rows."""
+    wide, there = np.diff(states.starts) - 1, codes[codes != states.domain.null_code]
+    mean = wide[np.searchsorted(states.starts, there, side="right") - 1].mean() * float(states.domain.step) if len(there) else 0.0
+    return float(f"{mean:.1g}")  # what differs less is alike
+
+
+def _range(domain: Domain) -> Fraction:
+    return (domain.high_code - domain.low_code) * domain.step
+
+
+def _may_follow(target: str, rule: Rule) -> bool:
+    """Whether a column is missing where the difference is, and nowhere else."""
+    return rule.domains[target].nullable == any(each.nullable for each in rule.domains.values())
+
+
+def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar, *, missing: bool) -> None:
+    """Give a column its computed values where they are declared ones, in place; what is missing stays so, unless it follows
+    `missing` from the others."""
     scope, domain, column = rule.scope(codes), rule.domains[target], codes[target]
     with np.errstate(all="ignore"):
         lane = scalar.code(scope)
-    if not lane.null.all():
+    if missing or not lane.null.all():
         values, fits = _recoded(lane, scalar.domain(scope.domains), domain)
-        codes[target] = np.where(fits & (column != domain.null_code), values, column)
+        absent = lane.null if missing and domain.nullable else False
+        values = np.where(fits & (missing | (column != domain.null_code)), values, column)
+        codes[target] = np.where(absent, domain.null_code, values)
 
 
 def _recoded(lane: Lane, source: Domain, target: Domain) -> tuple[Integers, Truths]:
@@ -514,7 +677,7 @@ def _linear(scalar: Scalar, domains: Mapping[str, Domain]) -> dict[str, Fraction
             return {"": Fraction(value)}
         case scalars.Negate(x=one):
             return _difference({}, _linear(one, domains))
-        case scalars.Subtract(left=one, right=other):
+        case scalars.Subtract(left=one, right=other) | scalars.DateDiff(unit="day", later=one, earlier=other):
             return _difference(_linear(one, domains), _linear(other, domains))
         case scalars.Add(left=one, right=other):
             return _difference(_linear(one, domains), _difference({}, _linear(other, domains)))

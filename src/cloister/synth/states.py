@@ -78,6 +78,8 @@ class States:
     domain: Domain
     bins: Binned | Strided | Runs | None = None
     shape: Shape | None = None
+    light: bool = False
+    """Whether tables that hold it take less of the spend than others."""
 
     @property
     def key(self) -> str | Key:
