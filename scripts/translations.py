@@ -37,6 +37,7 @@ BELOW = (
     "compress/from_tables.py",
     "compress/scatter.py",
     "crypto/keyring.py",
+    "installed.py",
     "lazily.py",
     *(
         f"learn/**/{each}.py"

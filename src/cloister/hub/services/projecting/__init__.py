@@ -65,6 +65,7 @@ SERVICE = Service(
             action="dataset.manage",
             order=33,
             icon="run",
+            extra="learn",
         ),
         Link(
             title=N_("Projected data"),
@@ -83,6 +84,7 @@ SERVICE = Service(
             action=ACTION,
             order=35,
             icon="run",
+            extra="learn",
         ),
         Link(
             title=N_("Projections"),

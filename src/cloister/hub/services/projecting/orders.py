@@ -10,6 +10,7 @@ from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.ordering import asked, whole
+from cloister.installed import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
 
@@ -153,6 +154,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _check(columns: str) -> None:
+    check_installed("learn", N_("The projection was not released"))
     from cloister.compress.from_tables import Grid
 
     names = listed(columns)
