@@ -16,6 +16,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from cloister.cli.demo_hub import PEOPLE, _furnished
+from cloister.compress import attackers
 from cloister.hub.records.jobs import Job
 from cloister.hub.services.accounts import login_link
 from cloister.hub.services.jobs import Workers
@@ -121,7 +122,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "approval": "yes",
         "purpose": "care",
     },
-    "/anonymise": {"purpose": "care", "k": "2"},
+    "/anonymise?about=patients": {"purpose": "care", "k": "2"},
     "/projects": {"name": "study", "title": "A study", "purpose": "care"},
     "/dashboards": {"title": "Wards"},
     "/surveys": {"title": "Sleep again", "purpose": "care"},
@@ -131,6 +132,8 @@ VALUES: dict[str, dict[str, Any]] = {
     "/register": {"file": b"age,sex\n34,F\n51,M\n"},
 }
 """What somebody writes, by the page; a page that is no link of the menu is tried where a page of the menu leads to it."""
+ABOUT = {"/anonymise": "/anonymise?about=patients"}
+"""Which data set is quickest."""
 OF_OTHERS = {"/sites/roster", "/sites/join", "/uploads/masked", "/pools"}
 """What others bring goes into these forms: what their programs print (`join_clinics` does that), a table of the same columns."""
 DONE = {
@@ -144,6 +147,9 @@ DONE = {
 def demo(house: House, monkeypatch: pytest.MonkeyPatch) -> House:
     """The hub of the demonstration, without its clinics."""
     unhurry(monkeypatch)
+    for kind in ("classifiers", "rebuilders"):  # of attackers one each: all of them train for half a minute
+        made = getattr(attackers, kind)
+        monkeypatch.setattr(attackers, kind, lambda *given, made=made: dict([*made(*given).items()][:1]))
     _furnished(house.hub)
     return house
 
@@ -165,7 +171,7 @@ def offered(client: TestClient, house: House) -> Iterator[str]:
 @pytest.mark.parametrize("role", PEOPLE)
 def test_whatever_the_menu_offers_is_done_once(demo: House, role: str) -> None:
     client = entered(demo, role)
-    waiting, seen = list(offered(client, demo)), set[str]()
+    waiting, seen = [ABOUT.get(each, each) for each in offered(client, demo)], set[str]()
     assert waiting
     wrong = list[str]()
     for page in waiting:
