@@ -87,11 +87,18 @@ def test_an_algorithm_is_refused_before_its_charge(house: House, monkeypatch: py
 
 LEARN = {"method": "GaussianNB", "features": ["age", "pay"], "target": "sex"}
 PROJECT = {"columns": "age, pay", "method": "DCA", "utility": "sex", "dimensions": "1"}
+JOURNEY = {"moment": "age", "x": "age", "y": "pay"}
 
 
 @pytest.mark.parametrize(
     ("path", "order"),
-    [("/models", LEARN), ("/models/expected", LEARN), ("/projections", PROJECT), ("/projections/price", PROJECT)],
+    [
+        ("/models", LEARN),
+        ("/models/expected", LEARN),
+        ("/projections", PROJECT),
+        ("/projections/price", PROJECT),
+        ("/journeys", JOURNEY),
+    ],
 )
 def test_an_order_is_refused_before_its_charge(
     house: House, monkeypatch: pytest.MonkeyPatch, path: str, order: dict[str, object]

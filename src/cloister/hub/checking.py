@@ -55,7 +55,7 @@ _READERS = ("postgres", "spark")
 """The extras of which each reads a kind of database."""
 _OFFERED = {
     "learn": N_("nobody can train a model or make a projection: what learning needs is not installed"),
-    "anonymize": N_("nobody can anonymise a table: what anonymising needs is not installed"),
+    "anonymize": N_("nobody can anonymise a table, or download rows as Parquet: what that needs is not installed"),
     "files": N_("workbooks and files of statistics packages can't be uploaded: what reads them is not installed"),
     "guests": N_("no algorithm of pure Python runs near rows: what runs it is not installed"),
     "together": N_("sites can't learn jointly from exact sums: what their encryption needs is not installed"),
