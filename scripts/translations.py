@@ -37,7 +37,6 @@ BELOW = (
     "compress/from_tables.py",
     "compress/scatter.py",
     "crypto/keyring.py",
-    "installed.py",
     "lazily.py",
     *(
         f"learn/**/{each}.py"

@@ -8,8 +8,6 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from cloister.errors import MissingDependency
-
 DISTRIBUTION = "cloister-privacy"
 """What pip calls it. One imports `cloister`, which is another project's name on the public index."""
 
@@ -33,16 +31,6 @@ def lacking(extra: str) -> list[str]:
     ([], [])
     """
     return [name for name in EXTRAS.get(extra, ()) if find_spec(name) is None]
-
-
-def check_installed(extra: str, what: str) -> None:
-    """Refuse what a hub can't do without an extra that is not installed.
-
-    >>> check_installed("anonymize", "The table was not anonymised")
-    """
-    if lacking(extra):
-        why = "this hub was installed without what this needs"
-        raise MissingDependency(what, why=why, instead=f"the administrator's help: {install(extra)}")
 
 
 def edition() -> str:

@@ -33,7 +33,7 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.facts import facts_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 

@@ -33,7 +33,7 @@ from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present, withheld
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -16,7 +16,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable
 

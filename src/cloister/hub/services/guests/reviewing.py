@@ -16,7 +16,7 @@ from cloister.hub.services.guests.admission import keep_found, reviewed
 from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.web.languages import N_
 from cloister.hub.work.recheck import present
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.session.questions.spend import spend_of
 

@@ -30,7 +30,7 @@ from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.hub.work.recheck import charged
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.privacy import Guarantee, exact_positive, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored

@@ -13,7 +13,7 @@ from cloister.hub.description import example
 from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.policy.methods import offered
 from cloister.hub.web.languages import N_
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, exact_probability
 from cloister.stored import Stored
 

@@ -10,7 +10,7 @@ from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.ordering import asked, whole
-from cloister.installed import check_installed
+from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
 
