@@ -24,7 +24,7 @@ from scripts import engines  # noqa: E402  (the tree is on the path only now)
 
 VENV = ROOT / ".venv"
 OLDEST = (3, 11)
-WANTS = {"base": ".[hub,anonymize,learn,mining]", "all": ".[all]"}
+WANTS = {"base": ".[hub,anonymize,learn,mining,files,guests,together]", "all": ".[all]"}
 """Of the base: the hub, and whatever its menu and the command line offer without a server of others."""
 
 

@@ -1,13 +1,36 @@
-"""How cloister came onto this machine: the name of its distribution, and the line that installs an extra beside it."""
+"""How cloister came onto this machine: the name of its distribution, which extras are there, and the line that installs one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 DISTRIBUTION = "cloister-privacy"
 """What pip calls it. One imports `cloister`, which is another project's name on the public index."""
+
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "learn": ("sklearn", "scipy"),
+    "anonymize": ("polars",),
+    "files": ("python_calamine", "pyreadstat"),
+    "guests": ("wasmtime", "componentize_py"),
+    "together": ("gmpy2", "Crypto"),
+    "postgres": ("psycopg",),
+    "spark": ("pyspark", "grpc", "grpc_status"),
+    "mqtt": ("paho",),
+}
+"""What must be there of each extra that a hub uses, by the names that Python imports."""
+
+
+def lacking(extra: str) -> list[str]:
+    """What of an extra is not installed; nothing where it is all there.
+
+    >>> lacking("anonymize"), lacking("")
+    ([], [])
+    """
+    return [name for name in EXTRAS.get(extra, ()) if find_spec(name) is None]
 
 
 def edition() -> str:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from cloister.errors import MissingDependency
-from cloister.installed import install
+from cloister.installed import install, lacking
 
-__all__ = ["Lazily", "loading"]
+__all__ = ["Lazily", "check_installed", "loading"]
 
 
 @contextmanager
@@ -34,6 +34,16 @@ def loading() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def check_installed(extra: str, what: str) -> None:
+    """Refuse what a hub can't do without an extra that is not installed.
+
+    >>> check_installed("anonymize", "The table was not anonymised")
+    """
+    if lacking(extra):
+        why = "this hub was installed without what this needs"
+        raise MissingDependency(what, why=why, instead=f"the administrator's help: {install(extra)}")
 
 
 class Lazily:

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -18,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 import cloister as cl
-from cloister.cli.demo_hub import FIRST, PEOPLE
+from cloister.cli.demo_hub import FIRST, PEOPLE, SECOND, SPEND
 from tests.cli.test_cli import cloister, started
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
@@ -48,10 +50,10 @@ def copied(opened: tuple[Path, str], into: Path) -> str:
 
 
 @contextmanager
-def running(*arguments: str, temporary: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def running(*arguments: str, temporary: Path, sites: bool = False) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A demonstration that serves, and what it printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "demo", "--json", "--no-sites", "--port", "0", *arguments],
+        [sys.executable, "-m", "cloister", "demo", "--json", *(() if sites else ("--no-sites",)), "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -120,10 +122,31 @@ def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path) ->
                 assert len(steps) >= 2, "each has a part in the story"
                 chapters.append(re.findall(r"Minute (\d)", browser.get("/").text))
                 assert [at for at in steps if browser.get(at).status_code != 200] == []
-        assert {role for _, _, roles, _ in PEOPLE.values() for role in roles} == {"administrator", "steward", "owner", "analyst"}
+        assert {role for _, _, roles, _ in PEOPLE.values() for role in roles} == {
+            *("administrator", "steward", "owner", "analyst", "algorithm-provider")
+        }
         assert sorted(chapters) == [[str(minute)] for minute in range(1, 6)], "a minute each"
         ended(process, signal.SIGTERM)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_its_clinics_go_on_answering_and_clients_of_postgresql_come_in(opened: tuple[Path, str], tmp_path: Path) -> None:
+    """Nobody of the demonstration can say yes for a clinic: so none waits for that, and one purpose is refused by all."""
+    (tmp_path / "temporary").mkdir()
+    with running("--data", copied(opened, tmp_path), temporary=tmp_path / "temporary", sites=True) as (process, found):
+        for purpose in ("care", "a second look"):
+            with cl.connect(found["address"], token=found["token"], purpose=purpose) as session:
+                assert session.sql("SELECT COUNT(*) AS n FROM clinics WHERE age >= 40", spend="0.1", fresh=True).to_pydict()["n"]
+        with (
+            cl.connect(found["address"], token=found["token"], purpose="marketing") as session,
+            pytest.raises(cl.CloisterError, match="its owner allows nothing"),
+        ):
+            session.sql("SELECT COUNT(*) AS n FROM clinics WHERE age >= 41", spend="0.1")
+        place = shlex.split(found["psql"])[1]
+        with psycopg.connect(place, password=found["token"], autocommit=True) as client:
+            client.execute(f"SET cloister.spend = '{SPEND}'")
+            assert len(client.execute(SECOND).fetchall()) > 1
+        ended(process, signal.SIGTERM)
 
 
 def test_another_port_is_taken_where_the_usual_one_is(opened: tuple[Path, str], tmp_path: Path) -> None:

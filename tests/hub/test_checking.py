@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from cloister import installed
 from cloister.errors import InvalidParameter
-from cloister.hub import checking
 from cloister.hub.checking import Weakness, weaknesses
 from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
@@ -132,7 +132,7 @@ def test_a_value_that_is_fine_is_not_told(given: dict[str, Any], tmp_path: Path)
 def test_sources_that_nothing_here_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(data=tmp_path, sources="db.example.org:5432")
     for missing, told in (("psycopg",), False), (("grpc",), False), (("psycopg", "grpc"), True):
-        monkeypatch.setattr(checking, "find_spec", lambda name, missing=missing: None if name in missing else name)
+        monkeypatch.setattr(installed, "find_spec", lambda name, missing=missing: None if name in missing else name)
         found = [weak for weak in weaknesses(settings) if weak.name == "sources"]
         assert [weak.grave for weak in found] == [False] * told
         assert all(install("postgres") in weak.instead and install("spark") in weak.instead for weak in found)

@@ -116,10 +116,11 @@ from cloister.cli.main import cli
 for words in (["risk", "people.csv", "--quasi", "age,sex"], {anonymised!r}, ["learn", "--help"], ["mine", "--help"]):
     said = CliRunner().invoke(cli, words)
     assert said.exit_code == 0, (words, said.output, said.exception)
-from cloister.hub.services.anonymizing.authorised import _installed
+from cloister.installed import lacking
 from cloister.hub.services.learning.order import class_of
 from cloister.learn.frame.catalogue import METHODS
-_installed()
+for extra in ("learn", "anonymize", "files", "guests", "together"):
+    assert not lacking(extra), extra
 for method in METHODS:
     class_of(method)
 import cloister.hub.services, cloister.mining

@@ -38,6 +38,12 @@ PURPOSE = "first look"
 _BUDGET = 3
 _PUBLISHING = timedelta(days=90)
 _HERE = Path(".")
+_PSQL = 5433
+_ALGORITHM = "middle-age"
+_CODE = """def middle(rows):
+    ages = sorted(rows["age"])
+    return [ages[len(ages) // 2]]
+"""
 
 PEOPLE = {
     "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
@@ -47,8 +53,13 @@ PEOPLE = {
         ("steward",),
         "writes the institution's rules and sees the audit log, and sees no data",
     ),
-    "owner": ("Otto", "otto@example.org", ("owner",), "answers for the data sets and their budgets"),
-    "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets, and runs a survey"),
+    "owner": (
+        "Otto",
+        "otto@example.org",
+        ("owner", "algorithm-provider"),
+        "answers for the data sets and their budgets, and brings an algorithm",
+    ),
+    "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask the data sets and learn from them, and runs a survey"),
     "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everyone sees"),
 }
 """Who is in the demonstration: name, address, roles, and what they are there for."""
@@ -94,6 +105,8 @@ _MAY = (
     "question.explain",
     "question.rehearse",
     "learn.run",
+    "synthesise.run",
+    "compress.run",
     "release.see",
     "release.download",
     "release.share",
@@ -113,6 +126,7 @@ class _Shown:
     """Of the three clinics."""
     kept: str
     survey: str
+    psql: str
 
 
 def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, sites: bool = True) -> None:
@@ -121,11 +135,15 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool, s
         settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
         from cloister.hub.locks import serving_lock
         from cloister.hub.serving import private_files, serve
+        from cloister.hub.settings import Settings
 
         held.enter_context(private_files())
         held.enter_context(serving_lock(settings))
-        at = held.enter_context(_listening(settings.host, settings.port, exactly=port is not None))
-        settings = replace(settings, port=at.getsockname()[1])
+        usual = Settings(data=_HERE)
+        exactly = port is not None or settings.port != usual.port
+        at = held.enter_context(_listening(settings.host, settings.port, exactly=exactly))
+        with _listening(settings.host, settings.pg_port or _PSQL, exactly=settings.pg_port != usual.pg_port) as free:
+            settings = replace(settings, port=at.getsockname()[1], pg_port=free.getsockname()[1])
         with open_hub(settings) as hub:
             people = _furnished(hub)
             failed: list[BaseException] = []
@@ -160,17 +178,16 @@ def _folder(data: Path | None) -> Iterator[Path]:
 
 
 def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
-    """A socket that listens, so that nobody can take its port before the hub serves. Where the hub's usual port is taken it is
-    another one; a port that was named is that one or none.
+    """A socket that listens, so that nobody can take its port before the hub serves. Where a usual port is taken it is another
+    one; a port that was named is that one or none.
     """
     from cloister.hub.serving import bound
-    from cloister.hub.settings import Settings
 
     what, instead = "The demonstration was not started", "cloister demo --port 0, for any port that is free"
     try:
         found = bound(host, port, what, instead)[0]
     except InvalidParameter:
-        if exactly or port != Settings(data=_HERE).port:
+        if exactly:
             raise
         found = bound(host, 0, what, instead)[0]
     found.listen()
@@ -224,6 +241,25 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
     until = (hub.now() + _PUBLISHING).date().isoformat()
     rules = {"actions": ["release.publish"], "until": until}
     grant(hub, owner, data_set="census", role="publisher", members={"people": [analyst.email]}, rules=rules)
+    _bring(hub, owner, analyst)
+
+
+def _bring(hub: Hub, owner: Caller, analyst: Caller) -> None:
+    """An algorithm that runs near rows; its provider lets the analyst run it."""
+    from cloister.hub.services.access import grant, register_algorithm
+    from cloister.hub.services.access.granting import grant_in, own_algorithm
+
+    settings = {"code": _CODE, "inputs": ["age"], "names": ["age"], "low": ["17"], "high": ["90"], "blocks": 50}
+    about = "The middle age of each block of people; their noisy mean leaves."
+    with hub.database.begin() as db:
+        title = "The middle of ages"
+        register_algorithm(db, hub, owner, name=_ALGORITHM, title=title, service="guests", settings=settings, about=about)
+        _, which = own_algorithm(hub, db, owner, _ALGORITHM)
+        rules = {"actions": ["algorithm.run"], "only_with": ["census"]}
+        draft = {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules}
+        grant_in(db, hub, owner, which, draft)
+    near = {"actions": ["algorithm.run", "release.see", "release.download"], "algorithms": [_ALGORITHM]}
+    grant(hub, owner, data_set="census", role="runner", members={"people": [analyst.email]}, rules=near)
 
 
 @contextlib.contextmanager
@@ -270,7 +306,8 @@ def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
     number = demo_survey(hub, analyst)
     survey = f"{address}/s/{number}"
     hub.parts[STORY] = {caller.id: Part(chapter=key, survey=number) for key, caller in people.items()}
-    return _Shown(address=address, links=links, token=token, answer=answer, joint=joint, kept=kept, survey=survey)
+    psql = f'psql "host={hub.settings.host} port={hub.settings.pg_port} user={analyst.email} dbname=hub"'
+    return _Shown(address=address, links=links, token=token, answer=answer, joint=joint, kept=kept, survey=survey, psql=psql)
 
 
 def _as_json(found: _Shown) -> str:
@@ -287,6 +324,7 @@ def _as_json(found: _Shown) -> str:
             "release": found.kept,
             **({} if found.joint is None else {"sites": {"sql": QUESTION, "columns": found.joint.to_pydict()}}),
             "survey": found.survey,
+            "psql": found.psql,
         }
     )
 
@@ -316,6 +354,9 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
         "Ask as the analyst from a shell, or from Python with cloister.connect:",
         f"  export CLOISTER_TOKEN={found.token}",
         f"  {ask}",
+        "",
+        "Or from any client of PostgreSQL, with that token as the password:",
+        f'  PGPASSWORD=$CLOISTER_TOKEN {found.psql} -c "SET cloister.spend = \'{SPEND}\'" -c "{SECOND}"',
         "",
         "Without a hub: cloister demo --terminal",
     ]

@@ -37,11 +37,11 @@ name = "{name}"
 hub = "http://127.0.0.1"
 
 [policy]
-otherwise = "ask me"
+otherwise = "always"
 
 [[policy.rules]]
-purpose = "first look"
-answer = "always"
+purpose = "marketing"
+answer = "never"
 
 {table}
 [budgets]

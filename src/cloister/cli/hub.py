@@ -61,8 +61,8 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
-    """Report errors and weaknesses of the settings, stored grants, rules, policies and rows that can't be read, and which
-    sandboxes for guests this machine has; exit code 1 where something is wrong.
+    """Report errors and weaknesses of the settings, what is not installed, stored grants, rules, policies and rows that can't be
+    read, and which sandboxes for guests this machine has; exit code 1 where something is wrong.
 
     \b
     cloister hub check --data /srv/cloister
@@ -70,9 +70,9 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
     settings = _settings(context, data, file)
     from cloister.guests.sandbox.environments import environments
     from cloister.guests.sandbox.opening import sandboxes
-    from cloister.hub.checking import weaknesses
+    from cloister.hub.checking import unoffered, weaknesses
 
-    found, unreadable, held = weaknesses(settings), _unreadable(settings), sandboxes()
+    found, unreadable, held = weaknesses(settings) + unoffered(), _unreadable(settings), sandboxes()
     if as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
         rows = [{"what": what, "why": why} for what, why in unreadable]

@@ -14,14 +14,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
 from cloister.hub.settings import Settings, is_loopback, listed
-from cloister.installed import install
+from cloister.hub.web.languages import N_
+from cloister.installed import install, lacking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,16 @@ class _Whole:
     oddly: str = ""
 
 
-_READERS = {"postgres": ("psycopg",), "spark": ("pyspark", "grpc", "grpc_status")}
-"""What must be there for each kind of database, by the extra that brings it."""
+_READERS = ("postgres", "spark")
+"""The extras of which each reads a kind of database."""
+_OFFERED = {
+    "learn": N_("nobody can train a model or make a projection: what learning needs is not installed"),
+    "anonymize": N_("nobody can anonymise a table, or download rows as Parquet: what that needs is not installed"),
+    "files": N_("workbooks and files of statistics packages can't be uploaded: what reads them is not installed"),
+    "guests": N_("no algorithm of pure Python runs near rows: what runs it is not installed"),
+    "together": N_("sites can't learn jointly from exact sums: what their encryption needs is not installed"),
+}
+"""What a hub does not offer without an extra."""
 _NO_PORT = "ports are numbers from 1 to 65535"
 _LONG = "more than a hundred years are no limit"
 _NUMBERS = (
@@ -191,6 +199,12 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     return sorted(found, key=lambda each: not each.grave)
 
 
+def unoffered() -> list[Weakness]:
+    """What this hub does not offer, for want of an extra: told where somebody checks it, since it may be meant so."""
+    wanting = ((extra, why) for extra, why in _OFFERED.items() if lacking(extra))
+    return [Weakness(name=extra, why=why, instead=install(extra), grave=False) for extra, why in wanting]
+
+
 def _positive(text: str) -> bool:
     try:
         return Fraction(text) > 0
@@ -311,7 +325,7 @@ def _sources(settings: Settings) -> Iterator[Weakness]:
             why = f"{source!r} is not host:port or host:port@network"
             yield Weakness(name="sources", why=why, instead='sources = "db.example.org:5432"')
             return
-    if not any(all(find_spec(module) for module in modules) for modules in _READERS.values()):
+    if all(lacking(extra) for extra in _READERS):
         why = "no database can be read: neither psycopg is installed nor pyspark with what Spark Connect needs"
         instead = " or ".join(install(extra) for extra in _READERS)
         yield Weakness(name="sources", why=why, instead=instead, grave=False)
@@ -330,7 +344,7 @@ def _broker(address: str) -> Iterator[Weakness]:
         yield Weakness(name="mqtt", why="it is not the address of a broker", instead=example)
     elif place.scheme == "mqtt" and not is_loopback(place.hostname or ""):
         yield Weakness(name="mqtt", why="readings and keys of devices would cross the network in the clear", instead=example)
-    elif find_spec("paho") is None:
+    elif lacking("mqtt"):
         yield Weakness(name="mqtt", why="the client for MQTT is not installed", instead=install("mqtt"))
 
 

@@ -25,6 +25,7 @@ from cloister.hub.max_delta import MaxDeltaLedger
 from cloister.hub.secrets import has_stored_secrets, stored_secret
 from cloister.hub.service import Guide, JobType, Link, Service
 from cloister.hub.settings import Settings
+from cloister.installed import lacking
 
 if TYPE_CHECKING:
     from cloister.hub.releases.kinds import ReleaseKind
@@ -76,10 +77,9 @@ class Hub:
         """When the process is ended, whatever still runs (`serving.end_by`), by `time.monotonic`."""
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
         self.kinds: dict[str, ReleaseKind] = {kind.name: kind for service in self.services for kind in service.releases}
-        self.links: list[Link] = sorted(
-            (link for service in self.services for link in service.links), key=lambda link: link.order
-        )
-        self.guides: list[Link | Guide] = [*self.links, *(guide for service in self.services for guide in service.guides)]
+        links = sorted((link for service in self.services for link in service.links), key=lambda link: link.order)
+        self.links: list[Link] = [link for link in links if not lacking(link.extra)]
+        self.guides: list[Link | Guide] = [*links, *(guide for service in self.services for guide in service.guides)]
         self.help: dict[str, str] = {each.path: each.help for each in self.guides}
         for service in self.services:
             if service.opened is not None:

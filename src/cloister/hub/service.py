@@ -40,6 +40,8 @@ class Link:
     """The page of the documentation that says how, as "how-to/ask-a-hub": of this address and of those below it."""
     order: int = 50
     icon: str = ""
+    extra: str = ""
+    """What has to be installed for it: a hub without it does not offer the link."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-import cloister.lazily
-import cloister.learn
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
 from cloister.hub.records.jobs import Job
@@ -286,11 +285,7 @@ def test_what_was_taken_away_while_it_learnt_keeps_the_model_back(stage: Stage, 
 
 
 def test_a_hub_without_what_learning_needs_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError(name, name="sklearn")
-
-    monkeypatch.setattr(cloister.lazily, "import_module", missing)
-    monkeypatch.delitem(vars(cloister.learn), "LinearSVC", raising=False)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     answer = stage.post("/models", {**ORDER, "method": "LinearSVC"})
     assert (answer.status_code, answer.json()["code"]) == (501, "not-installed")
     assert install("learn") in answer.json()["instead"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, Protocol, Self
 
 from cloister.guests.sandbox.control_groups import group_folder
 from cloister.guests.sandbox.grid import Grid
 from cloister.guests.sandbox.processes import Language, ProcessSandbox, why_not
 from cloister.guests.sandbox.wasm import Ran, Sandbox
+from cloister.installed import lacking
 
 
 class Opened(Protocol):
@@ -60,7 +60,7 @@ PLAIN = Needs()
 def sandboxes() -> list[tuple[str, str]]:
     """What this machine has: of each sandbox its name, and why it is missing (nothing where it is there). Processes are opened
     and tried; an image is not built for it."""
-    wanting = [name for name in ("wasmtime", "componentize_py") if find_spec(name) is None]
+    wanting = lacking("guests")
     limits = "" if group_folder() else "none is delegated (systemd, or CLOISTER_GUESTS_CGROUP): sums are watched from outside"
     return [
         ("WebAssembly, pure Python", f"{' and '.join(wanting)} is not installed" if wanting else ""),

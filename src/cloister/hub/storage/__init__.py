@@ -11,7 +11,7 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
 from cloister.hub.storage.encodings import is_chinese
-from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, read_labels
+from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, accepted, read_labels
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in
 from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
@@ -35,6 +35,7 @@ __all__ = [
     "StoredTable",
     "TableStore",
     "Upload",
+    "accepted",
     "connect",
     "guarded_address",
     "header_of",

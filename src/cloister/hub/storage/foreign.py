@@ -25,6 +25,7 @@ from typing import Any
 from cloister.hub.storage.foreign_reader import LABELS, NAME
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
+from cloister.installed import lacking
 from cloister.printable import shown
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.encrypted import MemoryFile
@@ -54,6 +55,12 @@ _TEXTS = {
         N_("the table saved as CSV UTF-8; an administrator installs the extra [files]"),
     ),
 }  # fmt: skip
+
+
+def accepted() -> str:
+    """The ends of the names of files that can be uploaded here, as forms list them."""
+    foreign = PACKED if lacking("files") else FOREIGN
+    return ",".join([*(f".{end}" for end in ("csv", "txt", "tsv", "parquet", "pq", *foreign)), "text/csv"])
 
 
 class SeveralSheets(RefusedUpload):

@@ -34,6 +34,7 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.facts import facts_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
+from cloister.lazily import check_installed
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 
@@ -142,6 +143,7 @@ def price(
     where it would be."""
     with looking(hub, caller):
         with hub.database.reading() as db:
+            check_installed(work.extra, work.words.withheld)
             found: ReadyTable[Any] = work.ready(hub, db, caller, order)
             who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
             left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
@@ -155,6 +157,7 @@ def before_start(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: A
     """What is said before work by the marked door is ordered, which has no price. Refused where it would be."""
     with looking(hub, caller):
         with hub.database.reading() as db:
+            check_installed(work.extra, work.words.withheld)
             found = work.ready(hub, db, caller, order)
         return before(hub, found)
 

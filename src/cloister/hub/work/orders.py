@@ -33,6 +33,7 @@ from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present, withheld
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling
+from cloister.lazily import check_installed
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -128,6 +129,8 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
     """An order as a job keeps it."""
     secret: tuple[str, ...] = ()
     """The fields of an order that may hold values of rows: a job keeps them wrapped."""
+    extra: str = ""
+    """What has to be installed for it."""
     marked: bool = False
     """Whether it leaves by the marked door: then it charges nothing, reads rows once the NotPrivate event is written, and is
     stopped at any stage."""
@@ -188,6 +191,7 @@ def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Want
         check_title(order.title)
         check_purpose(order.purpose)
         with hub.database.reading() as db:
+            check_installed(work.extra, work.words.withheld)
             found = work.ready(hub, db, caller, order)
         work.rehearse(found)
         return found
@@ -225,6 +229,7 @@ def _run(work: OrderedWork[Any, Any], hub: Hub, payload: Mapping[str, Any], prog
     charges = Charges(hub, progress)
     with _refusals(hub, caller, work, order, charges) as refused:
         tell(_FREE[0])
+        check_installed(work.extra, work.words.withheld)  # the worker may be of another installation than the hub
         with charges.standing(work.words.withheld), hub.database.reading() as db:
             caller = present(hub, db, caller)
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.checking import weaknesses
+from cloister.hub.checking import unoffered, weaknesses
 from cloister.hub.edition import EDITION
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
@@ -53,7 +53,7 @@ def pages() -> APIRouter:
             "admin/settings.html",
             settings=hub.settings.shown(),
             meanings={name: each.metadata["about"] for name, each in known_settings().items()},
-            weaknesses=weaknesses(hub.settings),
+            weaknesses=weaknesses(hub.settings) + unoffered(),
             health=health(hub).told(),
             unreadable=unreadable,
             version=EDITION,

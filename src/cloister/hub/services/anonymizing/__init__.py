@@ -52,6 +52,7 @@ SERVICE = Service(
             action="dataset.manage",
             order=29,
             icon="policy",
+            extra="anonymize",
         ),
         Link(
             title="Anonymised tables",

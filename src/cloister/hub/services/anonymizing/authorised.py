@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import MissingDependency
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing
@@ -17,7 +16,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
-from cloister.installed import install
+from cloister.lazily import check_installed
 from cloister.session.questions.touched import Touched
 from cloister.tables import PrivateTable
 
@@ -76,7 +75,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Anonymizing) -> AuthorisedTab
     What a trial shows is exact, and a released table is not differentially private: so both are the owner's alone, whatever has
     been granted to others.
     """
-    _installed()
+    check_installed("anonymize", WORDS.withheld)
     row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
     which = facts.data_sets.get(row.id) or data_set_object(row)
     found = authorise(hub, db, facts, caller, _Parts(order, row.name), {row.name: which}, priced=False)
@@ -93,17 +92,6 @@ def check_free(db: Db, name: str) -> None:
 
 def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> PrivateTable:
     """The declared table of one's own data set."""
-    _installed()
+    check_installed("anonymize", WORDS.withheld)
     row = owned(hub, db, caller, name)
     return private_table(live_of(hub).session(db, caller.email, tables=[row.name]), row.name, (), WORDS.invalid)
-
-
-def _installed() -> None:
-    try:
-        import polars  # noqa: F401
-    except ImportError:
-        raise MissingDependency(
-            "The table was not anonymised",
-            why="this hub was installed without what anonymising needs",
-            instead=f"the administrator's help: {install('anonymize')}",
-        ) from None

@@ -48,6 +48,7 @@ class _Anonymising(OrderedWork[Anonymizing, AuthorisedTable]):
     """Orders of anonymised tables; trials look at the same (`trying.py`)."""
 
     job, title, action, words, release = "anonymizing.release", N_("Anonymised table"), ACTION, WORDS, TABLE
+    extra = "anonymize"
     stages, stored, secret, marked = _STAGES, ORDER, ("hierarchies",), True
 
     def about(self, order: Anonymizing) -> dict[str, Any]:

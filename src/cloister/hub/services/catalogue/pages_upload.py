@@ -27,7 +27,7 @@ from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
-from cloister.hub.storage import DATES, NUMBERS, Reading, SeveralSheets, missing_in
+from cloister.hub.storage import DATES, NUMBERS, Reading, SeveralSheets, accepted, missing_in
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
@@ -161,6 +161,7 @@ def new_page(
         "waiting": waiting,
         "sources": listed(hub.settings.sources),
         "most": hub.settings.upload_megabytes,
+        "accept": accepted(),
         "problem": problem,
         "address": address,
         "sheets": sheets,
@@ -181,6 +182,7 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
     values: dict[str, Any] = {
         "row": row,
         "most": hub.settings.upload_megabytes,
+        "accept": accepted(),
         "next_window": upcoming,
         "problem": problem,
         "column": column_of(row.window),

@@ -83,6 +83,7 @@ SERVICE = Service(
             action="algorithm.run",
             order=31,
             icon="run",
+            extra="guests",
         ),
         Link(
             title=N_("Results of algorithms"),

@@ -16,6 +16,7 @@ from cloister.hub.services.guests.admission import keep_found, reviewed
 from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.web.languages import N_
 from cloister.hub.work.recheck import present
+from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.session.questions.spend import spend_of
 
@@ -41,6 +42,7 @@ def order_review(hub: Hub, caller: Caller, algorithm: str, data_set: str, spend:
                 why="native code runs once a person who read it approved it",
                 instead="approve it first",
             )
+        check_installed("" if now.guest.needs.native else "guests", "The review was not begun")
         missing = [each for each in now.guest.inputs if each not in now.table.columns]
         if missing:
             raise InvalidParameter("The data set is invalid", why="it does not declare what the code reads", instead=missing[0])

@@ -30,6 +30,7 @@ from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.ordering import asked
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.hub.work.recheck import charged
+from cloister.lazily import check_installed
 from cloister.privacy import Guarantee, exact_positive, zero_of
 from cloister.session.questions.spend import spend_of
 from cloister.stored import Stored
@@ -174,6 +175,10 @@ class _Running(OrderedWork[Order, ReadyRun]):
             return made
         columns = {order.table: tuple(guest.inputs)}  # what the policy was asked about, and no more
         return replace(made, session=found.session.on_behalf(found.session.who, columns=columns))
+
+    def rehearse(self, found: ReadyRun) -> None:
+        """Native code runs in a process of the machine, and needs none of the extra."""
+        check_installed("" if found.guest.needs.native else "guests", self.words.withheld)
 
     def run(self, hub: Hub, found: ReadyRun, session: Callable[[], AttemptSession]) -> Product:
         guest = found.guest

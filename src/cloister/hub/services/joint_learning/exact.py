@@ -166,6 +166,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
     """Orders of exact joint learning."""
 
     job, title, action, words, stored, marked = "joint_learning.exact", N_("Exact joint learning"), ACTION, WORDS, STORED, True
+    extra = "together"
     stages = {  # noqa: RUF012
         "preparing the tables": 0.0,
         ASKING: 0.1,

@@ -47,6 +47,7 @@ class _Learning(OrderedWork[JointLearning, ReadyTable[JointLearning]]):
     """Orders of joint learning."""
 
     job, title, action, release, stored = "joint_learning.learn", N_("Joint learning"), ACTION, JOINT, ORDER
+    extra = "learn"
     stages = {  # noqa: RUF012
         "preparing the tables": 0.1,
         "reserving the cost": 0.2,

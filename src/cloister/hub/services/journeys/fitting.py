@@ -44,6 +44,7 @@ class _Fitting(OrderedWork[JourneyOrder, ReadyTable[JourneyOrder]]):
     """Orders of journeys."""
 
     job, title, action, release, stored = "journeys.fit", N_("Synthetic journeys"), ACTION, JOURNEYS, ORDER
+    extra = "learn"
     stages = {  # noqa: RUF012
         "preparing the tables": 0.1,
         "reserving the cost": 0.2,

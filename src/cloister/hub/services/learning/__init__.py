@@ -55,6 +55,7 @@ SERVICE = Service(
             action="learn.run",
             order=27,
             icon="learn",
+            extra="learn",
         ),
         Link(
             title="Models",

@@ -50,6 +50,7 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
     """Orders of models."""
 
     job, title, action, words, release, stages, stored = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES, ORDER
+    extra = "learn"
 
     def about(self, order: Training) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}

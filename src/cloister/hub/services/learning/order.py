@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.policy.methods import offered
+from cloister.hub.web.languages import N_
+from cloister.lazily import check_installed
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, exact_probability
 from cloister.stored import Stored
 
@@ -168,16 +170,10 @@ def shape_of(order: Training, model: PrivateModel, encoder: Encoder, table: Priv
 
 def class_of(method: str) -> Any:
     """The estimator's class; refused where the hub was installed without what learning needs."""
+    check_installed("learn", N_("The model was not trained"))
     import cloister.learn
 
-    try:
-        return getattr(cloister.learn, method)
-    except MissingDependency as error:
-        raise MissingDependency(
-            "The model was not trained",
-            why="this hub was installed without what learning needs",
-            instead=f"the administrator's help: {error.instead}",
-        ) from None
+    return getattr(cloister.learn, method)
 
 
 def _fits(value: Any) -> bool:

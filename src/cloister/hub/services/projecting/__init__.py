@@ -67,6 +67,7 @@ SERVICE = Service(
             action="dataset.manage",
             order=33,
             icon="run",
+            extra="learn",
         ),
         Link(
             title=N_("Projected data"),
@@ -85,6 +86,7 @@ SERVICE = Service(
             action=ACTION,
             order=35,
             icon="run",
+            extra="learn",
         ),
         Link(
             title=N_("Projections"),

@@ -74,6 +74,7 @@ class _Attacking(OrderedWork[Attack, AuthorisedAttack]):
     """Orders of projected data: the owner's alone, whatever has been granted to others."""
 
     job, title, action, words, release = "projecting.attack", N_("Projected data"), ACTION, WORDS, PROJECTED
+    extra = "learn"
     stored, marked = STORED, True
     stages = {"preparing the tables": 0.0, N_("projecting and attacking"): 0.1, N_("keeping the projections"): 0.9}  # noqa: RUF012
 

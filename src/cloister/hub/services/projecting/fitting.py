@@ -30,6 +30,7 @@ class _Fitting(OrderedWork[Fit, ReadyTable[Fit]]):
     """Orders of directions."""
 
     job, title, action, release, stored = "projecting.fit", N_("Projection"), ACTION, DIRECTIONS, STORED
+    extra = "learn"
     stages = {  # noqa: RUF012
         "preparing the tables": 0.1,
         "reserving the cost": 0.2,

@@ -12,6 +12,7 @@ from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import agreed, asked, whole
+from cloister.lazily import check_installed
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
 
@@ -168,6 +169,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _check(columns: str) -> None:
+    check_installed("learn", N_("The projection was not released"))
     from cloister.compress.from_tables import Grid
 
     names = listed(columns)
