@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from cloister.noise import Random
 from cloister.synth.measuring import Floats, Marginals
@@ -256,10 +257,11 @@ class _Problem:
     def descend(self, logits: Small, shares: Small, steps: int, rate: float = _RATE) -> Mixture:
         """One fit, from where these are, which are changed in place."""
         walks = [_Adam(logits), _Adam(shares)]
-        for step in range(1, steps + 1):
-            now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
-            for walk, slope in zip(walks, self.gradient(logits, shares, step / steps), strict=True):
-                walk.step(slope, now, step)
+        with threadpool_limits(limits=1, user_api="blas"):  # to share out products of so small matrices takes longer than they do
+            for step in range(1, steps + 1):
+                now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
+                for walk, slope in zip(walks, self.gradient(logits, shares, step / steps), strict=True):
+                    walk.step(slope, now, step)
         q = self.probabilities(logits).astype(np.float64)
         q /= np.repeat(np.add.reduceat(q, self.first, axis=1), self.sizes, axis=1)
         w = np.exp(shares.astype(np.float64) - shares.max())
