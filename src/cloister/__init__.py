@@ -63,22 +63,7 @@ if TYPE_CHECKING:
     from cloister.together import JointTable as JointTable
     from cloister.together import SealedTable as SealedTable
 
-_NAMES = Lazily(
-    "cloister",
-    {
-        ".client": "RemoteSession connect",
-        ".errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
-            MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
-        ".guests": "Guest Table Vector guest",
-        ".ledger": "Ledger",
-        ".privacy": "ApproxDP PureDP ZCDP",
-        ".query": "Session",
-        ".query.controls": "ControlledSession Controls",
-        ".session": "Release",
-        ".tables": "Binned Boolean Category Date Identifier Integer Moment Place PrivateTable PublicTable Real Text",
-        ".together": "JointTable SealedTable",
-    },
-)
+_NAMES = Lazily(__name__)
 
 __all__ = [
     "ZCDP",

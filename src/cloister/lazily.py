@@ -1,11 +1,13 @@
 """Public names that are loaded when they are first used, so that `import cloister` and its rooms stay quick.
 
-A package writes which of its modules each public name lives in; nothing of them is imported before somebody asks for the name.
+What a package imports for type checkers alone is what it offers: each line under `if TYPE_CHECKING:` is read as it stands there,
+as `from cloister.ledger.ledger import Ledger as Ledger`, and nothing is imported before somebody asks for the name.
 """
 
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -47,23 +49,20 @@ def check_installed(extra: str, what: str) -> None:
 
 
 class Lazily:
-    """The public names of a package, and where each lives.
+    """The public names of a package, and where each lives. `extras` says which optional extra brings a package that may not be
+    installed.
 
-    `homes` has the names of each module, relative to the package where it begins with a dot; `extras` says which optional extra
-    brings a package that may not be installed.
-
-    >>> names = Lazily("cloister.ledger", {".ledger": "Ledger"})
-    >>> names.all, names.get("Ledger").__name__
-    (['Ledger'], 'Ledger')
+    >>> import cloister.crypto
+    >>> names = Lazily("cloister.crypto")
+    >>> "SigningKey" in names.all, names.get("SigningKey").__name__
+    (True, 'SigningKey')
     """
 
-    def __init__(self, package: str, homes: Mapping[str, str], *, extras: Mapping[str, str] | None = None) -> None:
+    def __init__(self, package: str, *, extras: Mapping[str, str] | None = None) -> None:
         self.package = package
-        self.homes = {
-            name: f"{package}{module}" if module.startswith(".") else module
-            for module, names in homes.items()
-            for name in names.split()
-        }
+        with open(str(sys.modules[package].__file__), encoding="utf-8") as source:
+            offered = re.findall(r"^    from (\S+) import (\w+) as \w+$", source.read(), re.MULTILINE)
+        self.homes = {name: module for module, name in offered if module != package}
         self.extras = dict(extras or {})
 
     @property

@@ -76,38 +76,7 @@ if TYPE_CHECKING:
     from cloister.anonymize.searches.mondrian import Mondrian as Mondrian
     from cloister.anonymize.searches.topdown import TopDown as TopDown
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".anonymizer": "Anonymizer HiddenRows",
-        ".attackers": "Attack Target attack attack_tables",
-        ".certificate": "Certificate certify",
-        ".files": "WrittenFile anonymize_file",
-        ".from_tables": "Published publish_table",
-        ".hierarchies.hierarchy": "Hierarchy",
-        ".metrics": "TaskAccuracy task_accuracy",
-        ".metrics.named": "METRICS metric_of",
-        ".models.alpha": "AlphaKAnonymity",
-        ".models.base": "Attained",
-        ".models.closeness": "TCloseness",
-        ".models.disclosure": "DeltaDisclosure",
-        ".models.diversity": "LDiversity",
-        ".models.k": "KAnonymity",
-        ".models.likeness": "BetaLikeness",
-        ".models.presence": "DeltaPresence KMap",
-        ".report": "Report",
-        ".risks": "Risk SensitiveRisk Uniques risk",
-        ".safepub": "SafePub SafeTable SafelyPublished publish_safely",
-        ".searches.clusters": "Clusters",
-        ".searches.frontier": "Choice frontier",
-        ".searches.greedy": "Greedy",
-        ".searches.lattice": "OptimalLattice",
-        ".searches.local": "LocalRecoding",
-        ".searches.mondrian": "Mondrian",
-        ".searches.topdown": "TopDown",
-    },
-    extras={"polars": "anonymize", "scipy": "anonymize", "sklearn": "anonymize"},
-)
+_lazily = Lazily(__name__, extras={"polars": "anonymize", "scipy": "anonymize", "sklearn": "anonymize"})
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -42,18 +42,7 @@ if TYPE_CHECKING:
     from cloister.compress.projections import RUCA as RUCA
     from cloister.compress.scatter import Scatter as Scatter
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".examples": "drawn_faces",
-        ".from_tables": "Projected publish_projections",
-        ".kernels": "KDCA KernelPCA MDS",
-        ".mixing": "MultiplicativeNoise RandomProjection Rounded",
-        ".projections": "DCA DUCA LDA MDR PCA RUCA",
-        ".scatter": "Scatter",
-        ".comparison": "TradeOff trade_off",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

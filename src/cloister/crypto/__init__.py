@@ -53,20 +53,7 @@ if TYPE_CHECKING:
     from cloister.crypto.tls import client_context as client_context
     from cloister.crypto.tls import server_context as server_context
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".canonical": "canonical_json",
-        ".deterministic": "DeterministicCipher",
-        ".encrypted_file": "CHUNK DecryptedReader EncryptedWriter decrypted salt_of",
-        ".gcm_siv": "RandomizedCipher",
-        ".identities": "AgreementKey SigningKey fingerprint is_signed",
-        ".keyring": "Keyring WrongKey make_key_file new_key",
-        ".prf": "PseudoRandomFunction",
-        ".sealing": "seal unseal",
-        ".tls": "client_context server_context",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

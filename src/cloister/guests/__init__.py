@@ -32,16 +32,7 @@ if TYPE_CHECKING:
     from cloister.guests.trial import run_tests as run_tests
     from cloister.guests.trial import run_trial as run_trial
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".algorithm": "Guest Result guest",
-        ".asking": "ask",
-        ".declared": "Admission admit audit_declared",
-        ".outputs": "Table Vector",
-        ".trial": "run_tests run_trial",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -23,7 +23,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily
-from cloister.learn.frame.catalogue import METHODS
 
 if TYPE_CHECKING:
     from cloister.learn.assessment.curve import Curve as Curve
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from cloister.learn.ensembles.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from cloister.learn.ensembles.trees import RandomForestClassifier as RandomForestClassifier
     from cloister.learn.frame.card import Card as Card
+    from cloister.learn.frame.catalogue import METHODS as METHODS
     from cloister.learn.frame.encoding import Encoder as Encoder
     from cloister.learn.frame.onnx_export import to_onnx as to_onnx
     from cloister.learn.frame.portable import load as load
@@ -66,20 +66,7 @@ if TYPE_CHECKING:
     from cloister.learn.networks.accountant import noise_for as noise_for
     from cloister.learn.networks.neural import NeuralClassifier as NeuralClassifier
 
-_HOMES = {
-    ".networks.accountant": "epsilon_for noise_for",
-    ".frame.card": "Card",
-    ".frame.catalogue": "METHODS",
-    ".assessment.curve": "Curve price_of_privacy",
-    ".frame.encoding": "Encoder",
-    ".assessment.evaluation": """accuracy confusion_matrix evaluate_table fit_and_score fit_and_score_table mean_squared_error
-        r2_score reliability split""",
-    ".frame.onnx_export": "to_onnx",
-    ".frame.portable": "load",
-    ".assessment.selection": "PrivateSearch cross_validate",
-}
-_lazily = Lazily(__name__, _HOMES, extras={"sklearn": "learn", "scipy": "learn"})
-_lazily.homes.update({name: method.module for name, method in METHODS.items()})
+_lazily = Lazily(__name__, extras={"sklearn": "learn", "scipy": "learn"})
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -70,39 +70,7 @@ if TYPE_CHECKING:
     from cloister.local.protocols.shuffling import local_epsilon_for as local_epsilon_for
     from cloister.local.protocols.shuffling import shuffle as shuffle
 
-_HOMES = {
-    ".protocols.advice": "Advice choose",
-    ".numbers.circular": "CircularPiecewise",
-    ".frequency.direct": "DirectEncoding RandomizedResponse",
-    ".numbers.distribution": "Distribution",
-    ".frequency.domain": "Domain",
-    ".numbers.duchi": "Duchi",
-    ".frequency.estimates": "Estimate Number add_estimates",
-    ".attributes.fake": "FakeData",
-    ".frequency.hadamard": "HadamardResponse",
-    ".frequency.hashing": "LocalHashing",
-    ".frequency.heavy": "HeavyHitters",
-    ".frequency.histogram": "HistogramEncoding",
-    ".numbers.hybrid": "Hybrid",
-    ".key_values.key_value": "KeyValue",
-    ".key_values.key_value_estimates": "KeyValueEstimate",
-    ".numbers.laplace": "LocalLaplace",
-    ".protocols.levels": "LevelEstimate Levels spending",
-    ".protocols.longitudinal": "LocalMemory",
-    ".attributes.marginals": "MarginalTables Marginals",
-    ".numbers.numeric": "NumericMechanism Numbers",
-    ".numbers.optimal": "OptimalPiecewise",
-    ".frequency.oracle": "FrequencyOracle",
-    ".numbers.piecewise": "Piecewise SquareWave",
-    ".protocols.protocol": "Sketch",
-    ".frequency.rappor": "RAPPOR",
-    ".attributes.several": "SeveralAttributes",
-    ".protocols.shuffling": "after_shuffling largest_local_epsilon local_epsilon_for shuffle",
-    ".frequency.sketches": "CountMeanSketch",
-    ".frequency.subset": "SubsetSelection",
-    ".frequency.unary": "UnaryEncoding",
-}
-_lazily = Lazily(__name__, _HOMES)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -62,25 +62,7 @@ if TYPE_CHECKING:
     from cloister.mining.top_tables import top_itemsets as top_itemsets
 
 _EXTRAS = {"sklearn": "learn", "scipy": "mining", "efficient_apriori": "mining"}
-_lazily = Lazily(
-    __name__,
-    {
-        ".baskets": "Baskets",
-        ".coarsened": "Coarsened",
-        ".comparison": "Comparison compare",
-        ".effects": "SideEffects",
-        ".exact": "Proof",
-        ".from_tables": "publish_baskets",
-        ".hiding": "METHODS HiddenRule Sanitised hide_rules",
-        ".itemsets": "FrequentItemsets Itemset frequent_itemsets",
-        ".leak": "Leak Leaks attack_before_and_after",
-        ".reading": "read_baskets",
-        ".rules": "Rule Rules association_rules",
-        ".top": "NoisyItemsets TopItemsets",
-        ".top_tables": "top_itemsets",
-    },
-    extras=_EXTRAS,
-)
+_lazily = Lazily(__name__, extras=_EXTRAS)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -92,27 +92,7 @@ if TYPE_CHECKING:
     from cloister.privacy.sensitivity import Neighbours as Neighbours
     from cloister.privacy.sensitivity import Sensitivity as Sensitivity
 
-_NAMES = Lazily(
-    "cloister.privacy",
-    {
-        ".accounting": "Accountant ApproxAccountant LossAccountant PureAccountant RenyiAccountant ZCDPAccountant",
-        ".amplification": "poisson shuffled without_replacement",
-        ".composition": "advanced best_of heterogeneous optimal optimal_delta parallel sequential",
-        ".conversion": """delta_of_approx delta_of_pure delta_of_zcdp epsilon_of_pure epsilon_of_renyi epsilon_of_zcdp
-            simple_epsilon_of_zcdp zcdp_of_approx zcdp_of_pure zcdp_within""",
-        ".events": """Composed DiscreteGaussianRelease DiscreteLaplaceRelease Event GaussianRelease LaplaceRelease Nothing
-            NotPrivate Promised RandomizedResponse Repeated Sampled to_dp_accounting""",
-        ".filters": "AdvancedFilter ApproxFilter PureFilter PureOdometer RenyiFilter RenyiOdometer SlidingFilter ZCDPFilter",
-        ".gaussian": "delta_of_gaussian epsilon_of_gaussian mu_squared_of_gaussian sigma_of_gaussian",
-        ".groups": "between_neighbours for_groups to_bounded",
-        ".guarantee": "ZCDP ApproxDP Guarantee PureDP zero_of",
-        ".inference": "About Inference advantage loss_within",
-        ".loss": "PrivacyLossDistribution",
-        ".rational": "Exact exact exact_nonnegative exact_positive exact_probability float_down float_up fraction_up text_of",
-        ".renyi": "RenyiCurve",
-        ".sensitivity": "Neighbours Sensitivity",
-    },
-)
+_NAMES = Lazily(__name__)
 __dir__ = _NAMES.dir
 
 __all__ = [

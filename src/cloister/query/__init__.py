@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cloister.query.writing import read_sql as read_sql
     from cloister.query.writing import write_sql as write_sql
 
-_lazily = Lazily(__name__, {".writing": "read_sql write_sql"})
+_lazily = Lazily(__name__)
 
 __all__ = ["Parsed", "Session", "parse", *_lazily.all]
 __getattr__ = _lazily.get

@@ -50,19 +50,7 @@ if TYPE_CHECKING:
     from cloister.synth.states import Calendar as Calendar
     from cloister.synth.states import QuantileBins as QuantileBins
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".fitting": "fit fit_frame",
-        ".from_reports": "fit_reports",
-        ".gaussians": "GaussianModel fit_gaussians",
-        ".k_anonymous": "KAnonymousModel fit_k_anonymous",
-        ".model": "SyntheticModel load",
-        ".pooling": "PooledModel pooled",
-        ".related": "RelatedModel fit_related",
-        ".states": "Calendar QuantileBins",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -70,30 +70,7 @@ if TYPE_CHECKING:
     from cloister.together.site import Asked as Asked
     from cloister.together.site import Site as Site
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".accounting": "cost_of",
-        ".agent": "SiteAgent",
-        ".coordinator": "Coordinator",
-        ".distributed_pca": "DistributedPCA",
-        ".joint": "JointTable SitesMissing",
-        ".journal": "Journal MemoryJournal",
-        ".messages": "RoundRefused",
-        "cloister.crypto.paillier": "EncryptedVector Paillier PublicKey Slots",
-        "cloister.crypto.paillier_pool": "PaillierPool",
-        ".pooled": "PooledTable",
-        ".roster": "Roster SignedRoster",
-        ".rounds": "HubRound Round SiteRound run_round secure_sum",
-        ".sealed.batches": "Sealer",
-        ".sealed.format": "Marginal MaskedFormat",
-        ".sealed.holder": "KeyHolder",
-        ".sealed.renewing": "apply_difference renewed",
-        ".sealed.table": "SealedTable",
-        ".sealed.wire": "KeyHolderAgent KeyHolderLine",
-        ".site": "Asked Site",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -81,31 +81,7 @@ if TYPE_CHECKING:
     from cloister.traces.window_stream import LocalLevel as LocalLevel
     from cloister.traces.window_stream import WindowStream as WindowStream
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".averaging": "ModelAverage",
-        ".cleaning": "CleanPoints clean_points",
-        ".counter": "Counter",
-        ".crowd": "Crowd unique_in_the_crowd",
-        ".filtering": "FilterAttack filter_attack",
-        ".groups": "Groups Stays fit_stays",
-        ".journeys": "Journeys fit_journeys",
-        ".levels": "WindowLevel",
-        ".local_stream": "LocalStream",
-        ".measures": "JourneyMeasures journey_measures",
-        ".next_point": "NextPoint ReleasedJourney",
-        ".planar": "GeoIndistinguishability PermanentReports PlanarLaplace",
-        ".policies": "Absorption Adaptive Changes Decreasing Distribution Increasing Policy Sampled Shares Threshold Uniform",
-        ".quadtree": "Quadtree fit_quadtree",
-        ".roads": "RoadGraph RoadJourneys fit_road_journeys",
-        ".saved_journeys": "journeys_from_json",
-        ".stays": "StayPoints stay_points",
-        ".stored": "StoredCounter",
-        ".stored_windows": "StoredWindowStream",
-        ".window_stream": "Estimator GroupMean LastRelease LocalLevel WindowStream",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

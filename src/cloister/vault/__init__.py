@@ -67,22 +67,7 @@ if TYPE_CHECKING:
     from cloister.vault.weak import Deterministic as Deterministic
     from cloister.vault.weak import OrderRevealing as OrderRevealing
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".collection": "Collection",
-        ".errors": "BackupExpired Conflict DuplicateKey Tampered",
-        ".explanation": "Explanation",
-        ".fields": "Equal Field Random Range Sum Words",
-        ".keys": "Keys",
-        ".attacks": "Attack Leakage leakage",
-        ".paillier": "PaillierSum",
-        ".remote": "connect",
-        ".vault": "Vault Verification",
-        ".views": "View Views",
-        ".weak": "Deterministic OrderRevealing",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

@@ -59,27 +59,7 @@ if TYPE_CHECKING:
     from cloister.anonymize.perturbing.swapping import Shuffle as Shuffle
     from cloister.anonymize.perturbing.swapping import Swapped as Swapped
 
-_HOMES = {
-    ".anatomy.anatomy": "Anatomized Anatomy largest_share",
-    ".anatomy.counting": "CountEstimate estimate_count",
-    ".coding": "Coded Rounding TopBottomCoding",
-    ".fitting": "BestFit Candidate Drawn Fit",
-    ".microaggregation.blocks": "blocked_mdav",
-    ".microaggregation.mdav": "mdav vmdav",
-    ".microaggregation.microaggregation": "Microaggregated Microaggregation",
-    ".microaggregation.replacing": "information_loss",
-    ".microaggregation.univariate": "best_groups",
-    ".noise.additive": "AdditiveNoise MultiplicativeNoise Noised",
-    ".noise.filtering": "Recovered remove_noise",
-    ".noise.laws": "NoiseLaw",
-    ".noise.reconstruction": "Reconstructed Told reconstruct",
-    ".pram": "PRAM Frequencies Postrandomized estimate_frequencies invariant_matrix",
-    ".pseudonyms": "Pseudonyms dictionary_attack",
-    ".record_swapping": "RecordSwap RecordsSwapped",
-    ".suppression": "LocalSuppression Suppressed",
-    ".swapping": "RankSwap Shuffle Swapped",
-}
-_lazily = Lazily(__name__, _HOMES)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

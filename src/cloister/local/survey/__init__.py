@@ -50,16 +50,7 @@ if TYPE_CHECKING:
     from cloister.local.survey.tokens import hash_of as hash_of
     from cloister.local.survey.tokens import issue_tokens as issue_tokens
 
-_HOMES = {
-    ".composed": "Expected Level Survey",
-    ".promise": "Promise odds_of",
-    ".questions": "Choice Number Place Scale Several Word YesNo",
-    ".reports": "Report read_report respond send_again",
-    ".results": "Results collect",
-    ".tally": "Tally",
-    ".tokens": "hash_of issue_tokens",
-}
-_lazily = Lazily(__name__, _HOMES)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get

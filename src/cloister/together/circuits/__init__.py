@@ -42,19 +42,7 @@ if TYPE_CHECKING:
     from cloister.together.circuits.protocol import run_evaluator as run_evaluator
     from cloister.together.circuits.protocol import run_garbler as run_garbler
 
-_lazily = Lazily(
-    __name__,
-    {
-        ".eigenvectors": "leading_eigenvectors",
-        ".fixed_point": "FixedPoint",
-        ".geometric": "GeometricNoise",
-        ".moments": "Moments",
-        ".language": "SecretArray concatenate select",
-        ".program": "Program",
-        ".programs": "BlindedSum comparison_of_sums intersection_size largest_sums",
-        ".protocol": "QueueTransport SocketTransport Transport run_both run_evaluator run_garbler",
-    },
-)
+_lazily = Lazily(__name__)
 
 __all__ = _lazily.all
 __getattr__ = _lazily.get
