@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from click.testing import CliRunner
@@ -111,7 +112,7 @@ def looked_at(browser: TestClient) -> dict[str, int]:
     return {path: browser.get(path or "/").status_code for path in (*PAGES, *(f"/api/v1/{each}" for each in LISTS))}
 
 
-@by_day_and_night("wrong", 2, len(WRONG))
+@by_day_and_night("wrong", 1, len(WRONG))
 @pytest.mark.parametrize("column", [f"{table}.{column}" for table, column in COLUMNS])
 def test_a_damaged_row_breaks_no_list(kept: Kept, people: dict[str, Any], column: str, wrong: int) -> None:
     table, name = column.split(".")
@@ -120,7 +121,8 @@ def test_a_damaged_row_breaks_no_list(kept: Kept, people: dict[str, Any], column
         own = db.execute(text("SELECT id FROM person WHERE rowid = :row"), {"row": row}).scalar() if table == "person" else None
     others = {number: browser for number, browser in people.items() if number != own}
     shown = {number: looked_at(browser) for number, browser in others.items()}
-    for label in [*WRONG][:wrong]:
+    by_day = [[*WRONG][crc32(column.encode()) % 2]]  # half of the columns are truncated, half are of a later version
+    for label in by_day if wrong == 1 else WRONG:
         write(kept, table, name, row, WRONG[label])
         try:
             assert {number: looked_at(browser) for number, browser in others.items()} == shown, label

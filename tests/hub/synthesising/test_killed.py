@@ -18,6 +18,7 @@ from cloister.privacy import PureDP
 from tests.hub.house import House
 from tests.hub.learning.dying import STAGES, kill_one, started
 from tests.hub.synthesising.conftest import MAY, ORDER
+from tests.tiers import some_by_day
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def workers() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("stage", STAGES[:4])
+@some_by_day("stage", STAGES[:4], day=lambda stage: stage == STAGES[1])  # the frame is killed at any moment: jobs/test_killed.py
 def test_it_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str], place: House, stage: str) -> None:
     owner, ana = place.person("owner"), place.person("analyst", email="ana@example.org")
     people = place.sample_data_set("people", owner=owner, budget=PureDP("0.25"))
