@@ -24,7 +24,7 @@ def check(text: str) -> None:
 
 @some_by_day("script", DRAWN, day=lambda script: crc32(script.stem.encode()) % 3 == 1, ids=lambda path: path.stem)
 def test_the_figure_is_drawn_from_nothing_outside(script: Path) -> None:
-    """As a draft, with one run of each curve: `make docs` and the night draw it in full. By day a third of them, by their names."""
+    """As a draft, with one run of each curve: `make docs` and the night draw it in full. By day a third, by name."""
     check(figures.draft(script))
 
 
