@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.middleware import _SHARE, _SHARE_OF_FILES, Middleware
+from cloister.hub.middleware import _SHARE, _SHARE_OF_FILES, _SHARE_OF_ORDERS, Middleware
 from cloister.hub.problems import TooMany
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType
@@ -64,7 +64,13 @@ async def settled(slow: Slow, wanted: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "share"), [("GET", "/datasets", _SHARE), ("POST", "/uploads", _SHARE_OF_FILES), ("POST", "/ask", 4)]
+    ("method", "path", "share"),
+    [
+        ("GET", "/datasets", _SHARE),
+        ("POST", "/orders", _SHARE_OF_ORDERS),
+        ("POST", "/uploads", _SHARE_OF_FILES),
+        ("POST", "/ask", 2),
+    ],
 )
 def test_one_persons_requests_wait_for_one_another_and_nobody_for_them(house: House, method: str, path: str, share: int) -> None:
     ada, bob = house.person("owner", email="ada@example.org"), house.person("analyst", email="bob@example.org")

@@ -76,7 +76,7 @@ _TOKENS = 10_000
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
-_SHARE, _SHARE_OF_FILES = 6, 2
+_SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES = 6, 2, 2
 """How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
 
@@ -91,7 +91,7 @@ class Middleware:
         self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._shares = _Shares()
-        self._most_questions = max(hub.settings.asking // 4, 1)  # so that one person's slow ones leave most turns to others
+        self._most_questions = max(hub.settings.asking // 8, 1)  # so that one person's slow ones leave most turns to others
         self._whose: dict[int, str] = {}
         """Whose a token was when it last asked, by its hash: no token is kept."""
         told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
@@ -153,7 +153,14 @@ class Middleware:
         who = (caller.id if caller is not None else "") or str(state["address"])
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
             files = path.startswith(_UNLIMITED[:2])
-            place = await self._shares.enter(f"files of {who}" if files else who, _SHARE_OF_FILES if files else _SHARE)
+            kind, most = (
+                ("files", _SHARE_OF_FILES)
+                if files
+                else ("reads", _SHARE)
+                if scope["method"] == "GET"
+                else ("orders", _SHARE_OF_ORDERS)
+            )
+            place = await self._shares.enter(f"{kind} of {who}", most)
             try:
                 await self._passed(scope, limited, self._until_answered(place, passed))
             finally:

@@ -22,9 +22,9 @@ AT_ONCE = 8
 
 @pytest.fixture
 def house(tmp_path: Path, empty_hub: Path, clock: Clock) -> Iterator[House]:
-    """A hub of so many turns that one person's share, a quarter of them, is all that a test asks at once."""
+    """A hub of so many turns that one person's share, an eighth of them, is all that a test asks at once."""
     shutil.copytree(empty_hub, tmp_path / "hub")
-    made = House(tmp_path / "hub", clock, asking=4 * AT_ONCE)
+    made = House(tmp_path / "hub", clock, asking=8 * AT_ONCE)
     yield made
     made.close()
 
