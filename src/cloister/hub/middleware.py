@@ -63,8 +63,8 @@ _HEADERS = {
 }
 _FORWARDING = frozenset({b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via"})
 """What a proxy adds."""
-_Key: TypeAlias = tuple[asyncio.AbstractEventLoop, str]
-_Place: TypeAlias = list[_Key]
+_Key: TypeAlias = tuple[asyncio.AbstractEventLoop, str, str, int]
+_Place: TypeAlias = list[tuple[_Key, float]]
 """What one request holds of its person's share; empty once it was left."""
 _IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -78,6 +78,8 @@ _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 _QUESTIONS = ("/api/v1/questions", "/ask")
 _SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES = 6, 2, 2
 """How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty."""
+_RESTS, _LONGEST_REST, _JUST_NOW = 2, 0.5, 1.0
+"""For how many times the seconds that were worked in a place it rests, for how many seconds at most, and what counts as now."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
 
 
@@ -160,14 +162,14 @@ class Middleware:
                 if scope["method"] == "GET"
                 else ("orders", _SHARE_OF_ORDERS)
             )
-            place = await self._shares.enter(f"{kind} of {who}", most)
+            place = await self._shares.enter(kind, who, most, known=caller is not None and caller.logged_in)
             try:
                 await self._passed(scope, limited, self._until_answered(place, passed))
             finally:
                 self._shares.leave(place)
             return
         whole = limited if isinstance(limited, _Whole) else await _whole(limited)
-        place = await self._shares.enter(f"questions of {who}", self._most_questions)
+        place = await self._shares.enter("questions", who, self._most_questions, known=caller is not None and caller.logged_in)
         try:
             async with self._turn():
                 await self._passed(scope, whole, passed)
@@ -177,7 +179,9 @@ class Middleware:
     async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
         """One step in one thread, and what it answers."""
         token = hash(request.headers["authorization"])
-        place = await self._shares.enter(f"questions of {self._whose.get(token, token)}", self._most_questions)
+        place = await self._shares.enter(
+            "questions", self._whose.get(token, str(token)), self._most_questions, known=token in self._whose
+        )
         try:
             async with self._turn():
                 response = await asyncio.wrap_future(self._threads.submit(self._answered, request, direct, given))
@@ -332,45 +336,67 @@ class Middleware:
 
 
 class _Shares:
-    """How many requests of each person are worked on: who has a share's fill waits here, and holds no thread and no turn."""
+    """How many requests of each person are worked on: who has a share's fill waits here, and holds no thread and no turn.
+
+    Beside others, a person has half a share, and where they wait for themselves a place rests twice as long as it was worked in:
+    a flood of short requests would take the processor as one of long ones does. Alone, they wait for nothing but their share.
+    """
 
     def __init__(self) -> None:
         self._held: dict[_Key, int] = {}
         self._waiting: dict[_Key, deque[asyncio.Future[None]]] = {}
+        self._last: list[tuple[str, float]] = []
+        """The last two people who came, and when."""
 
-    async def enter(self, whose: str, most: int) -> _Place:
-        """A place, as soon as there is one."""
+    async def enter(self, kind: str, who: str, most: int, *, known: bool = True) -> _Place:
+        """A place, as soon as there is one. Who is not `known` may be one of those who are here, and is nobody's company."""
         loop = asyncio.get_running_loop()
-        key = loop, whose
+        key, now = (loop, kind, who, most), time.perf_counter()
+        if known:
+            self._last = [(who, now), *[each for each in self._last if each[0] != who][:1]]
         held = self._held.get(key, 0)
-        if held < most:
+        if held < self._most(key):
             self._held[key] = held + 1
-            return [key]
+            return [(key, now)]
         called = loop.create_future()
         self._waiting.setdefault(key, deque()).append(called)
         try:
             await called
         except asyncio.CancelledError:
             if called.done() and not called.cancelled():  # it was given just now
-                self.leave([key])
+                self._hand_on(key)
             raise
-        return [key]
+        return [(key, time.perf_counter())]
 
     def leave(self, place: _Place) -> None:
         """The next who waits has it; nothing happens where it was left before."""
         if not place:
             return
-        key = place.pop()
-        waiting = self._waiting.get(key)
-        while waiting:
+        key, begun = place.pop()
+        if self._crowded(key) and any(not each.done() for each in self._waiting.get(key, ())):
+            key[0].call_later(min(_RESTS * (time.perf_counter() - begun), _LONGEST_REST), self._hand_on, key)
+        else:
+            self._hand_on(key)
+
+    def _crowded(self, key: _Key) -> bool:
+        """Whether somebody else was here just now."""
+        return any(who != key[2] and time.perf_counter() - seen < _JUST_NOW for who, seen in self._last)
+
+    def _most(self, key: _Key) -> int:
+        return max(1, key[3] // 2) if self._crowded(key) else key[3]
+
+    def _hand_on(self, key: _Key) -> None:
+        """One place is free: those who wait have what is free now."""
+        held, waiting = self._held.pop(key) - 1, self._waiting.pop(key, deque())
+        while waiting and held < self._most(key):
             called = waiting.popleft()
             if not called.done():
                 called.set_result(None)
-                return
-        self._waiting.pop(key, None)
-        held = self._held.pop(key) - 1
+                held += 1
         if held:
             self._held[key] = held
+        if waiting:
+            self._waiting[key] = waiting
 
 
 class _Whole:
