@@ -92,7 +92,7 @@ class Middleware:
         self._direct = {_API + each.path: each for service in hub.services if service.direct for each in service.direct()}
         self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-        self._shares = _Shares()
+        self._shares = _Shares(hub.settings.tick_ms / 1000)
         self._most_questions = max(hub.settings.asking // 8, 1)  # so that one person's slow ones leave most turns to others
         self._whose: dict[int, str] = {}
         """Whose a token was when it last asked, by its hash: no token is kept."""
@@ -340,9 +340,11 @@ class _Shares:
 
     Beside others, a person has half a share, and where they wait for themselves a place rests twice as long as it was worked in:
     a flood of short requests would take the processor as one of long ones does. Alone, they wait for nothing but their share.
+    Work is counted in whole ticks, so that a rest says no more of it than the moment of its answer does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tick: float) -> None:
+        self._tick = tick
         self._held: dict[_Key, int] = {}
         self._waiting: dict[_Key, deque[asyncio.Future[None]]] = {}
         self._last: list[tuple[str, float]] = []
@@ -351,7 +353,7 @@ class _Shares:
     async def enter(self, kind: str, who: str, most: int, *, known: bool = True) -> _Place:
         """A place, as soon as there is one. Who is not `known` may be one of those who are here, and is nobody's company."""
         loop = asyncio.get_running_loop()
-        key, now = (loop, kind, who, most), time.perf_counter()
+        key, now = (loop, kind, who, most), loop.time()
         if known:
             self._last = [(who, now), *[each for each in self._last if each[0] != who][:1]]
         held = self._held.get(key, 0)
@@ -366,7 +368,7 @@ class _Shares:
             if called.done() and not called.cancelled():  # it was given just now
                 self._hand_on(key)
             raise
-        return [(key, time.perf_counter())]
+        return [(key, loop.time())]
 
     def leave(self, place: _Place) -> None:
         """The next who waits has it; nothing happens where it was left before."""
@@ -374,13 +376,14 @@ class _Shares:
             return
         key, begun = place.pop()
         if self._crowded(key) and any(not each.done() for each in self._waiting.get(key, ())):
-            key[0].call_later(min(_RESTS * (time.perf_counter() - begun), _LONGEST_REST), self._hand_on, key)
+            worked = math.ceil((key[0].time() - begun) / self._tick) * self._tick
+            key[0].call_later(min(_RESTS * worked, _LONGEST_REST), self._hand_on, key)
         else:
             self._hand_on(key)
 
     def _crowded(self, key: _Key) -> bool:
         """Whether somebody else was here just now."""
-        return any(who != key[2] and time.perf_counter() - seen < _JUST_NOW for who, seen in self._last)
+        return any(who != key[2] and key[0].time() - seen < _JUST_NOW for who, seen in self._last)
 
     def _most(self, key: _Key) -> int:
         return max(1, key[3] // 2) if self._crowded(key) else key[3]

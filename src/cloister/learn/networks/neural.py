@@ -44,7 +44,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.base import PrivateModel
