@@ -25,8 +25,9 @@ from cloister.learn.ensembles.boosting import (
     plan_of,
 )
 from cloister.learn.ensembles.boosting_losses import Logistic, Softmax, Squared, believed
-from cloister.learn.ensembles.histograms import Columns, alike_in_name, grouped, merged, sums
+from cloister.learn.ensembles.histograms import Columns, merged, sums
 from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.groups import alike_in_name, grouped
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, PureDP

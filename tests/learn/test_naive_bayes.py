@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ pytest.importorskip("sklearn")
 from sklearn import naive_bayes as theirs
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn import CategoricalNB, GaussianNB, MixedNB
+from cloister.learn import CategoricalNB, GaussianNB, MixedNB, load
 from cloister.learn.bayesian.bayes import noisy_gaussian
 from cloister.learn.bayesian.categories import category_counts
 from cloister.learn.bayesian.moments import ClassMoments
@@ -167,13 +169,12 @@ def test_a_table_gives_what_rows_give(kind: type) -> None:
         model = kind(epsilon=10**6).fit_table(door, "people", features=["age", "sex"], target="y")
     assert model.feature_names_in_.tolist() == ["age", "sex=F", "sex=M"]
     labels = np.where(y, "yes", "no")
-    if kind is GaussianNB:
-        exact = theirs.GaussianNB().fit(X, labels)
-        np.testing.assert_allclose(model.theta_, exact.theta_, rtol=1e-3)
-        np.testing.assert_allclose(model.var_, exact.var_, rtol=1e-2)
-    else:
-        exact = MixedNB(privacy=None, categories={1: 2}).fit(X[:, [0, 2]], labels)
-        np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(X[:, [0, 2]]), atol=1e-3)
+    for exact in (
+        MixedNB(privacy=None, categories={1: 2}).fit(X[:, [0, 2]], labels),
+        kind(privacy=None, groups=[[1, 2]]).fit(X, labels),
+    ):
+        asked = X if exact.n_features_in_ == 3 else X[:, [0, 2]]
+        np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(asked), atol=1e-3)
     assert model.score(X, labels) > 0.8
 
 
@@ -183,3 +184,57 @@ def test_days_are_refused_in_a_table() -> None:
     )
     with Door({"people": table}, budget=PureDP(1)) as door, pytest.raises(Exception, match="days are not summed"):
         GaussianNB(epsilon=1).fit_table(door, "people", features=["day"], target="y")
+
+
+def with_a_category(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A number that says a little, a category of eight values that says much, and the class that both speak of."""
+    generator = np.random.default_rng(3)
+    y = generator.integers(0, 2, rows)
+    likely = np.array([[0.3, 0.02, 0.3, 0.02, 0.3, 0.02, 0.02, 0.02], [0.02, 0.3, 0.02, 0.3, 0.02, 0.3, 0.02, 0.02]])
+    value = np.array([generator.choice(8, p=likely[label]) for label in y])
+    return np.clip(generator.normal(4 + y, 2, rows), 0, 10), value, y
+
+
+@pytest.mark.parametrize("epsilon", [None, 2])
+def test_a_category_that_was_written_as_features_is_learnt_as_a_category(epsilon: int | None) -> None:
+    """By `groups`, or by names, as by a column of codes: a feature of 0 and 1 is not normal."""
+    number, value, y = with_a_category(3000)
+    written, codes = np.column_stack([number, np.eye(8)[value]]), np.column_stack([number, value])
+    told: dict[str, Any] = {"privacy": None} if epsilon is None else {"epsilon": epsilon, "random": Random.deterministic(5)}
+    bounds = ([0, *[0] * 8], [10, *[1] * 8])
+    group, column = [list(range(1, 9))], {1: 8}
+    ours = GaussianNB(bounds=bounds, groups=group, **told).fit(written, y)
+    if epsilon is not None:
+        told["random"] = Random.deterministic(5)
+    known = MixedNB(bounds=([0, 0], [10, 7]), categories=column, **told).fit(codes, y)
+    np.testing.assert_allclose(ours.predict_log_proba(written), known.predict_log_proba(codes), rtol=1e-12)
+    assert ours.score(written, y) > 0.85
+    again = load(ours.to_json())
+    np.testing.assert_array_equal(again.predict(written), ours.predict(written))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(written, columns=["number", *(f"v={each}" for each in range(8))])
+    for groups in (None, ["v"]):
+        if epsilon is not None:
+            told["random"] = Random.deterministic(5)
+        named = GaussianNB(bounds=bounds, groups=groups, **told).fit(frame, y)
+        np.testing.assert_array_equal(named.predict_log_proba(frame), ours.predict_log_proba(written))
+    assert GaussianNB(bounds=bounds, groups=[], **told).fit(frame, y).theta_.shape == (2, 9)
+
+
+@pytest.mark.parametrize("wrong", [[[0, 0]], [[0], [0]], [[3]], [[-1]], 5, ["a"]])
+@pytest.mark.parametrize("kind", [GaussianNB, MixedNB])
+def test_groups_that_mean_nothing_are_refused(kind: type, wrong: Any) -> None:
+    with pytest.raises(InvalidParameter, match="groups"):
+        kind(bounds=(0, 1), groups=wrong).fit([[0.0, 1, 1]], [0])
+
+
+def test_categories_of_a_table_are_learnt_as_categories_by_themselves() -> None:
+    number, value, y = with_a_category(3000)
+    names = [f"v{each}" for each in range(8)]
+    columns = {"number": Integer(0, 10), "value": Category(names), "y": Integer(0, 1)}
+    rows = {"number": number.astype(int).tolist(), "value": [names[each] for each in value], "y": y.tolist()}
+    with Door({"people": PrivateTable(rows, columns=columns)}, budget=PureDP(3), random=Random.deterministic(2)) as door:
+        model = GaussianNB(epsilon=2).fit_table(door, "people", features=["number", "value"], target="y")
+    assert [width for _, width, _ in model.categories_] == [8]
+    assert model.theta_.shape == (2, 1)
+    assert model.score(np.column_stack([number, np.eye(8)[value]]), y) > 0.85

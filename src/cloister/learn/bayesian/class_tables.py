@@ -99,47 +99,6 @@ def from_table(
     return TableMoments(numbers=found, categories=categories, allowance=allowance_for(releases[0], parts))
 
 
-def joined(found: TableMoments, encoder: Encoder) -> ClassMoments:
-    """Numbers and categories as moments of the encoder's features: a value's count makes the sums of its 0-or-1 feature.
-
-    Such a feature has c = 1 in the rows with the value and −1 in the others, so Σc = 2 · count − rows, and Σc² = rows: the noise
-    of the rows lies in all three.
-    """
-    numbers, classes = found.numbers, len(found.numbers.sizes)
-    rows, spread = numbers.sizes[:, None], np.asarray(numbers.size_variance)
-    parts: list[tuple[Floats, ...]] = []
-    at_number = at_category = 0
-    for _, domain in encoder.columns:
-        if isinstance(domain, Category):
-            each = found.categories[at_category]
-            width = each.counts.shape[1]
-            own = np.repeat(rows, width, axis=1)
-            noises = (spread, 4 * np.asarray(each.variance) + spread, spread, spread, -spread)
-            parts.append((own, 2 * each.counts - own, own, *(np.full(width, float(noise)) for noise in noises)))
-            at_category += 1
-        else:
-            here = slice(at_number, at_number + 1)
-            given = (numbers.count_variance, numbers.sum_variance, numbers.square_variance, numbers.covariance, 0.0)
-            noise = (np.full(1, float(np.asarray(one))) for one in given)
-            parts.append((numbers.counts[:, here], numbers.sums[:, here], numbers.squares[:, here], *noise))
-            at_number += 1
-    counts, sums, squares = (np.concatenate([part[i] for part in parts], axis=1).reshape(classes, -1) for i in range(3))
-    noises_by_feature = [np.concatenate([part[i] for part in parts]) for i in range(3, 8)]
-    return ClassMoments(
-        sizes=numbers.sizes,
-        counts=counts,
-        sums=sums,
-        squares=squares,
-        size_variance=numbers.size_variance,
-        count_variance=noises_by_feature[0],
-        sum_variance=noises_by_feature[1],
-        square_variance=noises_by_feature[2],
-        covariance=noises_by_feature[3],
-        sum_covariance=noises_by_feature[4],
-        size_step=numbers.size_step,
-    )
-
-
 def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Sequence[tuple[str, Domain]]) -> ClassMoments:
     """Σc and Σc² from the parts of the quadratic blocks B₀ = Σ(1−p)², B₁ = Σ2p(1−p), B₂ = Σp²: c = 2p − 1, so Σc = B₂ − B₀ and
     Σc² = B₀ + B₂ − B₁, and the number of values is B₀ + B₁ + B₂. With noise of variance V in each part these have variances 2V,

@@ -16,11 +16,12 @@ from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn.bayesian.bayes import GaussianParts, noisy_gaussian, plain_gaussian, prior_of
 from cloister.learn.bayesian.categories import Values, category_counts, log_shares, places_of
 from cloister.learn.bayesian.class_margins import Measured
-from cloister.learn.bayesian.class_tables import ClassCounts, from_table, joined
+from cloister.learn.bayesian.class_tables import ClassCounts, from_table
 from cloister.learn.bayesian.moments import ClassMoments, Floats, class_moments, least_count, noisy_class_moments
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, row_products
 from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.groups import grouped
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import Limit, Limits
 from cloister.noise import Random
@@ -62,6 +63,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     measured_noise_: Floats | None = None
     var_smoothing: float = 1e-9
     alpha: float = 1.0
+    told_by_features: ClassVar[tuple[str, ...]] = ("groups",)
     limits: ClassVar[Limits] = {"var_smoothing": Limit(instead=1e-9, most=1e9), "alpha": Limit(instead=1.0, most=1e9)}
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
@@ -72,23 +74,27 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         assert rows.y is not None
-        kinds = self._kinds(rows.X if allowance is None else None, rows.X.shape[1])
-        numbers = [place for place, kind in enumerate(kinds) if kind is None]
-        listed = [place for place, kind in enumerate(kinds) if kind is not None]
-        values = [kind.values for kind in kinds if kind is not None]
+        features = rows.X.shape[1]
+        kinds = self._kinds(rows.X if allowance is None else None, features)
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        found = grouped(features, getattr(self, "groups", None), names, rows.box)
+        groups = [each for each in found if len(each) > 1 and all(kinds[at] is None for at in each)]
+        single = [(place, kind) for place, kind in enumerate(kinds) if not any(place in each for each in groups)]
+        numbers, listed = [at for at, kind in single if kind is None], [(at, kind) for at, kind in single if kind is not None]
+        values = [*(kind.values for _, kind in listed), *(np.arange(float(len(each))) for each in groups)]
+        codes = [*(rows.X[:, at] for at, _ in listed), *(_code_of(rows.X[:, list(each)]) for each in groups)]
         box = Box(low=rows.box.low[numbers], high=rows.box.high[numbers])
         X, y, classes = rows.X[:, numbers], rows.y, len(self.classes_)
         shares: list[Any] = [None, None]
         if allowance is not None:
-            both = bool(numbers and listed)
             if numbers:
                 what = "class counts, sums and sums of squares"
-                portion = f"{len(numbers)}/{len(kinds)}"
-                shares[0] = allowance.share(what, portion) if both else allowance.rest(what)
-            if listed:
+                portion = f"{len(numbers)}/{len(numbers) + len(values)}"
+                shares[0] = allowance.share(what, portion) if values else allowance.rest(what)
+            if values:
                 shares[1] = allowance.rest("counts of categories")
         random: Random | None = self.random
-        counts = category_counts(rows.X[:, listed], y, classes, values, share=shares[1], random=random)
+        counts = category_counts(np.array(codes).T, y, classes, values, share=shares[1], random=random)
         if allowance is None:
             moments = class_moments(X, y, classes, box)
             parts = plain_gaussian(X, moments, y, self.var_smoothing)
@@ -98,7 +104,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         else:
             moments = _of_counts(counts, classes)
             parts = noisy_gaussian(moments, box)
-        places = [(place, 1, tuple(known.tolist())) for place, known in zip(listed, values, strict=True)]
+        places = [(at, 1, tuple(kind.values.tolist())) for at, kind in listed] + [(each[0], len(each), ()) for each in groups]
         self._keep(moments, parts, box, numbers, counts, places)
         if allowance is None and self.bounds is None:
             self.low_, self.high_ = np.full(len(numbers), -np.inf), np.full(len(numbers), np.inf)
@@ -110,11 +116,6 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.classes_ = classes_of(self.classes)
         found = from_table(session, table, encoder, target, list(self.classes), spend, purpose)
         whole = box_of(encoder.bounds, features=len(encoder.names))
-        if self._gaussian_only:
-            self._keep(
-                moments := joined(found, encoder), noisy_gaussian(moments, whole), whole, list(range(whole.features)), (), []
-            )
-            return found.allowance
         numbers, places, at = [], [], 0
         for _, domain in encoder.columns:
             width = len(domain.values()) if isinstance(domain, Category) else 1
@@ -126,8 +127,6 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         box = Box(low=whole.low[numbers], high=whole.high[numbers])
         self._keep(found.numbers, noisy_gaussian(found.numbers, box), box, numbers, found.categories, places)
         return found.allowance
-
-    _gaussian_only: ClassVar[bool] = False
 
     def _keep(
         self,
@@ -208,14 +207,18 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
 
 class GaussianNB(_NaiveBayes):
-    """Gaussian naive Bayes: in each class each feature is normal, by itself.
+    """Gaussian naive Bayes: in each class each feature is normal, by itself. A category is none: it has a share of each value
+    instead, as in `MixedNB`.
 
     Guarantee: ε-DP, or (ε, δ)-DP with a δ, for one row more or less; one release of class counts, sums and sums of squares
-    (`cloister.learn.bayesian.moments.noisy_class_moments`: noise for a cube under ε, Gaussian with a δ), of which all else is
-    post-processing. Assumes bounds that were declared, and classes that were declared.
+    (`cloister.learn.bayesian.moments.noisy_class_moments`: noise for a cube under ε, Gaussian with a δ), and, with a share of the
+    budget as large as their part of the columns, one of the counts of each category; all else is post-processing. Assumes
+    bounds that were declared, and classes that were declared.
 
     Parameters: `bounds` (lowest and highest values of the features), `classes` (0 and 1 when left out), `var_smoothing` (as in
-    scikit-learn; without privacy alone: with it, the noise says how much variances are floored).
+    scikit-learn; without privacy alone: with it, the noise says how much variances are floored). `groups`: the 0-or-1 features
+    that one category was written as, by their places, or the names of categories of a frame's columns. Columns that are called
+    `sex=F` and `sex=M`, and a table's categories, are categories by themselves (`groups=[]`: none is).
 
     After `fit`: `classes_`, `class_count_`, `class_prior_`, `theta_`, `var_` (as in scikit-learn), and `margin()` for how much
     noise lies in them.
@@ -228,7 +231,6 @@ class GaussianNB(_NaiveBayes):
     """
 
     _stored: ClassVar[str] = "GaussianNB"
-    _gaussian_only = True
 
     def __init__(
         self,
@@ -237,6 +239,7 @@ class GaussianNB(_NaiveBayes):
         delta: Any = None,
         bounds: Any = None,
         classes: Any = None,
+        groups: Any = None,
         var_smoothing: float = 1e-9,
         privacy: Any = "central",
         random: Random | None = None,
@@ -245,6 +248,7 @@ class GaussianNB(_NaiveBayes):
         self.delta = delta
         self.bounds = bounds
         self.classes = classes
+        self.groups = groups
         self.var_smoothing = var_smoothing
         self.privacy = privacy
         self.random = random
@@ -339,7 +343,8 @@ class MixedNB(_WithCategories):
     share in proportion to their features (see `GaussianNB` and `CategoricalNB`); the shares add up.
 
     Parameters: `categories`: for each feature None (a number), the list of its values, or how many there are; or a mapping from
-    the feature's place to that. `bounds` are those of the numbers; at the places of categories they say nothing.
+    the feature's place to that. `bounds` are those of the numbers; at the places of categories they say nothing. `groups`: as in
+    `GaussianNB`.
 
     >>> model = MixedNB(epsilon=1, bounds=(0, 1), categories={1: 2}).fit([[0.1, 0], [0.9, 1]] * 500, [0, 1] * 500)
     >>> model.predict([[0.0, 0], [1.0, 1]]).tolist()
@@ -356,6 +361,7 @@ class MixedNB(_WithCategories):
         bounds: Any = None,
         categories: Any = None,
         classes: Any = None,
+        groups: Any = None,
         alpha: float = 1.0,
         var_smoothing: float = 1e-9,
         privacy: Any = "central",
@@ -366,6 +372,7 @@ class MixedNB(_WithCategories):
         self.bounds = bounds
         self.categories = categories
         self.classes = classes
+        self.groups = groups
         self.alpha = alpha
         self.var_smoothing = var_smoothing
         self.privacy = privacy
@@ -373,6 +380,11 @@ class MixedNB(_WithCategories):
 
     def _kinds(self, X: Floats | None, features: int) -> list[Values | None]:
         return [None if one is None else Values.of(one) for one in self._declared(features)]
+
+
+def _code_of(block: Floats) -> Floats:
+    """Which of the 0-or-1 features of a category is 1; −1, which counts for nothing, where none is."""
+    return np.where(block.max(axis=1) > 0.5, block.argmax(axis=1), -1).astype(np.float64)
 
 
 def _of_counts(counts: Sequence[ClassCounts], classes: int) -> ClassMoments:

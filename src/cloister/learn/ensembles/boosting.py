@@ -34,9 +34,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from cloister.learn.ensembles.boosting_losses import Floats, Integers, Logistic, Loss, Softmax, Squared
-from cloister.learn.ensembles.histograms import Columns, alike_in_name, apart, grouped, merged, sums, told_by_names
+from cloister.learn.ensembles.histograms import Columns, merged, sums
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Box, Rows
+from cloister.learn.frame.groups import alike_in_name, apart, grouped, told_by_names
 from cloister.learn.frame.parameters import SIZE, Limit, Limits
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Share

@@ -52,6 +52,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """The name that the model is stored under (`catalogue.name_of`): a literal, whatever the class is called."""
     limits: ClassVar[Limits] = {}
     """What its own parameters may be."""
+    told_by_features: ClassVar[tuple[str, ...]] = ()
+    """Parameters that a table's features determine: a stored model has the digest that it had before they were parameters."""
     target_kind: ClassVar[str] = "class"
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None

@@ -160,8 +160,9 @@ class Learning:
         return tuple(dict.fromkeys([*names, self.target] if self.target else names))
 
     def describe(self) -> dict[str, Any]:
-        """The model and its parameters."""
-        parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
+        """The model and its parameters. Those of which the features already say all are left out."""
+        given = self.model.get_params(deep=False).items()
+        parameters = {name: plain(value) for name, value in given if name not in ("random", *self.model.told_by_features)}
         return {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
