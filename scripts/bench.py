@@ -1,11 +1,11 @@
 """Measure every promise of speed, and write what was found to docs/benchmarks.md.
 
-    python scripts/bench.py [--quick] [--merge] [name …]      # names: benchmark files without .py; all of them when left out
+    python scripts/bench.py [--quick] [name …]      # names: benchmark files without .py; all of them when left out
 
 Runs each benchmarks/*.py in a process of its own, one after another, and reads the JSON lines that it prints (what is in them:
-benchmarks/README.md). Exits 1 where a promise does not hold, or where a benchmark fails or prints no result. A short run, and a
-run of some benchmarks only, prints its table and leaves the page as it is; with `--merge` the rows of those benchmarks take the
-places of the ones of the same name on the page, and new ones are added.
+benchmarks/README.md). Each has a section of the page, with the day and the machine, which is written as soon as it ends: a run
+that is stopped loses nothing. Exits 1 where a promise does not hold, or where a benchmark fails or prints no result. A short run
+prints its tables and leaves the page as it is; so does a benchmark that fails.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.folded import Row, folded, unfolded  # noqa: E402  (the tree is on the path only now)
+from scripts.folded import Row, folded  # noqa: E402  (the tree is on the path only now)
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 MISSED = "**missed**"
@@ -40,6 +41,8 @@ class Result:
     limit: float
     holds: bool
     detail: str
+    broken: bool = False
+    """Nothing was measured: the benchmark failed."""
 
 
 def run(script: Path, quick: bool) -> list[Result]:
@@ -56,7 +59,7 @@ def run(script: Path, quick: bool) -> list[Result]:
                 results.append(result)
     if process.returncode or not results:
         why = f"it ended with status {process.returncode}" if process.returncode else "it printed no result"
-        results.append(Result(benchmark=script.stem, ratio=0, limit=0, holds=False, detail=why))
+        results.append(Result(benchmark=script.stem, ratio=0, limit=0, holds=False, detail=why, broken=True))
     return results
 
 
@@ -78,10 +81,10 @@ def machine() -> dict[str, str]:
     """What may matter of the machine; nothing that names it."""
     return {
         "processor": _first("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores",
         "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
-        "Python": platform.python_version(),
+        "Python": f"Python {platform.python_version()}",
     }
 
 
@@ -100,7 +103,7 @@ def _memory() -> str:
 
 def table(results: list[Result]) -> str:
     """The results as a Markdown table, what neighbours share written once."""
-    return _table([_row(one) for one in results])
+    return "\n".join([*HEAD, *("| " + " | ".join(row) + " |" for row in folded([_row(one) for one in results]))])
 
 
 def _row(one: Result) -> Row:
@@ -109,36 +112,24 @@ def _row(one: Result) -> Row:
     return name, f"{one.ratio:.3g}{missed}", f"{one.limit:.3g}", detail
 
 
-def _table(rows: list[Row]) -> str:
-    return "\n".join([*HEAD, *("| " + " | ".join(row) + " |" for row in folded(rows))])
+def section(results: list[Result]) -> str:
+    """What the page says of one benchmark."""
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d}: {', '.join(machine().values())}.\n\n{table(results)}"
 
 
-def merged(old: str, results: list[Result]) -> str:
-    """The page with the rows of some benchmarks measured again."""
-    before, _, under = old.partition("\n".join(HEAD) + "\n")
-    lines = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in under.splitlines() if line.startswith("| ")]
-    fresh = {row[0]: row for row in map(_row, results)}
-    rows = [fresh.pop(row[0], row) for row in unfolded([(name, *rest) for name, *rest in lines])]
-    return before + _table([*rows, *fresh.values()]) + "\n"
+def sections(page: str) -> dict[str, str]:
+    """What the page says of each benchmark, by its name."""
+    return {name: text.strip() for name, _, text in (part.partition("\n") for part in page.split("\n## ")[1:])}
 
 
-def page(results: list[Result]) -> str:
+def page(found: Mapping[str, str]) -> str:
     """The page of the documentation."""
-    facts = "\n".join(f"| {name} | {value} |" for name, value in machine().items())
     return f"""# Benchmarks
 
 Each promise of speed, against a peer or a limit measured in the same run on the same machine. `make bench` runs them all and
-writes this page; the scripts, one for each promise, are in `benchmarks/`. Every limit holds but those marked {MISSED}.
-A bold line has what the rows below it share; `…` in it are the places that they fill, in order.
-
-Last written on {datetime.now(UTC):%Y-%m-%d}, on:
-
-| | |
-|---|---|
-{facts}
-
-{table(results)}
-"""
+writes this page; a section is what one script of `benchmarks/` measured, and says when. Every limit holds but those marked
+{MISSED}. A bold line has what the rows below it share; `…` in it are the places that they fill, in order.
+""" + "".join(f"\n## {name}\n\n{found[name]}\n" for name in sorted(found))
 
 
 def main(arguments: list[str]) -> int:
@@ -146,24 +137,21 @@ def main(arguments: list[str]) -> int:
     quick = "--quick" in arguments
     names = [argument for argument in arguments if not argument.startswith("-")]
     scripts = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if not path.stem.startswith("_"))
-    unknown = set(names) - {path.stem for path in scripts}
+    stems = {path.stem for path in scripts}
+    unknown = set(names) - stems
     if unknown:
-        raise SystemExit(
-            f"no benchmark of the name {', '.join(sorted(unknown))}; there are: {', '.join(path.stem for path in scripts)}"
-        )
-    results: list[Result] = []
+        raise SystemExit(f"no benchmark of the name {', '.join(sorted(unknown))}; there are: {', '.join(sorted(stems))}")
+    holds = True
     for script in scripts:
         if not names or script.stem in names:
             print(f"== {script.stem}", flush=True)
-            results += run(script, quick)
-    print(f"\n{table(results)}")
-    if not quick and not names:
-        PAGE.write_text(page(results), encoding="utf-8")
-        print(f"\nwritten: {PAGE.relative_to(ROOT)}")
-    elif not quick and "--merge" in arguments:
-        PAGE.write_text(merged(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
-        print(f"\nrenewed in {PAGE.relative_to(ROOT)}: {len(results)} rows")
-    return 0 if results and all(result.holds for result in results) else 1
+            results = run(script, quick)
+            print(f"\n{table(results)}\n", flush=True)
+            holds = holds and all(result.holds for result in results)
+            if not quick and not any(result.broken for result in results):
+                known = {stem: text for stem, text in sections(PAGE.read_text(encoding="utf-8")).items() if stem in stems}
+                PAGE.write_text(page({**known, script.stem: section(results)}), encoding="utf-8")
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scripts import bench
 from scripts.folded import folded, unfolded
 
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = {"benchmark": "draws", "ratio": 60.0, "limit": 50, "holds": True, "detail": "against a|peer"}
 
 
@@ -67,24 +69,71 @@ def test_the_machine_is_described_without_a_name(monkeypatch: pytest.MonkeyPatch
     assert "/" not in bench.machine()["Python"]
 
 
-def test_rows_measured_anew_take_the_places_of_the_old_ones() -> None:
-    def result(name: str, ratio: float) -> bench.Result:
-        return bench.Result(benchmark=name, ratio=ratio, limit=1, holds=True, detail="x")
+def test_each_benchmark_has_a_section_that_is_written_as_soon_as_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planted(name: str, ratio: float, then: str = "") -> None:
+        said = json.dumps({**GOOD, "benchmark": name, "ratio": ratio})
+        (tmp_path / "benchmarks" / f"{name}.py").write_text(f"print({said!r})\n{then}", encoding="utf-8")
 
-    old = bench.page([result("draws", 2), result("sums", 3)])
-    new = bench.merged(old, [result("sums", 7), result("medians", 8)])
-    assert bench.merged(new, [result("sums", 3)]) == bench.merged(old, [result("medians", 8)])
-    assert [line.split("|")[2].strip() for line in new.splitlines()[-3:]] == ["2", "7", "8"]
-    assert new.splitlines()[: len(old.splitlines()) - 1] == old.splitlines()[:-1]
+    def measured() -> dict[str, list[str]]:
+        found = bench.sections(bench.PAGE.read_text(encoding="utf-8"))
+        return {name: [row[1] for row in rows_of(text)] for name, text in found.items()}
+
+    (tmp_path / "benchmarks").mkdir()
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    monkeypatch.setattr(bench, "PAGE", tmp_path / "page.md")
+    bench.PAGE.write_text(bench.page({}), encoding="utf-8")
+    planted("sums", 60)
+    planted("draws", 70)
+    assert bench.main([]) == 0
+    assert measured() == {"draws": ["70"], "sums": ["60"]}
+    planted("sums", 61)
+    assert bench.main(["sums"]) == 0
+    assert measured() == {"draws": ["70"], "sums": ["61"]}
+    assert "Measured on 20" in bench.sections(bench.PAGE.read_text(encoding="utf-8"))["sums"]
+    planted("sums", 62)
+    assert bench.main(["--quick"]) == 0
+    planted("sums", 63, "raise SystemExit(3)")
+    planted("draws", 71)
+    assert bench.main([]) == 1  # the one that fails keeps what it had, and the other is written
+    assert measured() == {"draws": ["71"], "sums": ["61"]}
+    (tmp_path / "benchmarks" / "draws.py").unlink()
+    planted("sums", 64)
+    assert bench.main([]) == 0
+    assert measured() == {"sums": ["64"]}
 
 
-def test_the_page_holds_every_word_of_its_results_once() -> None:
+def rows_of(section: str) -> list[tuple[str, ...]]:
+    under = section.partition("\n".join(bench.HEAD) + "\n")[2].splitlines()
+    return list(unfolded([tuple(line.removeprefix("| ").removesuffix(" |").split(" | ")) for line in under]))
+
+
+def test_the_page_has_a_dated_section_of_each_benchmark_and_each_word_once() -> None:
     page = bench.PAGE.read_text(encoding="utf-8")
-    assert bench.merged(page, []) == page
-    under = page.partition("\n".join(bench.HEAD) + "\n")[2].splitlines()
-    rows = list(unfolded([tuple(line.removeprefix("| ").removesuffix(" |").split(" | ")) for line in under]))
+    found = bench.sections(page)
+    assert bench.page(found) == page
+    assert sorted(found) == sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
+    assert all(re.match(r"Measured on 20\d\d-\d\d-\d\d: .*Python 3", text) for text in found.values())
+    rows = [row for text in found.values() for row in rows_of(text)]
     assert len({row[0] for row in rows}) == len(rows) > 300
     assert not any("…" in "".join(row) or not all(row[1:3]) for row in rows)
+
+
+CLAIM = re.compile(
+    r"[0-9][0-9,.]* ?(?:×|times) (?:faster|as fast|as many)|[0-9] (?:answers|questions|charges|reports|requests|rows) a second"
+    r"|in [0-9][0-9.,]* (?:s|ms|seconds|milliseconds|minutes)\b|[0-9] (?:ms|seconds|milliseconds) (?:a|an|each|for)\b"
+)
+"""Words of pages that claim a speed."""
+
+
+def test_what_a_page_claims_of_speed_stands_in_the_record() -> None:
+    known = set(bench.sections(bench.PAGE.read_text(encoding="utf-8")))
+    pages = [ROOT / "README.md", *(path for path in (ROOT / "docs").rglob("*.md") if path != bench.PAGE)]
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        named = {*re.findall(r"benchmarks/([a-z]\w*)\.py", text), *re.findall(r"benchmarks\.md#(\w+)", text)}
+        assert named <= known, path
+        assert named or not CLAIM.search(text), f"{path} claims a speed and names no benchmark of the record"
+        assert "benchmarks.md)" not in text or path.name == "index.md", f"{path} names the record and no section of it"
 
 
 WORDS = st.lists(st.sampled_from(["ours", "theirs,", "1.5", "–", "·", "…", "n:", "a;", "10,000"]), max_size=6).map(" ".join)
