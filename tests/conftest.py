@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from scripts import spark
 from scripts.engines import java_home
-from tests.tiers import proves
+from tests.tiers import BY_THIRDS, left_to_the_night, proves
 
 ENGINES = ("postgres", "spark", "browser")
 TESTS = Path(__file__).parent
@@ -91,8 +91,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where both run, `make test` comes first. With CLOISTER_PART=2/6, the second of six parts: whole groups, dealt by name."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        families.setdefault(f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}", []).append(item)
+    for name in BY_THIRDS & families.keys():
+        left_out = left_to_the_night([item.name for item in families[name]])
+        for item in families[name]:
+            if item.name in left_out:
+                item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("prove") is not None)
     if part := os.environ.get("CLOISTER_PART"):
         which, _, parts = part.partition("/")
