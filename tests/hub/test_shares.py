@@ -96,6 +96,23 @@ def test_one_persons_requests_wait_for_one_another_and_nobody_for_them(house: Ho
     asyncio.run(play())
 
 
+def test_many_sites_behind_one_address_wait_for_messages_at_once(house: House) -> None:
+    ada = house.person("owner", email="ada@example.org")
+
+    async def play() -> None:
+        slow = Slow()
+        app = Middleware(slow, house.hub)
+        polls = [asked(app, "/together/call", None, "POST") for _ in range(40)]
+        await settled(slow, {"nobody": 40})
+        reads = [asked(app, "/login", None) for _ in range(_SHARE + 2)]
+        beside = asked(app, "/datasets", ada)
+        await settled(slow, {"nobody": 40 + _SHARE, "ada@example.org": 1})  # who is not known has the whole share beside others
+        slow.may_end.set()
+        await asyncio.gather(*polls, *reads, beside)
+
+    asyncio.run(play())
+
+
 def test_a_stream_of_events_holds_no_place(house: House) -> None:
     ada = house.person("owner", email="ada@example.org")
 

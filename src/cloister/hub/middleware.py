@@ -63,7 +63,7 @@ _HEADERS = {
 }
 _FORWARDING = frozenset({b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via"})
 """What a proxy adds."""
-_Key: TypeAlias = tuple[asyncio.AbstractEventLoop, str, str, int]
+_Key: TypeAlias = tuple[asyncio.AbstractEventLoop, str, str, int, bool]
 _Place: TypeAlias = list[tuple[_Key, float]]
 """What one request holds of its person's share; empty once it was left."""
 _IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -76,8 +76,9 @@ _TOKENS = 10_000
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
-_SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES = 6, 2, 2
-"""How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty."""
+_SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES, _SHARE_OF_SITES = 6, 2, 2, 100
+"""How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty. Sites
+wait for messages, many perhaps behind one address, and hold no thread."""
 _RESTS, _LONGEST_REST, _JUST_NOW = 2, 0.5, 1.0
 """For how many times the seconds that were worked in a place it rests, for how many seconds at most, and what counts as now."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
@@ -153,23 +154,16 @@ class Middleware:
         passed = self._counted(scope, send_on, begun)
         caller = getattr(request.state, "caller", None)
         who = (caller.id if caller is not None else "") or str(state["address"])
+        known = caller is not None and caller.logged_in
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
-            files = path.startswith(_UNLIMITED[:2])
-            kind, most = (
-                ("files", _SHARE_OF_FILES)
-                if files
-                else ("reads", _SHARE)
-                if scope["method"] == "GET"
-                else ("orders", _SHARE_OF_ORDERS)
-            )
-            place = await self._shares.enter(kind, who, most, known=caller is not None and caller.logged_in)
+            place = await self._shares.enter(*_share_of(scope["method"], path), who=who, known=known)
             try:
                 await self._passed(scope, limited, self._until_answered(place, passed))
             finally:
                 self._shares.leave(place)
             return
         whole = limited if isinstance(limited, _Whole) else await _whole(limited)
-        place = await self._shares.enter("questions", who, self._most_questions, known=caller is not None and caller.logged_in)
+        place = await self._shares.enter("questions", self._most_questions, who=who, known=known)
         try:
             async with self._turn():
                 await self._passed(scope, whole, passed)
@@ -180,7 +174,7 @@ class Middleware:
         """One step in one thread, and what it answers."""
         token = hash(request.headers["authorization"])
         place = await self._shares.enter(
-            "questions", self._whose.get(token, str(token)), self._most_questions, known=token in self._whose
+            "questions", self._most_questions, who=self._whose.get(token, str(token)), known=token in self._whose
         )
         try:
             async with self._turn():
@@ -350,10 +344,11 @@ class _Shares:
         self._last: list[tuple[str, float]] = []
         """The last two people who came, and when."""
 
-    async def enter(self, kind: str, who: str, most: int, *, known: bool = True) -> _Place:
-        """A place, as soon as there is one. Who is not `known` may be one of those who are here, and is nobody's company."""
+    async def enter(self, kind: str, most: int, *, who: str, known: bool) -> _Place:
+        """A place, as soon as there is one. Who is not `known` may be one of those who are here, and is nobody's company; or many
+        behind one address, who have a whole share."""
         loop = asyncio.get_running_loop()
-        key, now = (loop, kind, who, most), loop.time()
+        key, now = (loop, kind, who, most, known), loop.time()
         if known:
             self._last = [(who, now), *[each for each in self._last if each[0] != who][:1]]
         held = self._held.get(key, 0)
@@ -382,8 +377,8 @@ class _Shares:
             self._hand_on(key)
 
     def _crowded(self, key: _Key) -> bool:
-        """Whether somebody else was here just now."""
-        return any(who != key[2] and key[0].time() - seen < _JUST_NOW for who, seen in self._last)
+        """Whether a person is not alone: somebody else was here just now."""
+        return key[4] and any(who != key[2] and key[0].time() - seen < _JUST_NOW for who, seen in self._last)
 
     def _most(self, key: _Key) -> int:
         return max(1, key[3] // 2) if self._crowded(key) else key[3]
@@ -400,6 +395,15 @@ class _Shares:
             self._held[key] = held
         if waiting:
             self._waiting[key] = waiting
+
+
+def _share_of(method: str, path: str) -> tuple[str, int]:
+    """Which share of a person a request takes a place of, and how many places that has."""
+    if path.startswith("/together/"):
+        return "sites", _SHARE_OF_SITES
+    if path.startswith(_UNLIMITED[:2]):
+        return "files", _SHARE_OF_FILES
+    return ("reads", _SHARE) if method == "GET" else ("orders", _SHARE_OF_ORDERS)
 
 
 class _Whole:

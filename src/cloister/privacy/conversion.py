@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from cloister.errors import InvalidParameter, NotConvertible
@@ -198,6 +199,11 @@ def zcdp_within(*, epsilon: Exact, delta: Exact) -> ZCDP:
     """
     bound, slack = exact_nonnegative(epsilon, "epsilon"), exact_probability(delta, "delta")
     _refuse_no_slack(slack)
+    return _zcdp_within(bound, slack)
+
+
+@lru_cache(maxsize=1024)
+def _zcdp_within(bound: Fraction, slack: Fraction) -> ZCDP:
     number = context()
     wanted, log_delta = real(bound), number.log(real(slack))
 

@@ -13,6 +13,7 @@ Everything is stated in μ², which is rational where Δ² and σ² are, and whi
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from cloister.errors import NotConvertible
@@ -63,6 +64,11 @@ def mu_squared_of_gaussian(*, epsilon: Exact, delta: Exact) -> Fraction:
     """
     bound, wanted = exact_nonnegative(epsilon, "epsilon"), exact_probability(delta, "delta")
     _refuse_zero(wanted)
+    return _mu_squared(bound, wanted)
+
+
+@lru_cache(maxsize=1024)
+def _mu_squared(bound: Fraction, wanted: Fraction) -> Fraction:
     number = context()
     epsilon_real, target = real(bound), real(wanted)
     low, high = number.mpf(0), number.mpf(1)

@@ -181,6 +181,7 @@ def findings(page: Page) -> list[str]:
     """What axe-core finds that is serious or critical: rule, selectors and the reason."""
     from axe_playwright_python.sync_playwright import Axe
 
+    page.wait_for_load_state("load")  # a page that a click led to may not have its style yet
     response = Axe().run(page).response
     return [
         f"{found['id']}: {node['target']}: {node.get('failureSummary', '')}"

@@ -105,7 +105,7 @@ def _check_tables(connection: Connection) -> None:
     there: dict[str, set[str]] = {}
     for name, column in columns:
         there.setdefault(name, set()).add(column)
-    for table in Base.metadata.sorted_tables:
+    for table in Base.metadata.tables.values():
         lacking = {each.name for each in table.columns} - there.get(table.name, set())
         if lacking:
             raise _early(f"{table.name}.{min(lacking)} is not there")
