@@ -15,10 +15,9 @@ from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_of, parted
 from cloister.learn.assessment.scores import Score
 from cloister.learn.frame.base import PrivateModel
-from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.encoding import Encoder
-from cloister.learn.frame.from_tables import check_target, declare, read, released, rows_of
-from cloister.learn.frame.portable import plain, to_json
+from cloister.learn.frame.from_tables import Learning, check_target, declare, read, released, rows_of
+from cloister.learn.frame.portable import to_json
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, Guarantee, exact_probability
@@ -106,8 +105,7 @@ class Trial:
 
     def describe(self) -> dict[str, Any]:
         """The model with its parameters, the measure, and the share of rows that judge."""
-        parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
-        about = {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
+        about = Learning(model=self.model, encoder=self.encoder, target=self.target).describe()
         return {**about, "measure": self.measure, "test": str(self.test)}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:

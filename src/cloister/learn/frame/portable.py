@@ -39,7 +39,8 @@ def to_json(model: PrivateModel) -> str:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "random"}
+    unsaid = {"random", *(name for name in model.told_by_features if getattr(model, name, None) is None)}
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid}
     document = {
         "format": _FORMAT,
         "model": name_of(model),
