@@ -352,7 +352,8 @@ def _guarantee(value: object, place: str) -> Guarantee:
     found = mapping(value, place)
     only(found, place, ["epsilon", "delta", "rho"])
     said = {key: _number(each, at(place, key)) for key, each in found.items()}
-    kind = {"epsilon": PureDP, "delta epsilon": ApproxDP, "rho": ZCDP, "delta rho": ZCDP}.get(" ".join(sorted(said)))
+    kinds: Mapping[str, type[Guarantee]] = {"epsilon": PureDP, "delta epsilon": ApproxDP, "rho": ZCDP, "delta rho": ZCDP}
+    kind = kinds.get(" ".join(sorted(said)))
     if kind is None:
         raise wrong(place, "it is neither an ε (with a δ) nor a ρ", '{"epsilon": "1"}, or {"rho": "0.1"}')
     try:
