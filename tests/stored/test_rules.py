@@ -28,6 +28,7 @@ ALLOWED = {
     ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
     ("hub/database.py", "vars"): "columns of a row that was loaded, looked through in memory",
+    ("hub/policy/strict.py", "fields"): "of grants, rules and policies, whose stored names are held by `policies.json`",
     ("hub/services/anonymizing/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
     ("hub/services/asking/authorised.py", "vars"): "what the frame decided, given on in memory",

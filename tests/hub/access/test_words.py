@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.policy import GrantFacts, Object, parse_grant, parse_rule
+from cloister.hub.policy import GrantFacts, MandatoryRule, Object
 from cloister.hub.services.access.names import Names
 from cloister.hub.services.access.sentences import grant_lines, members_text, rule_lines
 from cloister.hub.services.access.views import conflicts
@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def made(rules: dict[str, Any], **members: Any) -> GrantFacts:
-    return parse_grant({"role": "r", "members": members or {"anybody": True}, "rules": rules}, id="g1")
+    return GrantFacts.read({"role": "r", "members": members or {"anybody": True}, "rules": rules}, id="g1")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_condition_has_its_line() -> None:
 
 
 def test_a_rule_says_where_and_what() -> None:
-    rule = parse_rule(
+    rule = MandatoryRule.read(
         {
             "title": "Clinical",
             "labels": ["clinical"],
@@ -100,7 +100,7 @@ def test_a_rule_says_where_and_what() -> None:
     assert told[1] == "To: Train a model"
     assert told[-1] == "Never together: labelled genetic + health.diagnosis"
     assert len(told) == 10
-    assert rule_lines(parse_rule({"title": "x", "deny": True}, id="m2"), NAMES)[1].text == "never allowed"
+    assert rule_lines(MandatoryRule.read({"title": "x", "deny": True}, id="m2"), NAMES)[1].text == "never allowed"
 
 
 def test_sentences_follow_the_language() -> None:
@@ -154,5 +154,5 @@ def test_what_a_rule_denies_of_a_grant_is_found(
         columns=frozenset({"age", "gene"}),
         grants=(grant,),
     )
-    found = conflicts([health], [parse_rule({"title": "t", **rule}, id="m1")], NOW, {"p1": "South", "p2": "North"})
+    found = conflicts([health], [MandatoryRule.read({"title": "t", **rule}, id="m1")], NOW, {"p1": "South", "p2": "North"})
     assert [each.decisions[0].reason for each in found] == ([] if reason is None else [reason])

@@ -11,7 +11,7 @@ import pytest
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.policy import Action, Who, actions, decide, may, register_actions, role_table
 from cloister.hub.policy.actions import BUILT_IN, NOBODY, ROLES, known
-from cloister.hub.policy.texts import parse_grant
+from cloister.hub.policy.facts import GrantFacts
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE
 
 
@@ -108,7 +108,7 @@ def test_a_role_with_nothing_behind_it_is_named_in_no_table_or_page_of_the_docum
 def test_a_wrong_action_is_refused_with_those_that_are_known() -> None:
     for wrong in ("fly", "roles.give"):
         with pytest.raises(InvalidDeclaration) as refused:
-            parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
+            GrantFacts.read({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
         assert all(name in str(refused.value) for name in ("question.ask", "synthesise.run"))
 
 

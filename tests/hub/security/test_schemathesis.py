@@ -136,7 +136,7 @@ def test_no_request_breaks_the_api_at_night(attacked: World) -> None:
 
 def test_every_body_takes_what_is_named_and_nothing_else(attacked: World) -> None:
     """Mass assignment: a field that nobody offers is refused, wherever a body is taken. Bodies that are policies are read as
-    strictly by `hub/policy/texts.py`; a report, by `cloister.local`, so that a strange one is counted under its reason
+    strictly by `hub/policy/facts.py`; a report, by `cloister.local`, so that a strange one is counted under its reason
     (`surveys/test_answers.py`)."""
     openapi = application(attacked.house.hub).openapi()
     strict_elsewhere = {

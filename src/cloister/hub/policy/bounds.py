@@ -12,18 +12,37 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.policy.actions import actions
 from cloister.hub.policy.decision import REASONS
 from cloister.hub.policy.facts import Context, MandatoryRule, Object, Who
-from cloister.hub.policy.mandatory import governs, labels_of
-from cloister.hub.policy.populations import among
+from cloister.hub.policy.mandatory import among, governs, labels_of
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.rational import text_of
 
-_MUCH = Fraction(10) ** 12
+LARGEST = 10**12
+"""The most that a budget, a share, a spend or a ceiling may say: beyond it there is only a mistake of units. At ε = 30 an answer
+may give a person away for certain, so it takes nothing from anybody who means what they write, and keeps every amount within what
+floats, pictures and pages can hold."""
 _NEARLY_ONE = 1 - Fraction(1, 10**60)
 _HALVINGS = 40
+
+
+def check_amount(amount: Fraction | Guarantee, title: str = "The amount") -> None:
+    """Refuse an ε or a ρ that is larger than any that is meant.
+
+    >>> check_amount(Fraction(10**9))
+    >>> check_amount(Fraction(10**400), "The budget")
+    Traceback (most recent call last):
+    cloister.errors.InvalidParameter: The budget is invalid: ε and ρ are at most 1000000000000, and protect no one long before
+    that.
+      Instead: 1
+    """
+    number = amount if isinstance(amount, Fraction) else amount.rho if isinstance(amount, ZCDP) else amount.epsilon
+    if number > LARGEST:
+        raise InvalidParameter(
+            f"{title} is invalid", why=f"ε and ρ are at most {LARGEST}, and protect no one long before that", instead="1"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +114,11 @@ def most_of(budget: Guarantee, epsilon: Fraction | None, delta: Fraction | None)
     ApproxDP(epsilon='1', delta='0.000001')
     """
     if isinstance(budget, PureDP):
-        return PureDP(_MUCH if epsilon is None else epsilon)
+        return PureDP(LARGEST if epsilon is None else epsilon)
     slack = _NEARLY_ONE if delta is None else delta
     if isinstance(budget, ApproxDP):
-        return ApproxDP(_MUCH if epsilon is None else epsilon, slack)
-    return ZCDP(_MUCH if epsilon is None else _largest_rho(epsilon, delta or Fraction(0), budget.delta), slack)
+        return ApproxDP(LARGEST if epsilon is None else epsilon, slack)
+    return ZCDP(LARGEST if epsilon is None else _largest_rho(epsilon, delta or Fraction(0), budget.delta), slack)
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,9 @@
 
 Frozen facts and nothing else: whoever decides has read them from the database before, so that a decision can be repeated, and
 tested, from the facts alone. `None` where a set is meant says "no limit"; an empty set says "none at all".
+
+Grants, rules and policies are shapes (`strict.py`): people write them as JSON, and the database keeps them so. What is kept goes
+through `to_keep`: a text that can't be read closes whatever it governs (`closing_rule` and `closing_policy` stand in for it).
 """
 
 from __future__ import annotations
@@ -10,13 +13,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from ipaddress import IPv4Network, IPv6Network
-from typing import TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from cloister.errors import InvalidParameter
+from cloister.hub.policy.actions import N_, actions
+from cloister.hub.policy.strict import (
+    End,
+    Flag,
+    Form,
+    Identifier,
+    Identifiers,
+    Line,
+    Moment,
+    Name,
+    Names,
+    Networks,
+    Number,
+    Shape,
+    Share,
+    at,
+    identifier,
+    items,
+    mapping,
+    name,
+    set_of,
+    tuple_of,
+    wrong,
+)
 from cloister.privacy.guarantee import Guarantee
 
-Network: TypeAlias = IPv4Network | IPv6Network
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 SENSITIVITIES = ("", "public", "internal", "confidential", "special")
 """How sensitive something is, from least to most; "special" are the categories that the law names."""
 
@@ -43,7 +69,7 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
+class Members(Shape):
     """Who is in a role on an object. Each kind that is stated must hold: one of the people, institutions and projects, and all of
     the certificates and attributes. Nothing stated is nobody; `anybody` is everyone who has logged in. People are named by their
     id, or by the e-mail address that they have here, now or later.
@@ -52,95 +78,126 @@ class Members:
     False
     """
 
-    people: frozenset[str] | None = None
-    institutions: frozenset[str] | None = None
-    projects: frozenset[str] | None = None
-    training: frozenset[str] = frozenset()
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    anybody: bool = False
+    people: Identifiers | None = None
+    institutions: Names | None = None
+    projects: Identifiers | None = None
+    training: Names = frozenset()
+    attributes: Attributes = field(default_factory=dict)
+    anybody: Flag = False
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether people, institutions or projects are named."""
+        return not (self.people is None and self.institutions is None and self.projects is None)
+
+    def _check(self, place: str) -> None:
+        if self.anybody and self.narrowed:
+            raise wrong(place, "“everyone” already includes the people listed", '{"anybody": true}')
+        if not (self.narrowed or self.anybody or self.training or self.attributes):
+            raise wrong(place, "no one is named", '{"people": ["…"]}, or {"anybody": true}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Hours:
+class Hours(Shape):
     """Minutes of some days of the week, Monday being 0, in the hub's own time zone (that of `Context.now`).
 
     >>> Hours(days=(0, 1, 2, 3, 4), start=8 * 60, end=18 * 60).hold(datetime.fromisoformat("2026-11-20T17:59:00+00:00"))
     True
     """
 
-    days: tuple[int, ...]
-    start: int
-    end: int
+    days: Days
+    start: From
+    end: To
 
     def hold(self, now: datetime) -> bool:
         """Whether a moment lies inside: the first minute does, the last one does not."""
         return now.weekday() in self.days and self.start <= now.hour * 60 + now.minute < self.end
 
+    def _check(self, place: str) -> None:
+        if self.start >= self.end:
+            raise wrong(place, "it ends before it begins", "two entries, one until 24:00 and one from 00:00")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Shape):
     """What those in a role may do, and under which conditions; all conditions of one grant hold together.
 
     >>> Rules(actions=frozenset({"question.ask"}), purposes=frozenset({"research"})).columns is None
     True
     """
 
-    actions: frozenset[str]
-    purposes: frozenset[str] | None = None
-    not_before: datetime | None = None
-    until: datetime | None = None
-    columns: frozenset[str] | None = None
-    rows: str = ""
+    actions: Grantable
+    purposes: Names | None = None
+    not_before: Moment | None = None
+    until: End | None = None
+    columns: Identifiers | None = None
+    rows: Line = ""
     """A condition on rows, as SQL: those who act under this grant see the rows for which it holds."""
-    share: Guarantee | None = None
+    share: Share | None = None
     """What one person may draw from the population's budget under this grant."""
-    networks: tuple[Network, ...] | None = None
-    hours: tuple[Hours, ...] | None = None
-    risk: Fraction | None = None
+    networks: Networks | None = None
+    hours: Times | None = None
+    risk: Number | None = None
     """How much better than a coin an attacker's best guess whether one person is in the data may become by what somebody draws
     under this grant: 0 is not at all, 1 is certainty (`hub/policy/risk.py`)."""
-    algorithms: frozenset[str] | None = None
+    algorithms: Identifiers | None = None
     """Guests' algorithms that may run. None: no guest's algorithm; stated: those, and no plain question."""
-    methods: frozenset[str] | None = None
+    methods: Methods | None = None
     """The methods by which models may be trained, by the names of `cloister.learn.METHODS`. They limit nothing else."""
-    only_with: frozenset[str] | None = None
+    only_with: Identifiers | None = None
     """The only other objects that may be asked together with this one."""
+
+    def _check(self, place: str) -> None:
+        if not self.actions:
+            raise wrong(at(place, "actions"), "a grant allows at least one action", '["question.ask"]')
+        if self.not_before is not None and self.until is not None and self.not_before >= self.until:
+            raise wrong(at(place, "until"), "it is not after not_before", '"2026-12-31"')
+        if "algorithm.run" in self.actions and not self.algorithms and self.only_with is None:
+            instead = '["…"]; on an algorithm, "only_with": ["a data set"]'
+            raise wrong(at(place, "algorithms"), "a grant to run algorithms must list the algorithms", instead)
+        _about_models(self, place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrantFacts:
+class GrantFacts(Shape):
     """A role on an object: who is in it, what they may do, and who gave it.
 
     >>> GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=Rules(actions=frozenset({"dataset.see"}))).revoked
     False
     """
 
+    called: ClassVar[str] = N_("the grant")
     id: str
-    role: str
-    members: Members
-    rules: Rules
+    role: Name
+    members: Annotated[Members, Form(Members.read)]
+    rules: Annotated[Rules, Form(Rules.read)]
     revoked: bool = False
     granted_by: str = ""
 
+    def _check(self, place: str) -> None:
+        for key in ("role", "members", "rules"):
+            if getattr(self, key) is None:
+                raise wrong(place, f"it has no {key!r}", '{"role": …, "members": {…}, "rules": {…}}')
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Part:
+class Part(Shape):
     """What takes part in a forbidden combination: an object, a column, a column of an object, or whatever bears a label.
 
     >>> Part(object="health", column="diagnosis")
     Part(object='health', column='diagnosis', label='')
     """
 
-    object: str = ""
-    column: str = ""
-    label: str = ""
+    object: Identifier = ""
+    column: Identifier = ""
+    label: Name = ""
 
 
 Combination: TypeAlias = frozenset[Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Source:
+class Source(Shape):
     """Where something comes from: an object, its version, and the columns of it that were read; whose it was, and whose rows it
     held, for the institution's rules.
 
@@ -148,32 +205,37 @@ class Source:
     ('age', 'sex')
     """
 
-    object: str
-    version: str = ""
-    columns: tuple[str, ...] = ()
-    behind: tuple[str, ...] = ()
+    object: Identifier
+    version: Identifier = ""
+    columns: Columns = ()
+    behind: Columns = ()
     """Columns that were read by the condition on the rows that somebody may see, and that nobody asked about."""
-    institution: str = ""
-    population: str = ""
+    institution: Name = ""
+    population: Identifier = ""
+
+    def _check(self, place: str) -> None:
+        if self.object is None:
+            raise wrong(place, "it names no object", '{"object": "health"}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Shape):
     """What is attached to data and travels with them: by the owner, or by a provider to what they gave. It binds the owner too.
 
     >>> Policy(purposes=frozenset({"research"}), prohibitions=frozenset({"synthesise.run"})).retention is None
     True
     """
 
-    purposes: frozenset[str] | None = None
-    prohibitions: frozenset[str] = frozenset()
-    labels: frozenset[str] = frozenset()
-    consent: frozenset[str] = frozenset()
-    sensitivity: str = ""
-    retention: datetime | None = None
-    combinable_with: frozenset[str] | None = None
-    forbidden: frozenset[Combination] = frozenset()
-    sources: frozenset[Source] = frozenset()
+    called: ClassVar[str] = N_("the policy")
+    purposes: Names | None = None
+    prohibitions: Actions = frozenset()
+    labels: Names = frozenset()
+    consent: Names = frozenset()
+    sensitivity: Sensitivity = ""
+    retention: End | None = None
+    combinable_with: Identifiers | None = None
+    forbidden: Combinations = frozenset()
+    sources: Annotated[frozenset[Source], Form(set_of(Source.read))] = frozenset()
     given: bool = field(default=False, compare=False)
     """Whether who gave the data attached it: nobody else can change it. It says whom to ask, and nothing about what holds."""
 
@@ -263,7 +325,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MandatoryRule:
+class MandatoryRule(Shape):
     """A rule of the institution, above every owner. The first fields say where it applies, the others what it demands there.
 
     Where `actions` is None it applies to everything that reads rows or releases; its ceilings apply wherever a cost, a budget or
@@ -273,24 +335,135 @@ class MandatoryRule:
     False
     """
 
+    called: ClassVar[str] = N_("the rule")
+    where: ClassVar[tuple[str, ...]] = ("institution", "labels", "populations", "for_institutions", "actions")
     id: str
-    title: str = ""
-    institution: str = ""
+    title: Line = ""
+    institution: Name = ""
     """Whose objects it governs; empty: everyone's."""
-    labels: frozenset[str] = frozenset()
+    labels: Names = frozenset()
     """Objects that bear one of these; empty: all."""
-    populations: frozenset[str] | None = None
-    for_institutions: frozenset[str] | None = None
+    populations: Identifiers | None = None
+    for_institutions: Names | None = None
     """People of these institutions; None: everyone."""
-    actions: frozenset[str] | None = None
-    deny: bool = False
-    epsilon_of_population: Fraction | None = None
-    epsilon_of_allotment: Fraction | None = None
-    delta: Fraction | None = None
-    forbidden: frozenset[Combination] = frozenset()
-    training: frozenset[str] = frozenset()
-    second_factor: bool = False
-    purposes: frozenset[str] | None = None
-    networks: tuple[Network, ...] | None = None
-    methods: frozenset[str] | None = None
+    actions: Actions | None = None
+    deny: Flag = False
+    epsilon_of_population: Number | None = None
+    epsilon_of_allotment: Number | None = None
+    delta: Number | None = None
+    forbidden: Combinations = frozenset()
+    training: Names = frozenset()
+    second_factor: Flag = False
+    purposes: Names | None = None
+    networks: Networks | None = None
+    methods: Methods | None = None
     """The methods by which models may be trained; None: all."""
+
+    def _check(self, place: str) -> None:
+        demands = [getattr(self, key) for key in self.forms() if key not in ("title", *self.where)]
+        if all(each in (None, False, frozenset()) for each in demands):
+            raise wrong(place, "it demands nothing", '{"title": "Clinical", "labels": ["clinical"], "second_factor": true}')
+        if self.delta is not None and self.delta >= 1:
+            raise wrong(at(place, "delta"), "it must be less than 1", '"1e-6"')
+        _about_models(self, place)
+
+
+def _about_models(rules: Rules | MandatoryRule, place: str) -> None:
+    """A list of methods beside actions that train no model would never be looked at."""
+    named = rules.actions
+    if rules.methods is not None and named is not None and not any(actions()[each].by_method for each in named):
+        why = "it is about training models, which is not among the actions"
+        raise wrong(at(place, "methods"), why, '"actions": ["learn.run"]')
+
+
+def _action(value: object, place: str) -> str:
+    found = name(value, place)
+    if found not in actions():
+        known = ", ".join(actions())
+        raise wrong(place, "the hub knows no such action", known)
+    return found
+
+
+def _grantable(value: object, place: str) -> str:
+    name = _action(value, place)
+    if not actions()[name].grantable:
+        grantable = ", ".join(each.name for each in actions().values() if each.grantable)
+        raise wrong(place, f"{name!r} stays with the owner", grantable)
+    return name
+
+
+def _methods(value: object, place: str) -> frozenset[str]:
+    """An empty list could be meant as all and as none, so it says neither."""
+    found = items(value, place, identifier)
+    if not found:
+        raise wrong(place, "it names no method; without the list, all may be used", '["GaussianNB"]')
+    return frozenset(found)
+
+
+def _attributes(value: object, place: str) -> dict[str, str]:
+    return {name(key, place): name(each, f"{place}.{key}") for key, each in mapping(value, place).items()}
+
+
+def _day(value: object, place: str) -> int:
+    if value not in DAYS:
+        raise wrong(place, "it is not a day of the week", ", ".join(DAYS))
+    return DAYS.index(str(value))
+
+
+def _minute(value: object, place: str) -> int:
+    text = value if isinstance(value, str) and value.isascii() else ""
+    hour, colon, minute = text.partition(":")
+    if colon and len(text) == len("08:00") and hour.isdigit() and minute.isdigit():
+        found = int(hour) * 60 + int(minute)
+        if int(minute) < 60 and found <= 24 * 60:
+            return found
+    raise wrong(place, "it is not a time of day", '"08:00"')
+
+
+def clock(minute: int) -> str:
+    """A minute of the day as a clock shows it.
+
+    >>> clock(8 * 60)
+    '08:00'
+    """
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def _combination(value: object, place: str) -> Combination:
+    parts = frozenset(items(value, place, _part))
+    if len(parts) < 2:
+        raise wrong(place, "a combination has two different parts at least", '[{"object": "health"}, {"object": "census"}]')
+    return parts
+
+
+def _part(value: object, place: str) -> Part:
+    found = Part.read(value, place)
+    if not value:
+        raise wrong(place, "it names nothing", '{"object": "health", "column": "diagnosis"}, or {"label": "clinical"}')
+    return found
+
+
+def _sensitivity(value: object, place: str) -> str:
+    if value not in SENSITIVITIES[1:]:
+        raise wrong(place, "it is not one of the levels", ", ".join(SENSITIVITIES[1:]))
+    return str(value)
+
+
+def _hours(value: object, place: str) -> Hours:
+    return Hours.read(value, place, days=tuple(range(7)), start=0, end=24 * 60)
+
+
+Actions = Annotated[frozenset[str], Form(set_of(_action))]
+Grantable = Annotated[frozenset[str], Form(set_of(_grantable))]
+Methods = Annotated[frozenset[str], Form(_methods)]
+Attributes = Annotated[Mapping[str, str], Form(_attributes)]
+Sensitivity = Annotated[str, Form(_sensitivity)]
+Columns = Annotated[tuple[str, ...], Form(lambda value, place: tuple(sorted(set(items(value, place, identifier)))))]
+Combinations = Annotated[frozenset[Combination], Form(set_of(_combination))]
+Times = Annotated[tuple[Hours, ...], Form(tuple_of(_hours))]
+Days = Annotated[
+    tuple[int, ...],
+    Form(lambda value, place: tuple(sorted(set(items(value, place, _day)))), lambda days: [DAYS[each] for each in days]),
+]
+From = Annotated[int, Form(_minute, clock, "from")]
+To = Annotated[int, Form(_minute, clock, "to")]

@@ -137,9 +137,7 @@ def kept_for_now(grant: GrantFacts, who: Who, action: Action, which: Object, con
     [True, False]
     """
     members, reason = grant.members, refusal(grant, who, action, which, context)
-    personal = members.people is not None
-    named = personal or members.institutions is not None or members.projects is not None
-    return reason in _FOR_NOW and (personal if reason == "training" else named)
+    return reason in _FOR_NOW and (members.people is not None if reason == "training" else members.narrowed)
 
 
 def reach(grant: GrantFacts, who: Who) -> Narrowed:
@@ -175,17 +173,13 @@ def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
             columns is not None,
             -len(columns or ()),
             rules.share is not None,
-            -_amount(rules.share),
+            Fraction(0) if rules.share is None else -amount_of(rules.share),
             rules.risk is not None,
             rules.until is not None,
             grant.id,
         )
 
     return min(grants, key=limits)
-
-
-def _amount(share: Guarantee | None) -> Fraction:
-    return Fraction(0) if share is None else amount_of(share)
 
 
 def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
@@ -195,8 +189,7 @@ def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
 
 def _named(members: Members, who: Who) -> bool:
     people, institutions, projects = members.people, members.institutions, members.projects
-    narrowed = not (people is None and institutions is None and projects is None)
-    if not who.id or not (narrowed or members.anybody or members.training or members.attributes):
+    if not who.id or not (members.narrowed or members.anybody or members.training or members.attributes):
         return False
     if people is not None and who.id not in people and (not who.email or who.email not in people):
         return False
@@ -213,8 +206,7 @@ def _at_work(projects: frozenset[str], action: Action, context: Context) -> bool
 
 
 def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str | None:
-    strict = action.data
-    if rules.purposes is not None and (strict or context.purpose) and context.purpose not in rules.purposes:
+    if rules.purposes is not None and (action.data or context.purpose) and context.purpose not in rules.purposes:
         return "purpose"
     if rules.networks is not None and not in_networks(context.address, rules.networks):
         return "network"

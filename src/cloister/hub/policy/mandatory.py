@@ -2,24 +2,45 @@
 
 Each function gives the first refusal, or None. A fact that is missing counts against whoever asks: a purpose that is not stated
 is none of those allowed, and of an object whose touched columns are not stated all columns count as touched.
+
+A rule says "ward". Anyone who opens a population chooses its name, so a rule has to hold however the name is spelled: letters of
+another width or case, and blanks more or less, make no other population of it. A window of a data set has a population of its
+own, "ward 2026-Q1". A rule on "ward" governs each of them by itself, since each has a budget of its own and the promise is per
+person and window.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
 
 from cloister.errors import CloisterError
-from cloister.hub.policy.actions import Action
+from cloister.hub.policy.actions import Action, actions
 from cloister.hub.policy.decision import Ask, No
-from cloister.hub.policy.facts import Combination, Context, MandatoryRule, Network, Object, Part, Policy, Who
-from cloister.hub.policy.populations import among
+from cloister.hub.policy.facts import Combination, Context, MandatoryRule, Object, Part, Policy, Who
+from cloister.hub.policy.strict import Network
 from cloister.privacy.guarantee import ZCDP, Guarantee
 from cloister.privacy.rational import text_of
+
+_WINDOW = re.compile(r"(.+) (?:\d{4}|\d{4}-q[1-4]|\d{4}-(?:0[1-9]|1[0-2]))", re.ASCII)
+
+_CEILINGS = ("epsilon_of_population", "epsilon_of_allotment", "delta")
+_NEVER_CLOSED = frozenset({"policy.see", "policy.write"})
+_MENDING = frozenset(
+    {
+        *("dataset.see", "dataset.describe", "dataset.manage", "dataset.delete", "dataset.grant", "dataset.revoke"),
+        *("dataset.uses", "budget.see", "budget.charges", "contribution.see", "contribution.manage"),
+        *("access.see", "trail.own", "trail.read"),
+    }
+)
+"""What is left of data whose policy can't be read. Who is let in meanwhile comes no further than anybody else."""
 
 
 def by_institution(
@@ -123,6 +144,68 @@ def governs(rule: MandatoryRule, who: Who, which: Object | None, labels: frozens
     if rule.populations is not None and not among(which.population, rule.populations):
         return False
     return not rule.labels or bool(rule.labels & labels)
+
+
+@lru_cache(maxsize=4096)
+def alike(name: str) -> str:
+    """A name in the one form in which names of populations are compared.
+
+    >>> alike("WARD "), alike("ｗａｒｄ"), alike("Straße  2")
+    ('ward', 'ward', 'strasse 2')
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+@lru_cache(maxsize=4096)
+def among(population: str, names: frozenset[str]) -> bool:
+    """Whether names of a rule mean a population: by its own name, or by the one whose window it is.
+
+    >>> [among(each, frozenset({"ward"})) for each in ("ward", "WARD", "ward 2026-Q1", "wards", "ward b", "")]
+    [True, True, True, False, False, False]
+    >>> among("ward", frozenset({"ward 2026-Q1"}))
+    False
+    """
+    wanted, found = {alike(each) for each in names}, alike(population)
+    while found not in wanted:
+        window = _WINDOW.fullmatch(found)
+        if window is None:
+            return False
+        found = window[1]
+    return True
+
+
+def closing_rule(text: object, *, id: str) -> MandatoryRule:  # noqa: A002
+    """What stands in for a stored rule that can't be read: it denies all that the rule governs, as far as that can be read, and
+    everything where it can't. Only that rules are seen and ended is never denied: so this one can be.
+
+    >>> closing_rule({"labels": ["clinical"], "delta": "NaN"}, id="m1")
+    MandatoryRule(id='m1', title='', institution='', labels=frozenset({'clinical'}), populations=None, for_institutions=None,
+                  actions=None, deny=True, epsilon_of_population=None, epsilon_of_allotment=None, delta=Fraction(0, 1),
+                  forbidden=frozenset(), training=frozenset(), second_factor=False, purposes=None, networks=None, methods=None)
+    """
+    said: Mapping[str, Any] = text if isinstance(text, Mapping) else dict.fromkeys(_CEILINGS)
+    found: dict[str, Any] = {}
+    for key in ("title", *MandatoryRule.where, *_CEILINGS):
+        if key in said:
+            try:
+                found[key] = MandatoryRule.forms()[key].read(said[key], key)
+            except CloisterError:
+                if key in _CEILINGS:
+                    found[key] = Fraction(0)
+    if found.get("actions") is not None:
+        found["actions"] -= _NEVER_CLOSED
+    return MandatoryRule(id=id, deny=True, **found)
+
+
+def closing_policy() -> Policy:
+    """What stands in for a stored policy that can't be read: nothing may be done with the data but to see that they are there, to
+    mend the policy, and to take them away.
+
+    >>> sorted({"question.ask", "dataset.manage"} & closing_policy().prohibitions)
+    ['question.ask']
+    """
+    return Policy(prohibitions=frozenset(actions()) - _MENDING)
 
 
 _Found = tuple[str, dict[str, str]]

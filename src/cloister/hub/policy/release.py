@@ -8,13 +8,9 @@ derived from.
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from cloister.hub.policy.facts import SENSITIVITIES, Object, Policy, Source
-from cloister.hub.policy.texts import parse_policy, write_policy
 
 
 def inherit(policies: Iterable[Policy]) -> Policy:
@@ -62,42 +58,6 @@ def derived(
         found.extend(each.policies)
         found.extend(each.column_policies[name] for name in asked + hidden if name in each.column_policies)
     return inherit(found)
-
-
-def at_least_as_strict(left: Policy, right: Policy) -> bool:
-    """Whether everything that `right` forbids, `left` forbids too. Where they come from is not compared.
-
-    >>> at_least_as_strict(Policy(purposes=frozenset()), Policy()), at_least_as_strict(Policy(), Policy(purposes=frozenset()))
-    (True, False)
-    """
-    return replace(inherit([left, right]), sources=frozenset()) == replace(left, sources=frozenset())
-
-
-def canonical(policy: Policy) -> str:
-    """The one JSON text of a policy: sorted, without blanks, nothing left out by chance. Equal policies have equal texts.
-
-    >>> canonical(Policy(labels=frozenset({"clinical"}), purposes=frozenset({"research"})))
-    '{"labels":["clinical"],"purposes":["research"]}'
-    """
-    return json.dumps(write_policy(policy), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def read(text: str) -> Policy:
-    """The policy that a canonical text stands for.
-
-    >>> read(canonical(Policy(labels=frozenset({"clinical"})))).labels
-    frozenset({'clinical'})
-    """
-    return parse_policy(text)
-
-
-def digest(policy: Policy) -> str:
-    """SHA-256 of the canonical text, for the record of a release.
-
-    >>> digest(Policy())[:12]
-    '44136fa355b3'
-    """
-    return hashlib.sha256(canonical(policy).encode()).hexdigest()
 
 
 def _both(left: Policy, right: Policy) -> Policy:

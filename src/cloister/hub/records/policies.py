@@ -21,9 +21,6 @@ from cloister.hub.policy import (
     Rules,
     closing_policy,
     closing_rule,
-    parse_grant,
-    parse_policy,
-    parse_rule,
 )
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
@@ -76,7 +73,7 @@ def rule_in_row(row: InstitutionRule) -> tuple[MandatoryRule, Unreadable | None]
     text: Any = row.rule
     try:
         with kept():
-            return parse_rule(text | {"title": row.title}, id=row.id), None
+            return MandatoryRule.read(text | {"title": row.title}, id=row.id), None
     except _ERRORS as error:
         said = text | {"title": row.title} if isinstance(text, dict) else text
         return closing_rule(said, id=row.id), Unreadable(kind="rule", id=row.id, about=row.title, why=_told(error))
@@ -147,7 +144,7 @@ def policy_in(text: object) -> Policy:
 
 def _read(text: object) -> Policy:
     with kept():
-        return parse_policy(text)  # type: ignore[arg-type]
+        return Policy.read(text)
 
 
 def readable_parts(text: object) -> dict[str, Any]:
@@ -186,7 +183,7 @@ def _mapping(value: object) -> dict[str, Any]:
 def _granted(text: dict[str, Any], about: str, **known: Any) -> tuple[GrantFacts, Unreadable | None]:
     try:
         with kept():
-            return parse_grant(text, **known), None
+            return GrantFacts.read(text, **known), None
     except _ERRORS as error:
         none = GrantFacts(role=str(text["role"]), members=Members(), rules=Rules(actions=frozenset()), **known)
         return none, Unreadable(kind="grant", id=none.id, about=about, why=_told(error))

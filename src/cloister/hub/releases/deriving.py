@@ -16,7 +16,7 @@ from sqlalchemy import select
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_title
-from cloister.hub.policy import inherit, write_policy
+from cloister.hub.policy import inherit
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import check_derived
@@ -83,7 +83,7 @@ def keep_derived(
             cost={population: cost for each in sources for population, cost in each.cost.items()},
             digest=digest,
             body=body,
-            policy=write_policy(inherit([policy_in(each.policy) for each in sources])),
+            policy=inherit([policy_in(each.policy) for each in sources]).to_dict(),
             created=hub.now(),
             details={"project": "", "of": [each.id for each in sources], **details},
         )

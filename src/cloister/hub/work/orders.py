@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from cloister.errors import CloisterError, LedgerError
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_purpose, check_title
-from cloister.hub.policy import inherit, write_policy
+from cloister.hub.policy import inherit
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of
@@ -278,7 +278,7 @@ def keep(
         purpose=order.purpose,
         cost={population: str(each) for population, each in product.cost.items()},
         body=product.body if isinstance(product.body, bytes) else b"",
-        policy=write_policy(found.policy),
+        policy=found.policy.to_dict(),
         created=hub.now(),
         details={"project": order.project, **product.details},
     )
@@ -336,7 +336,7 @@ def _register(
         now = still(db)
         if now.policy != again.policy:
             raise Conflict(work.words.withheld, why="its data set is being changed just now", instead="the same once more")
-        row.policy, row.digest = write_policy(inherit([found.policy, now.policy])), version.digest
+        row.policy, row.digest = inherit([found.policy, now.policy]).to_dict(), version.digest
         row.data_set, row.details = made.id, {**row.details, "version": version.id}
         add(db, made.id)
 

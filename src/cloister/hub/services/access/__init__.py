@@ -72,7 +72,7 @@ def grant(
     hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
 ) -> str:
     """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form
-    (`hub/policy/texts.py`), with e-mail addresses and names where ids are meant.
+    (`hub/policy/facts.py`), with e-mail addresses and names where ids are meant.
     """
     from cloister.hub.services.access import granting
 

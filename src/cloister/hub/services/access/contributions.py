@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from cloister.hub.database import readable
 from cloister.hub.generation import bump
-from cloister.hub.policy import Object, Policy, kept_policy, parse_policy
+from cloister.hub.policy import Object, Policy
 from cloister.hub.policy.actions import READS
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
@@ -65,8 +65,8 @@ def contribution(hub: Hub, db: Session, caller: Caller, name: str, action: str) 
 def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str, Any]) -> Policy:
     """Attach a policy to what one gave. It binds everybody, the owner too, from the next question on."""
     row = contribution(hub, db, caller, name, "contribution.manage")
-    policy = parse_policy(draft)
-    row.metadata_ = {**parts_of(row), "contribution": kept_policy(policy)}
+    policy = Policy.read(draft)
+    row.metadata_ = {**parts_of(row), "contribution": policy.to_keep()}
     row.changed = hub.now()
     bump(db)
     write(

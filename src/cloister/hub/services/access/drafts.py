@@ -1,6 +1,6 @@
 """A grant as it is written: a form's fields, or JSON, become one draft; what contradicts the data set is refused.
 
-A draft is the JSON form of a grant ({"role": …, "members": {…}, "rules": {…}}), which `hub/policy/texts.py` reads.
+A draft is the JSON form of a grant ({"role": …, "members": {…}, "rules": {…}}), which `hub/policy/facts.py` reads.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.shares import PUBLISH
-from cloister.hub.policy.strict import load, mapping
-from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.policy.strict import guarantee_text, load, mapping
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.web.languages import N_, NC_
 from cloister.session.questions.spend import spend_of

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, kept_grant, parse_grant, words
+from cloister.hub.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, words
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
@@ -66,14 +66,14 @@ def grant_in(
     draft = resolved(hub, db, caller, draft)
     if isinstance(draft.get("rules"), Mapping):
         draft = {**draft, "rules": days_in(draft["rules"], hub.settings.zone)}
-    found = _to_present(db, parse_grant(draft, id=new_id(), granted_by=caller.id))
+    found = _to_present(db, GrantFacts.read(draft, id=new_id(), granted_by=caller.id))
     check_grant(hub, found, which, row)
     if row is not None and found.rules.rows:
         check_condition(hub, db, found, which, row)
     spend = {which.population: Spend(allotment=found.rules.share)} if found.rules.share is not None else None
     action = "dataset.grant" if which.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
-    text = kept_grant(found)
+    text = found.to_keep()
     db.add(
         Grant(
             id=found.id,
@@ -120,7 +120,7 @@ def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object)
     new = newcomers(db, found)
     if new:
         people = (found.members.people or frozenset()) | new
-        kept = kept_grant(replace(found, members=replace(found.members, people=people)))
+        kept = replace(found, members=replace(found.members, people=people)).to_keep()
         row.attributes = kept["members"]
         bump(db)
         _told(db, hub, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))

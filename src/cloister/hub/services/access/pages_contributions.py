@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy import actions, write_policy
+from cloister.hub.policy import actions
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
 from cloister.hub.services.access.days import last_day
@@ -74,7 +74,7 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
         unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
     from cloister.hub.services.trail import titles
 
-    kept = {} if own else write_policy(found.given)
+    kept = {} if own else found.given.to_dict()
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
     known, never = actions(), kept.get("prohibitions", [])
     offered = (*DATA_ACTIONS, *(each for each in never if each not in DATA_ACTIONS))  # what was prohibited once stays so

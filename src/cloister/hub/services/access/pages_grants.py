@@ -12,8 +12,8 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import HubDep
+from cloister.hub.policy.facts import DAYS
 from cloister.hub.policy.methods import titled
-from cloister.hub.policy.texts_write import DAYS
 from cloister.hub.problems import Missing
 from cloister.hub.services.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.services.access.granting import grant_in, grants_on, own_data_set, revoke_in

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
-from cloister.hub.policy import GrantFacts, Object, kept_grant, parse_grant
+from cloister.hub.policy import GrantFacts, Object
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
@@ -65,7 +65,7 @@ def ask_access(
         person=caller.id,
         project=project,
         purpose=told,
-        wanted=kept_grant(found)["rules"],
+        wanted=found.to_keep()["rules"],
         created=hub.now(),
     )
     db.add(request)
@@ -156,7 +156,7 @@ def _decided(db: Session, hub: Hub, caller: Caller, row: AccessRequest, state: s
 
 def _wanted(person: str, project: str, wanted: Mapping[str, Any]) -> GrantFacts:
     members: Mapping[str, Iterable[str]] = {"projects": [project]} if project else {"people": [person]}
-    found = parse_grant({"role": "asked for", "members": members, "rules": dict(wanted)}, id="asked")
+    found = GrantFacts.read({"role": "asked for", "members": members, "rules": dict(wanted)}, id="asked")
     if found.rules.rows:
         raise InvalidParameter("rows is invalid", why="only the owner decides which rows are visible", instead="leave it empty")
     return found

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import check_amount, kept_rule, parse_rule
+from cloister.hub.policy import MandatoryRule, check_amount
 from cloister.hub.policy.actions import READS
 from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
@@ -59,11 +59,11 @@ def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -
     title = draft.get("title")
     if not isinstance(title, str) or not title.strip() or len(title) > 200:
         raise InvalidDeclaration("title is invalid", why="a rule has a name of 1 to 200 characters", instead='"Clinical data"')
-    found = parse_rule(_with_ids(hub, db, draft), id=new_id())
+    found = MandatoryRule.read(_with_ids(hub, db, draft), id=new_id())
     check_methods(found.methods)
     for place in ("epsilon_of_population", "epsilon_of_allotment"):
         check_amount(getattr(found, place) or Fraction(0), place)
-    row = InstitutionRule(id=found.id, title=found.title, rule=kept_rule(found), made_by=caller.id, created=hub.now())
+    row = InstitutionRule(id=found.id, title=found.title, rule=found.to_keep(), made_by=caller.id, created=hub.now())
     db.add(row)
     bump(db)
     write(db, hub, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, rule=row.rule)

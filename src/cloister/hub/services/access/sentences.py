@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
+from cloister.hub.policy.facts import clock
 from cloister.hub.policy.methods import offered
 from cloister.hub.services.access.days import day_begun
 from cloister.hub.services.access.drafts import purpose_named
@@ -181,8 +182,7 @@ def _methods(names: Iterable[str], _: Gettext) -> list[str]:
 
 def _hours(hours: Hours, names: Names, _: Gettext) -> str:
     days = _("every day") if len(hours.days) == len(_DAYS) else ", ".join(_(_DAYS[day]) for day in hours.days)
-    begin, end = (f"{each // 60:02}:{each % 60:02}" for each in (hours.start, hours.end))
-    return f"{days} {begin}–{end} {names.zone}"  # the hub's clock, which decides (`Hours.hold`)
+    return f"{days} {clock(hours.start)}–{clock(hours.end)} {names.zone}"  # the hub's clock, which decides (`Hours.hold`)
 
 
 def _part(part: Part, names: Names, _: Gettext) -> str:

@@ -28,7 +28,6 @@ from cloister.hub.policy import (
     actions,
     decide,
     words,
-    write_grant,
 )
 from cloister.hub.policy.actions import ANYBODY
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
@@ -134,7 +133,7 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str, 
             by=names.person(row.granted_by),
             created=row.created,
             facts=facts,
-            text=write_grant(facts),
+            text=facts.to_dict(),
             no_account=tuple(sorted(nobody & (facts.members.people or frozenset()))) if state in ("active", "waiting") else (),
         )
         for row, facts, unread in found

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
-from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.service import JobType
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
@@ -157,7 +156,7 @@ def _keep(
     if not releases[0].provenance.repeated:  # several share one charge
         paid.update(costs[0])
     ids, algorithm = [each.id for each in found.objects], found.terms.algorithm
-    policy, created = write_policy(found.policy), hub.now()
+    policy, created = found.policy.to_dict(), hub.now()
     how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
     kept: list[Answered] = []
     acts: list[Act] = []

@@ -12,7 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.policy.strict import guarantee_text
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.granted import GrantedShare, granted_shares

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cloister.errors import InvalidDeclaration
-from cloister.hub.policy import parse_policy, write_policy
+from cloister.hub.policy import Policy
 from cloister.hub.records.people import folded
 
 _SOURCES = "sources"
@@ -30,11 +30,11 @@ def metadata_of(metadata: Mapping[str, Any], columns: Iterable[str]) -> dict[str
         raise InvalidDeclaration(
             "The policy is invalid", why=f"{strange[0]!r} is not a declared column", instead="a policy of a declared column"
         )
-    written = {name: write_policy(parse_policy(each)) for name, each in by_column.items()}
+    written = {name: Policy.read(each).to_dict() for name, each in by_column.items()}
     return {
-        "policy": write_policy(parse_policy(metadata.get("policy", {}))),
+        "policy": Policy.read(metadata.get("policy", {})).to_dict(),
         "columns": {name: each for name, each in written.items() if each},
-        "contribution": write_policy(parse_policy(metadata.get("contribution", {}))),
+        "contribution": Policy.read(metadata.get("contribution", {})).to_dict(),
     }
 
 

@@ -155,8 +155,7 @@ def policy_of(row: DataSet) -> Policy:
 def last_day(policy: Policy) -> date | None:
     """The last day on which data under a policy may be kept.
 
-    >>> from cloister.hub.policy import parse_policy
-    >>> last_day(parse_policy({"retention": "2030-12-31"}))
+    >>> last_day(Policy.read({"retention": "2030-12-31"}))
     datetime.date(2030, 12, 31)
     """
     if policy.retention is None:

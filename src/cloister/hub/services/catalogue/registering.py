@@ -21,7 +21,7 @@ from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Spend
-from cloister.hub.policy.populations import alike
+from cloister.hub.policy.mandatory import alike
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
@@ -62,7 +62,7 @@ LISTED = "listed"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What an owner wants a data set to be. `metadata` holds "policy" and "columns" as `hub/policy/texts.py` reads them."""
+    """What an owner wants a data set to be. `metadata` holds "policy" and "columns" as `hub/policy/facts.py` reads them."""
 
     name: str
     title: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
-from cloister.hub.policy.populations import alike
+from cloister.hub.policy.mandatory import alike
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.catalogue.windows import base_of, column_of, following

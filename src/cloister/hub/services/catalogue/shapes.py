@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.description import example
 from cloister.hub.guidance import budget_of
-from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.policy.strict import guarantee_text
 from cloister.hub.records.policies import parts_of, told_parts
 from cloister.privacy import Guarantee
 

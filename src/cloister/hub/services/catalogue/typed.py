@@ -15,7 +15,7 @@ from fastapi import Depends, Request
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter, MissingBound
 from cloister.hub.guidance import budget_of
-from cloister.hub.policy import parse_policy, write_policy
+from cloister.hub.policy import Policy
 from cloister.hub.records.declarations import no_reason
 from cloister.hub.services.catalogue.registering import Wanted
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
@@ -375,4 +375,4 @@ class _Reader:
 
 
 def _written(policy: dict[str, Any]) -> dict[str, Any]:
-    return write_policy(parse_policy(policy))
+    return Policy.read(policy).to_dict()
