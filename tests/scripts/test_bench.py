@@ -119,11 +119,12 @@ def test_the_page_has_a_dated_section_of_each_benchmark_and_each_word_once() -> 
     assert not any("…" in "".join(row) or not all(row[1:3]) for row in rows)
 
 
-UNMEASURED = set(
-    """accuracy_frontier compress_recognition distributed_pca hub_crowd hub_policy hub_storage hub_timing learn_defaults learn_pca
-    start_up together_exact together_prio3 together_speed together_tables traces_adaptive traces_broker traces_counters
-    traces_journeys traces_stays traces_watch traces_windows""".split()
-)
+_UNMEASURED = """
+accuracy_frontier compress_recognition distributed_pca hub_crowd hub_policy hub_storage hub_timing learn_defaults learn_pca
+start_up together_exact together_prio3 together_speed together_tables traces_adaptive traces_broker traces_counters
+traces_journeys traces_stays traces_watch traces_windows
+"""
+UNMEASURED = {*_UNMEASURED.split()}
 """Benchmarks that `make bench` has not measured yet. The list only gets shorter."""
 CLAIM = re.compile(
     r"[0-9][0-9,.]* ?(?:×|times) (?:faster|as fast|as many)|[0-9] (?:answers|questions|charges|reports|requests|rows) a second"
@@ -133,13 +134,15 @@ CLAIM = re.compile(
 
 
 def test_what_a_page_claims_of_speed_stands_in_the_record() -> None:
+    """A decision says what was measured when it was made."""
     known = bench.sections(bench.PAGE.read_text(encoding="utf-8")).keys() | UNMEASURED
     pages = [ROOT / "README.md", *(path for path in (ROOT / "docs").rglob("*.md") if path != bench.PAGE)]
     for path in pages:
         text = path.read_text(encoding="utf-8")
         named = {*re.findall(r"benchmarks/([a-z]\w*)\.py", text), *re.findall(r"benchmarks\.md#(\w+)", text)}
         assert named <= known, path
-        assert named or not CLAIM.search(text), f"{path} claims a speed and names no benchmark of the record"
+        dated = path.parent.name == "decisions"
+        assert named or dated or not CLAIM.search(text), f"{path} claims a speed and names no benchmark of the record"
         assert "benchmarks.md)" not in text or path.name == "index.md", f"{path} names the record and no section of it"
 
 
