@@ -67,6 +67,7 @@ class Policy(Protocol):
 
     def published(self, step: int, share: Fraction, values: Values) -> None:
         """What was published, and for which share; not called for a step that publishes nothing."""
+        return  # most have nothing to remember of it
 
 
 class Memory:

@@ -87,7 +87,8 @@ class RunningTable:
             after[name] = draft(running)
             after[name].publish(number, np.asarray(exact[name]).astype(object), random)
             total, terms = after[name].total, running.terms(number)
-            step[name], so_far[name] = Reading(total - running.total, terms[0]), Reading(total, terms[1])
+            step[name] = Reading(total - running.total, terms[0])
+            so_far[name] = Reading(total, terms[1])
         return Readings(step=step, so_far=so_far), (number, after)
 
     def _keep(self, drawn: tuple[Readings, tuple[int, dict[str, _Running]]]) -> Readings:
