@@ -133,7 +133,7 @@ class Counter:
             )
         self.random = source(random)
         self._now = _Kept(0, 0, 0.0, self._chosen(max(abs(self._low), abs(self._high))))
-        self._lock = StepLock(BudgetExceeded, instead=_INSTEAD)
+        self._lock = StepLock(error=BudgetExceeded, instead=_INSTEAD)
 
     @property
     def taken(self) -> int:

@@ -87,8 +87,8 @@ class Feed:
         self.counted: dict[str, int] = {}
         """By person's digest; as secret as the rows."""
         self._lock = StepLock(
-            LedgerError,
             "The readings were refused",
+            error=LedgerError,
             why="those before them were broken off, and may have been put by",
             instead="the same watch in a new session, and what was fed for steps that are not released",
         )

@@ -109,7 +109,7 @@ class LocalStream:
         self._size = 0
         self.last: Values | None = None
         self.taken = 0
-        self._lock = StepLock(BudgetExceeded, instead="a new LocalStream(…), a window later")
+        self._lock = StepLock(error=BudgetExceeded, instead="a new LocalStream(…), a window later")
 
     @property
     def person(self) -> PureDP:

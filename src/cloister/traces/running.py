@@ -67,7 +67,7 @@ class RunningTable:
         self.steps, self._cells = steps, cells or part.shape.grid.cells
         self.noises = {name: _widened(noise, steps) for name, noise in part.noises.items()}
         made = {name: _Running(noise, steps, self._cells) for name, noise in self.noises.items()}
-        self._lock = StepLock(LedgerError, instead="the same watch in a new session")
+        self._lock = StepLock(error=LedgerError, instead="the same watch in a new session")
         self._now: tuple[int, dict[str, _Running]] = 0, made
         """How many steps were taken, and the running sums after them."""
 

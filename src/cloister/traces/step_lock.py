@@ -27,16 +27,16 @@ class StepLock:
     with fresh noise. One that is interrupted while it keeps may have been taken, and its stream goes no further. Of many threads
     one is here at a time.
 
-    >>> seen, lock = [], StepLock(CloisterError, instead="a new stream")
+    >>> seen, lock = [], StepLock(error=CloisterError, instead="a new stream")
     >>> lock.take(lambda: len(seen) + 1, lambda drawn: seen.append(drawn)), seen, lock.broken
     (None, [1], False)
     """
 
     def __init__(
         self,
-        error: type[CloisterError],
         what: str = "The step was refused",
         *,
+        error: type[CloisterError],
         why: str = "the step before it was broken off, and may have been taken",
         instead: str,
     ) -> None:

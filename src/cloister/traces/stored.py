@@ -70,8 +70,8 @@ class StoredStream(Generic[Of]):
         self._stream, self._ledger, self._opening = stream, ledger, opening
         self._states = SealedStates(ledger, f"{self.kind}s", name)
         self._lock = StepLock(
-            LedgerError,
             f"{self.kind.capitalize()} {name!r} goes no further in this process",
+            error=LedgerError,
             why="the ledger did not say whether it holds the last step",
             instead=f"{type(self).__name__}.resume(ledger, population, name)",
         )

@@ -157,8 +157,8 @@ class Watch(_Clocked):
         self._states = SealedStates(door.ledger, "watches", self.name)
         self._opening: int | None = None
         self._lock = StepLock(
-            LedgerError,
             f"The watch {self.name!r} goes no further in this process",
+            error=LedgerError,
             why="the ledger did not say whether it holds the last step",
             instead="the same watch in a new session, which goes on after the last step that it holds",
         )

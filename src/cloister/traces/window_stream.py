@@ -180,7 +180,7 @@ class WindowStream:
         self._run: tuple[Fraction, int, int] | None = None
         """Of the sparse vector that is open: its ε, its threshold, and that with its noise, which is secret."""
         why = "the step before it was broken off after its table had been read"
-        self._lock = StepLock(BudgetExceeded, why=why, instead=_INSTEAD)
+        self._lock = StepLock(error=BudgetExceeded, why=why, instead=_INSTEAD)
         self.taken = 0
 
     @property
