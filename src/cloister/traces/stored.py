@@ -67,7 +67,8 @@ class StoredStream(Generic[Of]):
     def __init__(self, stream: Of, ledger: Ledger, opening: int, name: str) -> None:
         """Use `open` or `resume`."""
         self.name = name
-        self._stream, self._ledger, self._opening = stream, ledger, opening
+        self._stream: Of = stream
+        self._ledger, self._opening = ledger, opening
         self._states = SealedStates(ledger, f"{self.kind}s", name)
         self._lock = StepLock(
             f"{self.kind.capitalize()} {name!r} goes no further in this process",
