@@ -115,11 +115,11 @@ def test_points_out_of_order_or_missing_are_refused(times: Any, places: Any, why
         stay_points(times, places)
 
 
-def test_times_may_be_texts_and_a_leap_second_is_the_second_after_it() -> None:
+def test_times_may_be_texts_and_a_leap_second_is_the_last_of_its_minute() -> None:
     for begin in ("2016-12-31T23:30:00", "2017-01-01T00:30:00+01:00"):
-        for end in ("2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00", "2017-01-01"):
+        for end in ("2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00", "2016-12-31T23:59:59"):
             found = stay_points([begin, end], [[0, 0]] * 2)
-            assert (found.begin.tolist(), found.end.tolist()) == ([1_483_227_000.0], [1_483_228_800.0])
+            assert (found.begin.tolist(), found.end.tolist()) == ([1_483_227_000.0], [1_483_228_799.0])
 
 
 def walk(steps: int, pace: float) -> Any:

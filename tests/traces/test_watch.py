@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def test_odd_readings_have_their_step_or_none() -> None:
             {"t": "2016-12-31T23:59:30Z", "n": 1, "who": "a", "id": 1},
             {"t": "2016-12-31T23:58:30", "n": 2, "who": "a", "id": 2},  # out of order
             {"t": "2017-01-01T00:01:30Z", "n": 3, "who": "b", "id": 3},  # a clock that runs ahead
-            {"t": "2016-12-31T23:59:60Z", "n": 4, "who": "c", "id": 4},  # a leap second: the next minute's
+            {"t": "2016-12-31T23:59:60Z", "n": 4, "who": "c", "id": 4},  # a leap second: of its own minute
             {"t": "2016-12-31T23:59:30Z", "n": 1, "who": "a", "id": 1},  # repeated
             {"t": "2016-12-31T23:59:40Z", "n": 5, "who": None, "id": 5},  # of nobody
             {"t": float("nan"), "n": 6, "who": "d", "id": 6},
@@ -91,12 +92,19 @@ def test_odd_readings_have_their_step_or_none() -> None:
         ],
         0,
     )
-    assert [feed.take(number)["n"].tolist() for number in (1, 2, 3, 4)] == [[2], [1], [4], [3]]
+    assert [feed.take(number)["n"].tolist() for number in (1, 2, 3, 4)] == [[2], [1, 4], [], [3]]
     late = Feed(steps, at="t", columns=["n"], late="next")
     late.add({"t": np.array([steps.since, steps.until - 1]), "n": [1, 2]}, 2)
     late.add({"t": [steps.since], "n": [3]}, 4)
     assert [late.take(number)["n"].tolist() for number in (3, 4, 5)] == [[1], [2], []]
     assert np.isnan(moments_of(np.array(["NaT", "2026-01-01"], dtype="M8[s]"))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+01:00", "-05:30"])
+@pytest.mark.parametrize("clock", ["23:59:60", "23:59:60.5", "23:59:59.9", "00:00", "00:00:00.25"])
+def test_a_text_is_the_same_moment_in_a_table_and_fed(clock: str, zone: str) -> None:
+    text = f"2016-12-31T{clock}{zone}"
+    assert math.floor(seconds(text)) == cl.Moment("2016-12-30", "2017-01-02").encode(text)
 
 
 def test_no_row_decides_whether_a_row_of_another_person_counts() -> None:
@@ -234,6 +242,15 @@ def test_killed_at_any_moment_no_step_is_released_twice(tmp_path: Path) -> None:
 def part(spend: Any, budget: Any) -> Any:
     with session(visits(), budget) as opened:
         return opened.stepping(Question(table="visits", statistics=(Count(),)), spend)
+
+
+def test_sums_of_a_tree_that_an_earlier_version_kept_go_on() -> None:
+    """It kept the running sum beside the nodes that it is the sum of."""
+    table = RunningTable(part(1, cl.PureDP(1)), 8, cells=2)
+    table.restore({"taken": 3, "sums": {"rows": [[[1, 0], [5, 2], 0, 0], [[2, 1], [4, 3], 0, 0], [6, 4]]}})
+    found = table.take({"rows": np.zeros(2, dtype=np.int64)}, Random.deterministic(1))
+    assert (found.so_far["rows"].values - found.step["rows"].values).tolist() == [6, 4]
+    assert table.state()["sums"]["rows"][0] == [0, 0, [6, 2], 0]
 
 
 @pytest.mark.statistical

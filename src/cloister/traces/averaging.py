@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.traces.policies import Memory, Values
+from cloister.traces.window_stream import Estimator
 
 _SCALES = 4.0 ** np.arange(-1, 15)
 _KINDS = (
@@ -33,7 +34,7 @@ _KINDS = (
 _FREEDOM, _FORGOTTEN, _JUMP = 8.0, 0.98, 5.0
 
 
-class ModelAverage(Memory):
+class ModelAverage(Memory, Estimator):
     """The mean of what many models of a stream say, weighed by how well they foresaw it, and never below 0: totals are counts.
 
     Better than `LocalLevel` where a stream keeps to a level, jumps, or has a trend, and about as good where it moves at random.
@@ -58,7 +59,6 @@ class ModelAverage(Memory):
         self._begun = False
 
     def estimate(self, published: Values | None, variance: float) -> Values:
-        """See `Estimator`."""
         level, part, spread, shared, free, trust = self._kept
         if not self._begun:
             if published is None:
@@ -104,11 +104,9 @@ class ModelAverage(Memory):
         return np.asarray(np.maximum(found, 0.0) if clip else found)
 
     def state(self) -> list[Any]:
-        """See `Memory`."""
         return [self._begun, *(self._kept.tolist() if self._begun else [])]
 
     def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
         self._begun = state[0]
         if self._begun:
             self._kept[:] = state[1:]

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cloister.traces.square_root import exact_product
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDEST = 4096
 """The most bands, and the most steps of a sliding sum: what is kept is as many numbers."""
 _SCALE = 1 << 16
-_LOW = 30
 _SETTLED = 16
 """After so many times its bands, the walk visits each step with the same probability, but for 1e-9."""
 
@@ -57,12 +58,6 @@ class Banded:
     def l2_squared(self) -> int:
         """The squared L2 norm of a column."""
         return sum(weight**2 for weight in self.weights.tolist())
-
-    def row(self, totals: NDArray[np.int64]) -> int:
-        """A number of C̃·x, exactly, from the newest totals: sums of up to 2⁶² are multiplied in two halves, neither of which
-        passes 64 bits."""
-        high, low = totals >> _LOW, totals & ((1 << _LOW) - 1)
-        return (int(self.weights @ high) << _LOW) + int(self.weights @ low)
 
     def visits(self, steps: int) -> NDArray[np.float64]:
         """u(t) for so many steps."""
@@ -93,7 +88,7 @@ class BandedSums:
     """Exact totals of the newest steps, and what was read of them.
 
     >>> sums = BandedSums(Banded(2), last=2)
-    >>> found = [sums.read(sums.exact(total)) for total in (5, 1, 7, 0)]
+    >>> found = [sums.read(step, sums.close(step, total)) for step, total in enumerate((5, 1, 7, 0), 1)]
     >>> [round(each, 9) for each in found]
     [5.0, 6.0, 8.0, 7.0]
     """
@@ -106,13 +101,13 @@ class BandedSums:
         self.found = np.zeros(max(matrix.bands, last or 0))
         self.sum = 0.0
 
-    def exact(self, total: int) -> int:
+    def close(self, step: int, total: int) -> int:
         """What the matrix makes of the totals so far, with this step's: private."""
         self.totals[1:] = self.totals[:-1].copy()
         self.totals[0] = total
-        return self.matrix.row(self.totals)
+        return exact_product(self.matrix.weights, self.totals)
 
-    def read(self, published: int) -> float:
+    def read(self, step: int, published: int) -> float:
         """The sum that follows from what was published."""
         weights, bands = self.matrix.weights, self.matrix.bands
         found = (published - float(weights[1:] @ self.found[: bands - 1])) / float(weights[0])
@@ -130,11 +125,5 @@ class BandedSums:
         self.totals[:], self.found[:], self.sum = state
 
 
-@lru_cache(maxsize=8)
-def banded_matrix(bands: int) -> Banded:
-    """The matrix with so many bands; counters share it.
-
-    >>> banded_matrix(64) is banded_matrix(64)
-    True
-    """
-    return Banded(bands)
+banded_matrix = lru_cache(maxsize=8)(Banded)
+"""The matrix with so many bands; counters share it."""

@@ -26,9 +26,9 @@ from cloister.privacy.guarantee import ZCDP, PureDP
 from cloister.privacy.rational import Exact, exact, exact_positive, text_of
 from cloister.traces.banded import WIDEST, BandedSums, banded_matrix
 from cloister.traces.levels import Level, Protection, WindowLevel
-from cloister.traces.square_root import Bins, square_root_matrix
+from cloister.traces.square_root import RootSums, square_root_matrix
 from cloister.traces.step_lock import StepLock, draft
-from cloister.traces.tree import BinaryTree, TreeReader
+from cloister.traces.tree import BinaryTree
 
 Readings: TypeAlias = "float | Iterable[float] | None"
 """What came in a step: one number, many, or None."""
@@ -38,6 +38,8 @@ _LONGEST = 2**32
 """Steps of a counter; beyond some 2⁴⁰ sums of bins would pass 64 bits."""
 _COARSE = 25
 """Below which variance of one number the law of sums of them is worked out, and not that of continuous ones."""
+_INSTEAD = "a new Counter(…) under a charge of its own"
+_DECLARED = ("epsilon", "rho", "steps", "bounds", "most", "level", "grid", "last", "apart")
 
 
 class Counter:
@@ -131,7 +133,7 @@ class Counter:
             )
         self.random = source(random)
         self._now = _Kept(0, 0, 0.0, self._chosen(max(abs(self._low), abs(self._high))))
-        self._lock = StepLock(_refusal)
+        self._lock = StepLock(error=BudgetExceeded, instead=_INSTEAD)
 
     @property
     def taken(self) -> int:
@@ -148,12 +150,12 @@ class Counter:
         """The sum that was released last."""
         return self._now.total
 
-    def _chosen(self, widest: int) -> _Gaussian | _Laplace | _BandedGaussian:
+    def _chosen(self, widest: int) -> _Mechanism:
         """The mechanism with the least noise in the last sum, for readings of at most `widest`."""
         steps, readings = self.protection.steps, self.protection.readings
         if isinstance(self.guarantee, PureDP):
             return _Laplace(self.guarantee, steps, widest * readings)
-        found: list[_Gaussian | _BandedGaussian] = []
+        found: list[_Mechanism] = []
         if self.last is None:
             found.append(_Gaussian(self.guarantee, steps, widest * readings))
         else:
@@ -198,15 +200,10 @@ class Counter:
     def _drawn(self, units: int) -> _Kept:
         """What the next step makes of the state, with its noise; nothing is changed."""
         taken = self._now.taken
-        if taken >= self.protection.steps:
-            raise BudgetExceeded(
-                "The step was refused",
-                why=f"the counter was charged for {taken} steps, and all of them are released",
-                instead="a new Counter(…) under a charge of its own",
-            )
+        self.protection.refuse_beyond(taken, "the counter was charged", _INSTEAD)
         sums = draft(self._now.sums)
-        published = sums.publish(taken, units, self.random)
-        return _Kept(taken + 1, published, float(self.grid) * sums.read(taken + 1, published), sums)
+        published, total = sums.release(taken + 1, units, self.random)
+        return _Kept(taken + 1, published, float(self.grid) * total, sums)
 
     def _keep(self, drawn: _Kept) -> float:
         self._now = drawn
@@ -255,27 +252,18 @@ class Counter:
             "taken": now.taken,
             "published": now.published,
             "total": now.total,
-            "sums": now.sums.state(),
+            "sums": now.sums.memory.state(),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], *, random: Random | None = None) -> Counter:
         """The counter that a state is of. Two that go on from one state publish two noisy numbers of one exact one: keep one."""
-        level = state["level"]
-        counter = cls(
-            epsilon=state["epsilon"],
-            rho=state["rho"],
-            steps=state["steps"],
-            bounds=tuple(state["bounds"]),
-            most=state["most"],
-            level=WindowLevel(level) if isinstance(level, int) else level,
-            grid=state["grid"],
-            last=state.get("last"),
-            apart=state.get("apart"),
-            random=random,
-        )
+        declared: dict[str, Any] = {name: state.get(name) for name in _DECLARED}  # the first counters had no last and apart
+        if isinstance(declared["level"], int):
+            declared["level"] = WindowLevel(declared["level"])
+        counter = cls(**declared, random=random)
         sums = counter._now.sums
-        sums.restore(state["sums"])
+        sums.memory.restore(state["sums"])
         counter._now = _Kept(state["taken"], state["published"], state["total"], sums)
         return counter
 
@@ -311,96 +299,57 @@ class Counter:
         return max(-most, min(most, int(units.sum())))
 
 
-class _Gaussian:
-    """y = C̃·x + z with discrete Gaussian z, and the running sum that is read from it."""
+class _Mechanism:
+    """Sums that are published with noise of one law, and what is read of them."""
 
-    changes: ClassVar[tuple[str, ...]] = ("exact", "found")
+    changes: ClassVar[tuple[str, ...]] = ("memory",)
+    most = 2**62
+    noise: DiscreteGaussian | DiscreteLaplace
+    memory: RootSums | BandedSums | BinaryTree
+
+    def release(self, step: int, units: int, random: Random) -> tuple[int, float]:
+        """The integer that is published, and the sum that is read of it and of those before it."""
+        published = int(self.noise.release(self.memory.close(step, units), random=random))
+        return published, float(self.memory.read(step, published))
+
+    def deviation(self, taken: int) -> float:
+        """Of the running sum after so many steps, where its law is about normal."""
+        raise NotImplementedError
+
+    def margin(self, taken: int, confidence: float) -> float:
+        return self.deviation(taken) * sum_of_laplace(math.inf, confidence)
+
+
+class _Gaussian(_Mechanism):
+    """y = C̃·x + z with discrete Gaussian z, and the running sum that is read from it."""
 
     def __init__(self, guarantee: ZCDP, steps: int, reach: int) -> None:
         self.matrix = square_root_matrix(steps)
         self.noise = DiscreteGaussian.for_rho(guarantee.rho, sensitivity_squared=reach**2 * self.matrix.l2_squared)
-        self.most = self.matrix.most
-        self.exact = Bins(self.matrix, np.int64)
-        self.found = Bins(self.matrix, np.float64)
-        self.sum = 0.0
-
-    def publish(self, step: int, units: int, random: Random) -> int:
-        self.exact.begin_step(step)
-        self.exact.sums[0] = units
-        return int(self.noise.release(self.matrix.row(self.exact.sums), random=random))
-
-    def read(self, taken: int, published: int) -> float:
-        self.found.begin_step(taken - 1)
-        weights = self.matrix.weights
-        found = (published - float(weights @ self.found.sums)) / float(weights[0])
-        self.found.sums[0] = found
-        self.sum += found
-        return self.sum
-
-    def state(self) -> list[Any]:
-        return [self.exact.sums.tolist(), self.found.sums.tolist(), self.sum]
-
-    def restore(self, state: list[Any]) -> None:
-        self.exact.sums[:], self.found.sums[:], self.sum = state
+        self.most, self.memory = self.matrix.most, RootSums(self.matrix)
 
     def deviation(self, taken: int) -> float:
         return math.sqrt(self.matrix.energy_bound(taken) * self.noise.variance) / float(self.matrix.weights[0])
 
-    def margin(self, taken: int, confidence: float) -> float:
-        return self.deviation(taken) * sum_of_laplace(math.inf, confidence)
 
-
-class _BandedGaussian:
+class _BandedGaussian(_Mechanism):
     """The banded square root with discrete Gaussian z."""
-
-    changes: ClassVar[tuple[str, ...]] = ("sums",)
-    most = 2**62
 
     def __init__(self, guarantee: ZCDP, bands: int, last: int | None, reach_squared: int) -> None:
         self.matrix, self.last = banded_matrix(bands), last
         self.noise = DiscreteGaussian.for_rho(guarantee.rho, sensitivity_squared=reach_squared * self.matrix.l2_squared)
-        self.sums = BandedSums(self.matrix, last=last)
-
-    def publish(self, step: int, units: int, random: Random) -> int:
-        return int(self.noise.release(self.sums.exact(units), random=random))
-
-    def read(self, taken: int, published: int) -> float:
-        return self.sums.read(published)
-
-    def state(self) -> list[Any]:
-        return self.sums.state()
-
-    def restore(self, state: list[Any]) -> None:
-        self.sums.restore(state)
+        self.memory = BandedSums(self.matrix, last=last)
 
     def deviation(self, taken: int) -> float:
         return math.sqrt(self.matrix.energy(taken, last=self.last) * self.noise.variance) / self.matrix.unit
 
-    def margin(self, taken: int, confidence: float) -> float:
-        return self.deviation(taken) * sum_of_laplace(math.inf, confidence)
 
-
-class _Laplace:
+class _Laplace(_Mechanism):
     """The binary tree with discrete Laplace noise."""
 
-    changes: ClassVar[tuple[str, ...]] = ("tree", "reader")
-    most = 2**62
-
     def __init__(self, guarantee: PureDP, steps: int, reach: int) -> None:
-        self.tree, self.reader = BinaryTree(steps), TreeReader(steps)
-        self.noise = DiscreteLaplace.for_epsilon(guarantee.epsilon, sensitivity=reach * self.tree.levels)
-
-    def publish(self, step: int, units: int, random: Random) -> int:
-        return int(self.noise.release(self.tree.close(step + 1, units), random=random))
-
-    def read(self, taken: int, published: int) -> float:
-        return float(self.reader.read(taken, published))
-
-    def state(self) -> list[Any]:
-        return [self.tree.sums, self.reader.nodes]
-
-    def restore(self, state: list[Any]) -> None:
-        self.tree.sums, self.reader.nodes = map(list, state)
+        self.memory = BinaryTree(steps)
+        self.noise = DiscreteLaplace.for_epsilon(guarantee.epsilon, sensitivity=reach * self.memory.levels)
 
     def margin(self, taken: int, confidence: float) -> float:
         terms = taken.bit_count()
@@ -416,15 +365,7 @@ class _Kept(NamedTuple):
     taken: int
     published: int
     total: float
-    sums: _Gaussian | _BandedGaussian | _Laplace
-
-
-def _refusal() -> BudgetExceeded:
-    return BudgetExceeded(
-        "The step was refused",
-        why="the step before it was broken off, and may have been taken",
-        instead="a new Counter(…) under a charge of its own",
-    )
+    sums: _Mechanism
 
 
 def _whole_margin(scale: float, terms: int, confidence: float) -> int:

@@ -56,14 +56,6 @@ def batch_of(rows: Any) -> Batch:
     return lists
 
 
-def _refusal() -> LedgerError:
-    return LedgerError(
-        "The readings were refused",
-        why="those before them were broken off, and may have been put by",
-        instead="the same watch in a new session, and what was fed for steps that are not released",
-    )
-
-
 class Feed:
     """What waits for its step, and how many readings of each person were counted.
 
@@ -94,7 +86,12 @@ class Feed:
         self._keys: dict[int, set[str]] = {}
         self.counted: dict[str, int] = {}
         """By person's digest; as secret as the rows."""
-        self._lock = StepLock(_refusal)
+        self._lock = StepLock(
+            "The readings were refused",
+            error=LedgerError,
+            why="those before them were broken off, and may have been put by",
+            instead="the same watch in a new session, and what was fed for steps that are not released",
+        )
 
     def add(self, rows: Any, released: int) -> None:
         """Put readings by, of which so many steps were released: all of them, or none where it is interrupted."""

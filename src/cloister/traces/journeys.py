@@ -168,6 +168,13 @@ class TripMethod(JourneyMethod):
     """A method that counts in which zones, and in which of some places, journeys begin and end."""
 
     zones: int
+    place: str = ""
+    """A column of places; empty where `x` and `y` are columns."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return (self.journey, self.moment, self.place) if self.place else super().columns
 
     def sizes(self) -> dict[str, int]:
         """How many numbers are released of each kind; `zones`, `begins` and `ends` are among them."""
@@ -226,15 +233,8 @@ class JourneyCounts(TripMethod):
     shares: ClassVar[Mapping[str, Fraction]] = _SHARES
 
     cells: int
-    place: str = ""
-    """A column of places, whose numbers are called `x` and `y` in what is drawn; empty where these are columns."""
     outside: Outside = "drop"
     fastest: Fraction | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What it reads."""
-        return (self.journey, self.moment, *((self.place,) if self.place else (self.x, self.y)))
 
     @property
     def reach(self) -> Mapping[str, int]:
@@ -312,16 +312,7 @@ class JourneyCounts(TripMethod):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Journeys(ReleasedTrips):
-    """What `fit_journeys` gives: noisy counts, and journeys drawn from them at no cost.
-
-    >>> import cloister as cl
-    >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 99), "y": cl.Integer(0, 99)}
-    >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
-    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
-    ...     model = fit_journeys(session, "people", spend=1, cells=4, zones=2)
-    >>> isinstance(model, Journeys), model.trips().shape, model.margin()
-    (True, (4, 4), 12.0)
-    """
+    """What `fit_journeys` gives: noisy counts, and journeys drawn from them at no cost."""
 
     method: JourneyCounts
     domains: tuple[Domain, Domain]
@@ -463,8 +454,8 @@ def fit_journeys(
     ...     model = fit_journeys(session, "people", spend=5, cells=4, zones=2)
     ...     print(session.spent)
     ε = 5
-    >>> model.sample(10).column_names, abs(model.journeys - 300) < 40
-    (['journey', 'step', 'x', 'y'], True)
+    >>> model.sample(10).column_names, abs(model.journeys - 300) < 40, isinstance(model, Journeys), model.trips().shape
+    (['journey', 'step', 'x', 'y'], True, True, (4, 4))
     """
     method, places = journey_counts(
         session, table, moment=moment, x=x, y=y, place=place, cells=cells, zones=zones, outside=outside, fastest=fastest

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, MissingBound
+from cloister.errors import BudgetExceeded, InvalidParameter, MissingBound
 from cloister.noise.mechanism import set_fields
 from cloister.privacy.guarantee import ZCDP, PureDP
 
@@ -48,7 +48,7 @@ class WindowLevel:
     steps: int
 
     def __init__(self, steps: int) -> None:
-        set_fields(self, steps=_whole(steps, "steps"))
+        set_fields(self, steps=positive(steps, "steps"))
 
     def __repr__(self) -> str:
         return f"WindowLevel({self.steps})"
@@ -76,8 +76,8 @@ class Protection:
     @classmethod
     def of(cls, level: Level, *, most: int | None, steps: int) -> Protection:
         """The checked protection; a user's needs the most readings of a person."""
-        horizon = _whole(steps, "steps")
-        readings = None if most is None else _whole(most, "most")
+        horizon = positive(steps, "steps")
+        readings = None if most is None else positive(most, "most")
         if not isinstance(level, WindowLevel) and level not in ("event", "user"):
             raise InvalidParameter(
                 "level is invalid", why="it is 'event', 'user' or a window", instead='level="event" or level=WindowLevel(24)'
@@ -114,6 +114,12 @@ class Protection:
         assert isinstance(self.level, WindowLevel)
         return PureDP((self.most or -(-self.steps // self.level.steps)) * guarantee.epsilon)
 
+    def refuse_beyond(self, taken: int, what: str, instead: str) -> None:
+        """Refuse a step after the last; `what` was promised of so many."""
+        if taken >= self.steps:
+            why = f"{what} for {taken} steps, and all of them are released"
+            raise BudgetExceeded("The step was refused", why=why, instead=instead)
+
     def sentence(self, guarantee: PureDP | ZCDP, person: PureDP | ZCDP | None) -> str:
         """Both lines in words.
 
@@ -131,9 +137,10 @@ class Protection:
         return f"{guarantee} {named}; {person} a person with at most {whose}"
 
 
-def _whole(value: object, name: str) -> int:
+def positive(value: object, name: str, instead: int = 24) -> int:
+    """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidParameter(
-            f"{name}={value!r} is invalid", why="it must be a whole number of at least 1", instead=f"{name}=24"
+            f"{name}={value!r} is invalid", why="it must be a whole number of at least 1", instead=f"{name}={instead}"
         )
     return value

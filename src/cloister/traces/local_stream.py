@@ -52,14 +52,6 @@ class Oracle(Protocol):
         """Of one estimated count of n people."""
 
 
-def _refusal() -> BudgetExceeded:
-    return BudgetExceeded(
-        "The step was refused",
-        why="the step before it was broken off, and may have been taken",
-        instead="a new LocalStream(…), a window later",
-    )
-
-
 class LocalStream:
     """Estimated counts of all people at every step, from reports of a few of them.
 
@@ -117,7 +109,7 @@ class LocalStream:
         self._size = 0
         self.last: Values | None = None
         self.taken = 0
-        self._lock = StepLock(_refusal)
+        self._lock = StepLock(error=BudgetExceeded, instead="a new LocalStream(…), a window later")
 
     @property
     def person(self) -> PureDP:
@@ -132,12 +124,7 @@ class LocalStream:
 
     def _drawn(self, ask: Ask) -> tuple[Fraction, tuple[Fraction, Values, int] | None]:
         """What the step takes of the window, and the counts where it publishes, of how many reports."""
-        if self.taken == self.protection.steps:
-            raise BudgetExceeded(
-                "The step was refused",
-                why=f"the stream was declared for {self.taken} steps, and all of them are released",
-                instead="a new LocalStream(…)",
-            )
+        self.protection.refuse_beyond(self.taken, "the stream was declared", "a new LocalStream(…)")
         asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
         looking, publishing = math.floor(asked.look * self.people), math.floor(asked.publish * self.people)
         self._filter.after(PureDP(asked.look + asked.publish))  # refused here, before anybody is asked

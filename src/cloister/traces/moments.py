@@ -1,7 +1,8 @@
 """When: moments of readings, and the steps of a stream on the clock.
 
 A moment is a number of seconds since 1970-01-01 UTC, whole or not. It is read from a number, an ISO text, a date or a datetime; a
-text or datetime without a time zone is UTC. A leap second, 23:59:60, is the second after it, as POSIX clocks count. What is no
+text or datetime without a time zone is UTC. A leap second, 23:59:60, is the last second of its minute, as in a column of
+`cl.Moment`, which reads texts by the same rule: a reading has the same step in a table and fed, and is of its own day. What is no
 moment (NaN, an infinity, other text, NULL) has none: such a reading belongs to no step.
 """
 
@@ -17,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
+from cloister.tables.sourcing.reading import since_epoch
 
 Moment: TypeAlias = "str | float | date | datetime"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _EVERY = re.compile(rf"\s*(\d{{1,6}})?\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
-_LEAP = re.compile(r"(:\d\d):60(?=$|[.,Z+-])")
 _LARGEST = 2.0**40
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999, which texts can tell."""
@@ -33,34 +34,22 @@ MOST_STEPS = 2**20
 def seconds(value: Any) -> float:
     """The moment of a value; NaN where it has none.
 
-    >>> seconds("2016-12-31T23:59:60Z") == seconds("2017-01-01T00:00:00Z") == seconds("2017-01-01") == 1_483_228_800
+    >>> seconds("2016-12-31T23:59:60Z") + 1 == seconds("2017-01-01T00:00:00Z") == seconds("2017-01-01") == 1_483_228_800
     True
     >>> seconds("noon"), seconds(None), seconds(float("inf")), seconds("2017-01-01T01:00+01:00") == 1_483_228_800
     (nan, nan, nan, True)
     """
-    found = float("nan")
     try:
-        if isinstance(value, str):
-            value = _of_text(value.strip())
-        if isinstance(value, datetime):
-            value = value if value.tzinfo else value.replace(tzinfo=UTC)
-            found = (value - _EPOCH) / timedelta(seconds=1)
-        elif isinstance(value, date):
-            found = float((value - _EPOCH.date()).days * 86_400)
-        elif isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_):
+        since = since_epoch(value)
+        if since is not None:
+            found = since / timedelta(seconds=1)
+        elif isinstance(value, str | int | float | np.number) and not isinstance(value, bool | np.bool_):
             found = float(value)
+        else:
+            return float("nan")
     except (ValueError, OverflowError):
         return float("nan")
     return found if abs(found) < _LARGEST else float("nan")
-
-
-def _of_text(text: str) -> datetime | float:
-    leaps = ":60" in text and _LEAP.search(text)
-    try:
-        found = datetime.fromisoformat(_LEAP.sub(r"\1:59", text) if leaps else text)
-    except ValueError:
-        return float(text)
-    return found + timedelta(seconds=1) if leaps else found
 
 
 def moments_of(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -33,7 +33,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,8 @@ class NextPoint:
             raise InvalidParameter(f"law={law!r} is invalid", why="it names no law", instead='law="exponential" or "piecewise"')
         self.law, self.anchor = law, anchor
         kind: type[_Rings | _Windows] = _Rings if law == "exponential" else _Windows
-        self._polar: _Polar = kind(self.epsilon, self.share, float(self.reach), self.rings, self.headings)
+        self._polar = kind(self.epsilon, self.share, float(self.reach), self.rings, self.headings)
+        """Draws for a true distance and direction, and the probability of each of the finitely many outcomes."""
 
     def anchors(self, points: int) -> npt.NDArray[np.bool_]:
         """Which of so many points are anchors."""
@@ -242,19 +243,6 @@ class ReleasedJourney:
         raise InvalidParameter(
             "A released journey was not pickled", why="the object knows the true journey", instead="released.points"
         )
-
-
-class _Polar(Protocol):
-    """A law in polar coordinates: draws for a true distance and direction, and the probability of each of the finitely many
-    outcomes.
-    """
-
-    distances: Floats
-    directions: Floats
-
-    def draw(self, distance: float, heading: float, n: int, random: Random) -> tuple[Floats, Floats]: ...
-    def distance_law(self, distances: Floats) -> Floats: ...
-    def heading_law(self, headings: Floats) -> Floats: ...
 
 
 class _Rings:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ class Shares(NamedTuple):
 
 
 class Policy(Protocol):
-    """Decides from public things alone."""
+    """Decides from public things alone. Those here are subclasses, which says what their methods are for."""
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
         """A new stream."""
@@ -67,22 +67,28 @@ class Policy(Protocol):
 
     def published(self, step: int, share: Fraction, values: Values) -> None:
         """What was published, and for which share; not called for a step that publishes nothing."""
+        return  # most have nothing to remember of it
 
 
 class Memory:
-    """What a policy or an estimator remembers between two steps, as plain JSON: nothing, unless it says so. All of it follows
-    from what was published."""
+    """What a policy or an estimator remembers between two steps, as plain JSON: what it names, which is nothing for most. All of
+    it follows from what was published."""
+
+    remembers: ClassVar[tuple[str, ...]] = ()
 
     def state(self) -> list[Any]:
         """What the next step needs."""
-        return []
+        kept = [getattr(self, name) for name in self.remembers]
+        return [each.tolist() if isinstance(each, np.ndarray) else each for each in kept]
 
     def restore(self, state: list[Any]) -> None:
         """Go on from a state, after `begin`."""
+        for name, each in zip(self.remembers, state, strict=False):
+            setattr(self, name, np.array(each) if isinstance(each, list) else each)
 
 
 @dataclass
-class Uniform(Memory):
+class Uniform(Memory, Policy):
     """ε/w at every step.
 
     >>> policy = Uniform(); policy.begin(Fraction(1), 4, 1); policy.shares(0, Fraction(1)).publish
@@ -90,19 +96,14 @@ class Uniform(Memory):
     """
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         self._share = epsilon / window
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         return Shares(publish=self._share)
-
-    def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
 
 
 @dataclass
-class Sampled(Memory):
+class Sampled(Memory, Policy):
     """kε/w at every k-th step.
 
     >>> policy = Sampled(every=2); policy.begin(Fraction(1), 4, 1)
@@ -113,21 +114,16 @@ class Sampled(Memory):
     every: int
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         if not 1 <= self.every <= window:
             raise InvalidParameter("every is invalid", why="it lies between 1 and the window", instead=f"every={window}")
         self._share = epsilon * self.every / window
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         return Shares() if step % self.every else Shares(publish=min(self._share, remaining))
-
-    def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
 
 
 @dataclass
-class Decreasing(Memory):
+class Decreasing(Memory, Policy):
     """Geometric shares that fall within each w steps: ε(1−q)qᵗ/(1−qʷ) at step t from 0 on, and from the beginning again. Any w
     steps in a row hold each of the w shares once, so every window spends the same. They are rounded down to a 2⁴⁰-th of ε, and
     one below a hundredth of an even share is not spent: its noise would hide everything.
@@ -140,7 +136,6 @@ class Decreasing(Memory):
     factor: Exact = "0.9"
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         factor = exact_positive(self.factor, "factor")
         if factor >= 1:
             raise InvalidParameter("factor is invalid", why="it lies between 0 and 1", instead='factor="0.9"')
@@ -148,17 +143,10 @@ class Decreasing(Memory):
         whole = np.floor(weights / weights.sum() * (_PARTS - window)).astype(np.int64)
         assert whole.sum() <= _PARTS
         whole[whole * window * 100 < _PARTS] = 0
-        self._shares = [epsilon * int(each) / _PARTS for each in self._ordered(whole)]
+        self._shares = [epsilon * int(each) / _PARTS for each in whole]
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         return Shares(publish=self._shares[step % len(self._shares)])
-
-    def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
-
-    def _ordered(self, falling: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return falling
 
 
 @dataclass
@@ -170,12 +158,39 @@ class Increasing(Decreasing):
     [1.0, 2.0, 4.0, 8.0, 1.0]
     """
 
-    def _ordered(self, falling: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return falling[::-1]
+    def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
+        super().begin(epsilon, window, reach)
+        self._shares.reverse()
+
+
+class _Rare(Memory, Policy):
+    """Publishes at most `most` times in w steps."""
+
+    most: int
+
+    def _begin(self, window: int) -> None:
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= window:
+            instead = f"most={min(type(self).most, window)}"
+            raise InvalidParameter("most is invalid", why="it lies between 1 and the window", instead=instead)
+        self._window, self._published = window, list[int]()
+
+    def _may(self, step: int) -> bool:
+        """Whether the window has room for one more release."""
+        self._published = [past for past in self._published if past > step - self._window]
+        return len(self._published) < self.most
+
+    def published(self, step: int, share: Fraction, values: Values) -> None:
+        self._published.append(step)
+
+    def state(self) -> list[Any]:
+        return list(self._published)
+
+    def restore(self, state: list[Any]) -> None:
+        self._published = list(state)
 
 
 @dataclass
-class Threshold(Memory):
+class Threshold(_Rare):
     """ε/2w to look at each step; where the step differs from the last release by more than `above`, summed over the cells, new
     values for ε/2m, at most m = `most` times in w steps. `above` is declared, never looked up.
 
@@ -187,33 +202,16 @@ class Threshold(Memory):
     most: int = 5
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         self._above = exact_positive(self.above, "above")
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= window:
-            raise InvalidParameter("most is invalid", why="it lies between 1 and the window", instead=f"most={min(5, window)}")
-        self._look, self._share, self._window = epsilon / (2 * window), epsilon / (2 * self.most), window
-        self._published: list[int] = []
+        self._begin(window)
+        self._look, self._share = epsilon / (2 * window), epsilon / (2 * self.most)
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
-        self._published = [past for past in self._published if past > step - self._window]
-        return Shares(self._look, self._share if len(self._published) < self.most else Fraction(0), self._above)
-
-    def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
-        self._published.append(step)
-
-    def state(self) -> list[Any]:
-        """See `Memory`."""
-        return list(self._published)
-
-    def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
-        self._published = list(state)
+        return Shares(self._look, self._share if self._may(step) else Fraction(0), self._above)
 
 
 @dataclass
-class Changes(Memory):
+class Changes(_Rare):
     """Change detection by the sparse vector: one share of ε pays for all comparisons with the last release until one of them
     finds a change, however many steps that takes; then new values are published, at most m = `most` times in w steps.
 
@@ -233,9 +231,7 @@ class Changes(Memory):
     looking: Exact = "0.5"
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= window:
-            raise InvalidParameter("most is invalid", why="it lies between 1 and the window", instead=f"most={min(3, window)}")
+        self._begin(window)
         looking = exact_positive(self.looking, "looking")
         if looking >= 1:
             raise InvalidParameter("looking is invalid", why="it lies between 0 and 1", instead='looking="0.5"')
@@ -245,31 +241,13 @@ class Changes(Memory):
             self._above = Fraction(run.margin("0.9", queries=window))
         else:
             self._above = exact_positive(self.above, "above")
-        self._window = window
-        self._published: list[int] = []
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
-        self._published = [past for past in self._published if past > step - self._window]
-        if len(self._published) == self.most:
-            return Shares()
-        return Shares(publish=self._share, threshold=self._above, run=self._run)
-
-    def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
-        self._published.append(step)
-
-    def state(self) -> list[Any]:
-        """See `Memory`."""
-        return list(self._published)
-
-    def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
-        self._published = list(state)
+        return Shares(publish=self._share, threshold=self._above, run=self._run) if self._may(step) else Shares()
 
 
 @dataclass
-class Distribution(Memory):
+class Distribution(Memory, Policy):
     """Budget distribution (BD): ε/2w to look; to publish, half of what the window's other half of ε still allows.
 
     >>> policy = Distribution(); policy.begin(Fraction(1), 4, 1); policy.shares(0, Fraction(1))
@@ -277,30 +255,25 @@ class Distribution(Memory):
     """
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         self._look, self._half, self._window = epsilon / (2 * window), epsilon / 2, window
         self._spent: dict[int, Fraction] = {}
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         self._spent = {past: share for past, share in self._spent.items() if past > step - self._window}
         return Shares(self._look, (self._half - sum(self._spent.values(), Fraction(0))) / 2)
 
     def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
         self._spent[step] = share
 
     def state(self) -> list[Any]:
-        """See `Memory`."""
         return [[step, text_of(share)] for step, share in self._spent.items()]
 
     def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
         self._spent = {step: exact(share) for step, share in state}
 
 
 @dataclass
-class Absorption(Memory):
+class Absorption(Memory, Policy):
     """Budget absorption (BA): ε/2w to look; a step that publishes takes up the ε/2w of the steps that were skipped since the last
     one, and as many steps after it stay silent.
 
@@ -308,32 +281,23 @@ class Absorption(Memory):
     Shares(look=Fraction(1, 8), publish=Fraction(1, 8), threshold=None, run=Fraction(0, 1))
     """
 
+    remembers = ("_silent_until",)
+
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         self._unit, self._window = epsilon / (2 * window), window
         self._silent_until = -1
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         if step <= self._silent_until:
             return Shares(look=self._unit)
         return Shares(self._unit, self._unit * min(step - self._silent_until, self._window))
 
     def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
         self._silent_until = step + int(share / self._unit) - 1
-
-    def state(self) -> list[Any]:
-        """See `Memory`."""
-        return [self._silent_until]
-
-    def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
-        [self._silent_until] = state
 
 
 @dataclass
-class Adaptive(Memory):
+class Adaptive(Memory, Policy):
     """Publishes as rarely as the changes allow: the noise of a release falls with the pause, what is stale in between grows with
     it. Nothing is spent on looking, and a pause tells nothing: it follows from what was published.
 
@@ -369,7 +333,6 @@ class Adaptive(Memory):
     memories: tuple[float, ...] = (0.8, 0.99)
 
     def begin(self, epsilon: Fraction, window: int, reach: int) -> None:
-        """See `Policy`."""
         self._epsilon, self._window, self._reach = epsilon, window, reach
         self._whole = window << 20
         self._spent = np.zeros(window, dtype=np.int64)  # of the last steps, by step modulo the window, in parts of ε
@@ -385,7 +348,6 @@ class Adaptive(Memory):
         self._spread = self._even / steps
 
     def shares(self, step: int, remaining: Fraction) -> Shares:
-        """See `Policy`."""
         gone = np.arange(max(self._step + 1, step - self._window + 1), step + 1)
         self._spent[gone % self._window] = 0
         self._step = step
@@ -405,7 +367,6 @@ class Adaptive(Memory):
         )
 
     def published(self, step: int, share: Fraction, values: Values) -> None:
-        """See `Policy`."""
         self._spent[step % self._window] = self._asked
         noise, waited = max(2 * float(self._reach / share) ** 2, _LEAST), step - self._last
         self._past = [*self._past[-3:], (float(np.mean(values)), noise)]
@@ -430,14 +391,12 @@ class Adaptive(Memory):
         self._values, self._noise, self._last = values, noise, step
 
     def state(self) -> list[Any]:
-        """See `Memory`."""
         spent = [[place, count] for place, count in enumerate(self._spent.tolist()) if count]
         numbers = [self._step, self._last, self._pause, self._noise, self._largest, self._highest]
         values = None if self._values is None else self._values.tolist()
         return [numbers, spent, [list(each) for each in self._past], values, self._moved.tolist(), self._waited.tolist()]
 
     def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
         numbers, spent, past, values, moved, waited = state
         self._step, self._last, self._pause, self._noise, self._largest, self._highest = numbers
         for place, count in spent:

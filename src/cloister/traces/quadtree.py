@@ -92,16 +92,7 @@ def _summed(values: npt.NDArray[Any], side: int) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Quadtree:
-    """What `fit_quadtree` gives. Rows of cells count from the lower edge on.
-
-    >>> import cloister as cl
-    >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 99), "y": cl.Integer(0, 99)}
-    >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
-    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
-    ...     tree = fit_quadtree(session, "people", Groups(), spend=1, depth=3, stays=1)
-    >>> isinstance(tree, Quadtree), tree.counts.shape, tree.count((0, 0, 99, 99)).margin < 8 * tree.margin()
-    (True, (8, 8), True)
-    """
+    """What `fit_quadtree` gives. Rows of cells count from the lower edge on."""
 
     method: QuadtreeCounts
     released: Mapping[str, Integers]
@@ -123,15 +114,6 @@ class Quadtree:
     def count(self, box: Box, confidence: Exact = "0.95") -> Region:
         """How many stays are in a box of least x, least y, greatest x and greatest y; a cell counts as far as it is covered. The
         counts of boxes that make up another add up to its own.
-
-        >>> import cloister as cl
-        >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 99), "y": cl.Integer(0, 99)}
-        >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
-        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
-        ...     tree = fit_quadtree(session, "people", Groups(), spend=1, depth=3)
-        >>> whole, left, right = (tree.count(box) for box in ((0, 0, 99, 99), (0, 0, 30, 99), (30, 0, 99, 99)))
-        >>> abs(whole.count - left.count - right.count) < 1e-6
-        True
         """
         try:
             left, low, right, high = (float(end) for end in box)
@@ -271,6 +253,9 @@ def fit_quadtree(
     >>> [cluster] = tree.clusters()
     >>> abs(cluster.count - 300) < 30, [round(end) for end in cluster.box]
     (True, [6, 87, 12, 93])
+    >>> whole, left, right = (tree.count(box) for box in ((0, 0, 99, 99), (0, 0, 30, 99), (30, 0, 99, 99)))
+    >>> isinstance(tree, Quadtree), tree.counts.shape, abs(whole.count - left.count - right.count) < 1e-6
+    (True, (16, 16), True)
     """
     deep = whole(depth, "depth", least=1)
     if deep > _DEEPEST:

@@ -303,13 +303,6 @@ class RoadCounts(TripMethod):
     shares: ClassVar[Mapping[str, Fraction]] = _SHARES
 
     roads: RoadGraph
-    place: str = ""
-    """A column of places, for a graph in degrees; empty where `x` and `y` are columns."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What it reads."""
-        return (self.journey, self.moment, *((self.place,) if self.place else (self.x, self.y)))
 
     def describe(self) -> dict[str, Any]:
         """For the plan's digest."""
@@ -340,17 +333,7 @@ class RoadCounts(TripMethod):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RoadJourneys(ReleasedTrips):
-    """What `fit_road_journeys` gives: noisy counts, and journeys on the roads drawn from them at no cost.
-
-    >>> import cloister as cl
-    >>> columns = {"who": cl.Text(), "moment": cl.Integer(0, 9), "x": cl.Integer(0, 999), "y": cl.Integer(0, 999)}
-    >>> people = cl.PrivateTable({"who": ["a"], "moment": [0], "x": [1], "y": [1]}, columns, unit="who", max_rows=1)
-    >>> roads = RoadGraph({"node": [1, 2], "x": [0, 900], "y": [0, 900]}, {"from": [1], "to": [2]})
-    >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
-    ...     model = fit_road_journeys(session, "people", roads, spend=1, zones=2)
-    >>> isinstance(model, RoadJourneys), model.trips().shape, model.margin()
-    (True, (4, 4), 6.0)
-    """
+    """What `fit_road_journeys` gives: noisy counts, and journeys on the roads drawn from them at no cost."""
 
     method: RoadCounts
 
@@ -439,6 +422,8 @@ def fit_road_journeys(
     ε = 5
     >>> model.sample(1, random=Random.deterministic(1))["node"].tolist()
     ['home', 'bridge', 'work']
+    >>> isinstance(model, RoadJourneys), model.trips().shape
+    (True, (4, 4))
     """
     method = road_counts(session, table, roads, moment=moment, x=x, y=y, place=place, zones=zones)
     outcome = session.run(method, table, spend, purpose=purpose)

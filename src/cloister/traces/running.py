@@ -26,14 +26,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import CloisterError, LedgerError
+from cloister.errors import LedgerError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.session.planning.plan import Part
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.uncertainty import Term
-from cloister.traces.square_root import Bins, square_root_matrix
+from cloister.traces.square_root import RootSums, square_root_matrix
 from cloister.traces.step_lock import StepLock, draft
-from cloister.traces.tree import BinaryTree, TreeReader, lowest
+from cloister.traces.tree import BinaryTree, lowest
 
 _STEP_ENERGY = 1.2733
 """At least the squared norm of a row of C̃⁻¹ in units of its first entry: 4/π for the square root itself, and what bins add."""
@@ -66,12 +66,9 @@ class RunningTable:
         """`cells` are those of the plan, unless somebody wants the same mechanism for more or fewer."""
         self.steps, self._cells = steps, cells or part.shape.grid.cells
         self.noises = {name: _widened(noise, steps) for name, noise in part.noises.items()}
-        made = {
-            name: _Roots(noise, steps, self._cells) if isinstance(noise, DiscreteGaussian) else _Trees(noise, steps, self._cells)
-            for name, noise in self.noises.items()
-        }
-        self._lock = StepLock(_refusal)
-        self._now: tuple[int, dict[str, _Roots | _Trees]] = 0, made
+        made = {name: _Running(noise, steps, self._cells) for name, noise in self.noises.items()}
+        self._lock = StepLock(error=LedgerError, instead="the same watch in a new session")
+        self._now: tuple[int, dict[str, _Running]] = 0, made
         """How many steps were taken, and the running sums after them."""
 
     @property
@@ -83,17 +80,18 @@ class RunningTable:
         """The next step, from its exact integers."""
         return self._lock.take(lambda: self._drawn(exact, random), self._keep)
 
-    def _drawn(self, exact: Mapping[str, Whole], random: Random) -> tuple[Readings, tuple[int, dict[str, _Roots | _Trees]]]:
+    def _drawn(self, exact: Mapping[str, Whole], random: Random) -> tuple[Readings, tuple[int, dict[str, _Running]]]:
         taken, before = self._now
-        number, after, step, so_far = taken + 1, dict[str, "_Roots | _Trees"](), {}, {}
+        number, after, step, so_far = taken + 1, dict[str, _Running](), {}, {}
         for name, running in before.items():
             after[name] = draft(running)
             after[name].publish(number, np.asarray(exact[name]).astype(object), random)
-            step[name] = Reading(after[name].total - running.total, running.terms(number)[0])
-            so_far[name] = Reading(after[name].total, running.terms(number)[1])
+            total, terms = after[name].total, running.terms(number)
+            step[name] = Reading(total - running.total, terms[0])
+            so_far[name] = Reading(total, terms[1])
         return Readings(step=step, so_far=so_far), (number, after)
 
-    def _keep(self, drawn: tuple[Readings, tuple[int, dict[str, _Roots | _Trees]]]) -> Readings:
+    def _keep(self, drawn: tuple[Readings, tuple[int, dict[str, _Running]]]) -> Readings:
         self._now = drawn[1]
         return drawn[0]
 
@@ -109,18 +107,13 @@ class RunningTable:
     def state(self) -> dict[str, Any]:
         """All that the next step needs, as plain JSON. It holds exact sums: it is sealed wherever it is kept."""
         taken, sums = self._now
-        return {"taken": taken, "sums": {name: running.state() for name, running in sums.items()}}
+        return {"taken": taken, "sums": {name: running.sums.state() for name, running in sums.items()}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         for name, running in self._now[1].items():
-            running.restore(state["sums"][name])
+            running.sums.restore(state["sums"][name])
         self._now = state["taken"], self._now[1]
-
-
-def _refusal() -> CloisterError:
-    why = "the step before it was broken off, and may have been taken"
-    return LedgerError("The step was refused", why=why, instead="the same watch in a new session")
 
 
 def memory_of(part: Part, steps: int) -> int:
@@ -138,75 +131,34 @@ def _widened(noise: Any, steps: int) -> DiscreteGaussian | DiscreteLaplace:
     return DiscreteLaplace(scale=noise.scale * levels, sensitivity=noise.sensitivity * levels)
 
 
-class _Roots:
-    """The square root in whole numbers: y = C̃·x + z in each cell. Exact sums are Python's integers: no cell overflows."""
+class _Running:
+    """The running sums of one kind of integer in each cell: by the square root under ρ, by the tree under ε."""
 
-    changes: ClassVar[tuple[str, ...]] = ("_exact", "_found")
+    changes: ClassVar[tuple[str, ...]] = ("sums",)
 
-    def __init__(self, noise: DiscreteGaussian, steps: int, cells: int) -> None:
-        self._noise, self._matrix = noise, square_root_matrix(steps)
-        self._exact, self._found = Bins(self._matrix, object, cells), Bins(self._matrix, np.float64, cells)
-        self._sum = np.zeros(cells)
-        self.total = np.zeros(cells, dtype=np.int64)
+    def __init__(self, noise: DiscreteGaussian | DiscreteLaplace, steps: int, cells: int) -> None:
+        self._noise, self._cells = noise, cells
+        self.sums: RootSums | BinaryTree = (
+            RootSums(square_root_matrix(steps), cells) if isinstance(noise, DiscreteGaussian) else BinaryTree(steps)
+        )
+
+    @property
+    def total(self) -> Whole:
+        """What was released so far: nodes of a tree are Python's integers, and what is read of the square root is rounded."""
+        if isinstance(self.sums, RootSums):
+            return np.asarray(np.rint(self.sums.sum).astype(np.int64))
+        return np.asarray(np.zeros(self._cells, dtype=object) + self.sums.sum)
 
     def publish(self, number: int, exact: Whole, random: Random) -> None:
-        weights = self._matrix.weights
-        self._exact.begin_step(number - 1)
-        self._exact.sums[0] = exact
-        noisy = self._noise.release((weights.astype(object) @ self._exact.sums), random=random)
-        self._found.begin_step(number - 1)
-        self._found.sums[0] = (np.asarray(noisy).astype(np.float64) - weights @ self._found.sums) / float(weights[0])
-        self._sum = self._sum + self._found.sums[0]
-        self.total = np.rint(self._sum).astype(np.int64)
+        noisy = self._noise.release(np.array(self.sums.close(number, exact), dtype=object), random=random)
+        self.sums.read(number, np.asarray(noisy).astype(object))
 
     def terms(self, number: int) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-        spread = math.sqrt(float(self._noise.variance)) or 1.0
-        root = float(self._matrix.weights[0])
-        step, so_far = (math.sqrt(energy) / root for energy in (_STEP_ENERGY, self._matrix.energy_bound(number)))
+        if isinstance(self.sums, BinaryTree):
+            one = Term(1.0, self._noise)
+            return (one,) * (1 + lowest(number)), (one,) * number.bit_count()
+        spread, matrix = math.sqrt(float(self._noise.variance)) or 1.0, self.sums.matrix
+        root = float(matrix.weights[0])
+        step, so_far = (math.sqrt(energy) / root for energy in (_STEP_ENERGY, matrix.energy_bound(number)))
         # half a unit of rounding: two running sums are rounded, each by a number whose deviation is some 0.29
         return (Term(step + 0.5 / spread, self._noise),), (Term(so_far + 0.3 / spread, self._noise),)
-
-    def state(self) -> list[Any]:
-        return [self._exact.sums.tolist(), self._found.sums.tolist(), self._sum.tolist()]
-
-    def restore(self, state: list[Any]) -> None:
-        exact, found, total = state
-        self._exact.sums[:] = np.array(exact, dtype=object)
-        self._found.sums[:], self._sum = found, np.array(total)
-        self.total = np.rint(self._sum).astype(np.int64)
-
-
-class _Trees:
-    """The binary tree in each cell."""
-
-    changes: ClassVar[tuple[str, ...]] = ("_tree", "_reader")
-
-    def __init__(self, noise: DiscreteLaplace, steps: int, cells: int) -> None:
-        self._noise, self._tree, self._reader = noise, BinaryTree(steps), TreeReader(steps)
-        self.total: Whole = np.zeros(cells, dtype=object)
-
-    def publish(self, number: int, exact: Whole, random: Random) -> None:
-        tree: Any = self._tree  # of whole vectors here
-        closing: Whole = np.array(tree.close(number, exact), dtype=object)
-        noisy: Any = np.asarray(self._noise.release(closing, random=random)).astype(object)
-        self.total = np.array(self._reader.read(number, noisy), dtype=object)
-
-    def terms(self, number: int) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-        one = Term(1.0, self._noise)
-        return (one,) * (1 + lowest(number)), (one,) * number.bit_count()
-
-    def state(self) -> list[Any]:
-        return [_plain(self._tree.sums), _plain(self._reader.nodes), self.total.tolist()]
-
-    def restore(self, state: list[Any]) -> None:
-        sums, nodes, total = state
-        self._tree.sums, self._reader.nodes = _vectors(sums), _vectors(nodes)
-        self.total = np.array(total, dtype=object)
-
-
-def _plain(levels: list[Any]) -> list[Any]:
-    return [each.tolist() if isinstance(each, np.ndarray) else each for each in levels]
-
-
-def _vectors(levels: list[Any]) -> Any:
-    return [np.array(each, dtype=object) if isinstance(each, list) else each for each in levels]

@@ -104,11 +104,9 @@ class SquareRoot:
         """What one step may add to a bin, so that no sum of bins passes 64 bits: totals beyond it are clamped."""
         return _LARGEST // self.steps
 
-    def row(self, sums: NDArray[np.int64]) -> int:
-        """A row of C̃·x, exactly: sums of up to 2⁶² are multiplied in two halves, neither of which passes 64 bits."""
-        weights = self.weights.astype(np.int64)
-        high, low = sums >> _LOW, sums & ((1 << _LOW) - 1)
-        return (int(weights @ high) << _LOW) + int(weights @ low)
+    def row(self, sums: NDArray[Any]) -> Any:
+        """A row of C̃·x, exactly."""
+        return self.weights.astype(object) @ sums if sums.dtype == object else exact_product(self.weights, sums)
 
     def energy(self, step: int) -> float:
         """The variance of the running sum after so many steps, for noise of variance v₀²: Σ of the squares of a row of
@@ -173,14 +171,60 @@ class Bins:
             first, end = end, end + SLOTS
 
 
-@lru_cache(maxsize=8)
-def square_root_matrix(steps: int) -> SquareRoot:
-    """The matrix for so many steps; counters of one horizon share it.
+class RootSums:
+    """Exact totals of a stream, by bins, and the running sum that is read of what is published; with `cells`, of so many streams
+    at once, whose totals are Python's integers: no cell overflows.
 
-    >>> square_root_matrix(64) is square_root_matrix(64)
+    >>> sums = RootSums(SquareRoot(64))
+    >>> [round(float(sums.read(step, sums.close(step, total))), 9) for step, total in enumerate([5, 1, 7], 1)]
+    [5.0, 6.0, 13.0]
+    """
+
+    changes: ClassVar[tuple[str, ...]] = ("exact", "found")
+
+    def __init__(self, matrix: SquareRoot, cells: int | None = None) -> None:
+        self.matrix = matrix
+        self.exact = Bins(matrix, np.int64 if cells is None else object, cells)
+        self.found = Bins(matrix, np.float64, cells)
+        self.sum: Any = 0.0 if cells is None else np.zeros(cells)
+
+    def close(self, step: int, total: Any) -> Any:
+        """What the matrix makes of the totals so far, with this step's: private."""
+        self.exact.begin_step(step - 1)
+        self.exact.sums[0] = total
+        return self.matrix.row(self.exact.sums)
+
+    def read(self, step: int, published: Any) -> Any:
+        """The running sum that follows from what was published."""
+        weights, sums = self.matrix.weights, self.found.sums
+        self.found.begin_step(step - 1)
+        sums[0] = (published - weights @ sums) / float(weights[0])
+        self.sum = self.sum + sums[0]
+        return self.sum
+
+    def state(self) -> list[Any]:
+        """All of it, as plain JSON."""
+        return [self.exact.sums.tolist(), self.found.sums.tolist(), np.asarray(self.sum).tolist()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state."""
+        exact, self.found.sums[:], total = state
+        self.exact.sums[:] = np.array(exact, dtype=self.exact.sums.dtype)
+        self.sum = np.array(total)[()]
+
+
+square_root_matrix = lru_cache(maxsize=8)(SquareRoot)
+"""The matrix for so many steps; counters of one horizon share it."""
+
+
+def exact_product(weights: NDArray[Any], sums: NDArray[np.int64]) -> int:
+    """Sums of up to 2⁶², each times its weight, exactly: they are multiplied in two halves, neither of which passes 64 bits.
+
+    >>> exact_product(np.array([2**20] * 4), np.array([2**58] * 4)) == 2**80
     True
     """
-    return SquareRoot(steps)
+    wide, high, low = weights.astype(np.int64), sums >> _LOW, sums & ((1 << _LOW) - 1)
+    return (int(wide @ high) << _LOW) + int(wide @ low)
 
 
 def square_root_energy(steps: int) -> float:

@@ -57,7 +57,7 @@ def stay_points(
 ) -> StayPoints:
     """The stays of one person, exactly: nothing protects them, so they stay with the owner or inside `session.run`.
 
-    `times` are seconds, ISO texts, or numpy's datetime64 or timedelta64, in order (a leap second is the second after it),
+    `times` are seconds, ISO texts, or numpy's datetime64 or timedelta64, in order (a leap second is the last of its minute),
     `places` rows of latitude and longitude, or of metres with `degrees=False`. `distance` is in metres, `duration` in seconds.
 
     >>> times = range(0, 3600, 60)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -26,14 +27,21 @@ class StepLock:
     with fresh noise. One that is interrupted while it keeps may have been taken, and its stream goes no further. Of many threads
     one is here at a time.
 
-    >>> seen, lock = [], StepLock(lambda: CloisterError("The step was refused", why="it was broken off", instead="a new stream"))
+    >>> seen, lock = [], StepLock(error=CloisterError, instead="a new stream")
     >>> lock.take(lambda: len(seen) + 1, lambda drawn: seen.append(drawn)), seen, lock.broken
     (None, [1], False)
     """
 
-    def __init__(self, refusal: Callable[[], CloisterError]) -> None:
-        """`refusal` says what is refused once a step was broken off while it kept."""
-        self._lock, self._refusal = threading.Lock(), refusal
+    def __init__(
+        self,
+        what: str = "The step was refused",
+        *,
+        error: type[CloisterError],
+        why: str = "the step before it was broken off, and may have been taken",
+        instead: str,
+    ) -> None:
+        """What is refused once a step was broken off while it kept, why, and what to do instead."""
+        self._lock, self._refusal = threading.Lock(), partial(error, what, why=why, instead=instead)
         self.broken = False
         """Whether a step may have been taken whose release nobody has."""
 

@@ -1,13 +1,14 @@
-"""A counter that a ledger keeps: charged to a population when it opens, and resumed after its process has ended.
+"""Streams that a ledger keeps: charged to a population when they open, and resumed after their process has ended.
 
-What a counter keeps of the data between steps, the exact sums of its bins, is a secret. It is encrypted under a key that
-follows from the ledger's own, and committed with the line of the step and the number that is published, in one transaction.
+What a stream keeps of the data between steps, such as the exact sums of a counter's bins, is a secret. It is encrypted under a
+key that follows from the ledger's own, and committed with the line of the step and what is published, in one transaction.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Required, Self, TypedDict, TypeVar, Unpack
 
 from cloister.crypto import Keyring, canonical_json
 from cloister.errors import LedgerError, MissingBound
@@ -17,21 +18,179 @@ from cloister.noise import Random
 from cloister.privacy.guarantee import ZCDP, Guarantee, PureDP
 from cloister.privacy.rational import Exact
 from cloister.traces.counter import Counter, Readings, _Kept
-from cloister.traces.levels import Level, Protection, WindowLevel
+from cloister.traces.levels import Level, WindowLevel
 from cloister.traces.step_lock import StepLock
+from cloister.traces.window_stream import WindowStream
 
 _FORMAT = 1
 
 
-class StoredCounter:
-    """A `Counter` in a ledger, under a name that a population has once.
+class SealedStates:
+    """Where the states of one stream are kept: each is encrypted, and bound to the stream's name and its step.
 
-    Guarantee: that of `Counter`; the population is charged its line for a person, at the opening and for all steps. A step is
-    drawn once: its noise, its release and the sealed state after it are committed together before the sum is returned, and a
-    process that resumes begins with the step after the last one committed. Where a ledger was restored from a backup, steps
-    that it does not know of may have been published; drawing them again would publish two noisy numbers of one exact one. So
-    a counter that was opened before goes no further, and a new one is a new charge. Nor does one that was charged less than its
-    line (`short_of`): every step of it would make worse what is promised already.
+    >>> states = SealedStates(Ledger(), "counters", "door")
+    >>> b"17" in states.seal({"sum": 17}, taken=3)
+    False
+    """
+
+    def __init__(self, ledger: Ledger, purpose: str, name: str) -> None:
+        self._ledger, self._name = ledger, name
+        self._keys = Keyring(ledger.derive(purpose), domain="traces")
+
+    def seal(self, state: Mapping[str, Any], taken: int) -> bytes:
+        """The state after so many steps, as the ledger holds it."""
+        return self._keys.wrap(json.dumps({"format": _FORMAT, **state}).encode(), f"{self._name} {taken}")
+
+    def last(self, population: str) -> tuple[int, int, dict[str, Any]]:
+        """The line of the opening, how many steps were taken, and the state after them."""
+        found = self._ledger.last_step(population, self._name)
+        return found.opening, found.step, json.loads(self._keys.unwrap(found.state, f"{self._name} {found.step}"))
+
+
+Of = TypeVar("Of", Counter, WindowStream)
+
+
+class StoredStream(Generic[Of]):
+    """A stream in a ledger, under a name that a population has once.
+
+    Guarantee: that of the stream; the population is charged its line for a person (`levels.py`), at the opening and for all
+    steps. A step is drawn once: its release and the sealed state after it are committed together before it is returned, and a
+    process that resumes begins with the step after the last one committed; of a step that was broken off nothing has left. Where
+    a ledger was restored from a backup, steps that it does not know of may have been published; drawing them again would
+    publish two noisy numbers of one exact one. So a stream that was opened before goes no further, and a new one is a new charge.
+    Nor does one that was charged less than its line (`_short_of`): every step of it would make worse what is promised already.
+    """
+
+    kind: ClassVar[str]
+    """What it is called where it is charged or refused; keys are of its plural."""
+
+    def __init__(self, stream: Of, ledger: Ledger, opening: int, name: str) -> None:
+        """Use `open` or `resume`."""
+        self.name = name
+        self._stream: Of = stream
+        self._ledger, self._opening = ledger, opening
+        self._states = SealedStates(ledger, f"{self.kind}s", name)
+        self._lock = StepLock(
+            f"{self.kind.capitalize()} {name!r} goes no further in this process",
+            error=LedgerError,
+            why="the ledger did not say whether it holds the last step",
+            instead=f"{type(self).__name__}.resume(ledger, population, name)",
+        )
+        self._short: Guarantee | None = None
+
+    @classmethod
+    def _opened(cls, stream: Of, ledger: Ledger, population: str, name: str, who: str) -> Self:
+        """A new stream, with a charge of its own."""
+        if stream.person is None:
+            raise MissingBound(
+                f"{cls.kind.capitalize()} {name!r} was refused",
+                why="a population is charged what is promised to a person, and nothing bounds how many readings a person sends",
+                instead="most=10, or level=WindowLevel(24)",
+            )
+        made = cls(stream, ledger, 0, name)
+        state = made._states.seal(made._state(), 0)
+        made._opening = ledger.open_steps(
+            population, stream.person, who=who, what=name, words=f"a {cls.kind}", state=state, marked=stream.random.marked
+        )
+        return made
+
+    @classmethod
+    def resume(cls, ledger: Ledger, population: str, name: str, *, random: Random | None = None) -> Self:
+        """The stream as its last step left it."""
+        opening, _, state = SealedStates(ledger, f"{cls.kind}s", name).last(population)
+        stream = cls._read(state, random)
+        if stream.random.marked and ledger.durable:
+            raise LedgerError(
+                f"{cls.kind.capitalize()} {name!r} was not resumed",
+                why="its noise would come from a generator made for tests, which can be predicted",
+                instead=f"{cls.__name__}.resume(ledger, population, name)",
+            )
+        resumed = cls(stream, ledger, opening, name)
+        resumed._short = resumed._short_of(population)
+        resumed._go_on(state)
+        return resumed
+
+    def _state(self) -> dict[str, Any]:
+        """All that the next step needs, declarations included, as plain JSON."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, state: dict[str, Any], random: Random | None) -> Of:
+        """The stream that a state is of."""
+        raise NotImplementedError
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        """What else a state tells."""
+
+    def _add(self, taken: int, release: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Commit a step, before it leaves."""
+        told = canonical_json({"step": taken, **release}).encode()
+        self._ledger.add_step(self._opening, taken, told, self._states.seal(state, taken))
+
+    def _short_of(self, population: str) -> Guarantee | None:
+        """What was charged, where that is less than the line for a person; None where it is enough.
+
+        Earlier versions charged a window's guarantee as often as there were windows or readings of a person, whichever was less:
+        too little where several readings of a person lie in one step. What was charged more stays charged.
+        """
+        protection = self._stream.protection
+        if protection.most is None or not isinstance(protection.level, WindowLevel):
+            return None
+        charged = self._ledger.charges(population, what=self.name)[0].cost  # the opening: steps cost nothing
+        assert charged is not None
+        return None if in_measure(self.person, kind_of(charged)) <= charged else charged
+
+    def _refuse_short(self) -> None:
+        """Refuse a further step of a stream that was charged too little."""
+        if self._short is not None:
+            raise LedgerError(
+                f"{self.name!r} goes no further",
+                why=f"it was charged {self._short}, and what a person is promised with so many readings is {self.person}",
+                instead="open a new one under another name; where a person sends at most one reading a step, without most=",
+            )
+
+    @property
+    def taken(self) -> int:
+        """How many steps are released."""
+        return self._stream.taken
+
+    @property
+    def guarantee(self) -> PureDP | ZCDP:
+        """What is promised at the level of the stream."""
+        return self._stream.guarantee
+
+    @property
+    def person(self) -> PureDP | ZCDP:
+        """What a person is promised: what the population is charged."""
+        found = self._stream.person
+        assert found is not None
+        return found
+
+    def margin(self, confidence: Exact = "0.95") -> float:
+        """As that of the stream."""
+        return self._stream.margin(confidence)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self._stream}"
+
+
+class CounterTerms(TypedDict, total=False):
+    """The parameters of `Counter`."""
+
+    epsilon: Exact | None
+    rho: Exact | None
+    steps: Required[int]
+    bounds: tuple[Exact, Exact]
+    most: int | None
+    level: Level
+    grid: Exact
+    last: int | None
+    apart: int | None
+    random: Random | None
+
+
+class StoredCounter(StoredStream[Counter]):
+    """A `Counter` in a ledger, under a name that a population has once; its guarantee is in `StoredStream`.
 
     >>> from cloister.privacy import ZCDP
     >>> ledger = Ledger()
@@ -43,151 +202,35 @@ class StoredCounter:
     (1, True, 'ρ = 0.5')
     """
 
-    def __init__(self, counter: Counter, ledger: Ledger, opening: int, name: str) -> None:
-        """Use `open` or `resume`."""
-        self.name = name
-        self._counter, self._ledger, self._opening = counter, ledger, opening
-        self._keys = _keys(ledger)
-        self._lock = StepLock(self._refusal)
-        self._short: Guarantee | None = None
+    kind = "counter"
 
     @classmethod
-    def open(
-        cls,
-        ledger: Ledger,
-        population: str,
-        name: str,
-        *,
-        who: str,
-        steps: int,
-        epsilon: Exact | None = None,
-        rho: Exact | None = None,
-        bounds: tuple[Exact, Exact] = (0, 1),
-        most: int | None = None,
-        level: Level = "event",
-        grid: Exact = 1,
-        last: int | None = None,
-        apart: int | None = None,
-        random: Random | None = None,
-    ) -> StoredCounter:
+    def open(cls, ledger: Ledger, population: str, name: str, *, who: str, **declared: Unpack[CounterTerms]) -> StoredCounter:
         """A new counter, with a charge of its own; the parameters are those of `Counter`."""
-        counter = Counter(
-            epsilon=epsilon,
-            rho=rho,
-            steps=steps,
-            bounds=bounds,
-            most=most,
-            level=level,
-            grid=grid,
-            last=last,
-            apart=apart,
-            random=random,
-        )
-        cost = counter.person
-        if cost is None:
-            raise MissingBound(
-                f"Counter {name!r} was refused",
-                why="a population is charged what is promised to a person, and nothing bounds how many readings a person sends",
-                instead="most=10, or level=WindowLevel(24)",
-            )
-        state = _sealed(_keys(ledger), counter.state(), name)
-        opening = ledger.open_steps(
-            population, cost, who=who, what=name, words="a counter", state=state, marked=counter.random.marked
-        )
-        return cls(counter, ledger, opening, name)
+        return cls._opened(Counter(**declared), ledger, population, name, who)
 
     @classmethod
-    def resume(cls, ledger: Ledger, population: str, name: str, *, random: Random | None = None) -> StoredCounter:
-        """The counter as its last step left it."""
-        found = ledger.last_step(population, name)
-        state = json.loads(_keys(ledger).unwrap(found.state, f"{name} {found.step}"))
-        counter = Counter.from_state(state, random=random)
-        if counter.random.marked and ledger.durable:
-            raise LedgerError(
-                f"Counter {name!r} was not resumed",
-                why="its noise would come from a generator made for tests, which can be predicted",
-                instead="StoredCounter.resume(ledger, population, name)",
-            )
-        resumed = cls(counter, ledger, found.opening, name)
-        resumed._short = short_of(ledger, population, name, counter.protection, resumed.person)
-        return resumed
+    def _read(cls, state: dict[str, Any], random: Random | None) -> Counter:
+        return Counter.from_state(state, random=random)
+
+    @property
+    def _counter(self) -> Counter:
+        return self._stream
 
     def step(self, value: Readings = None) -> float:
         """The running sum at the end of the next step; it is durable before it is returned. See `Counter.step`."""
-        refuse_short(self.name, self._short, self.person)
+        self._refuse_short()
         units = self._counter._units(value)
         return self._lock.take(lambda: self._counter._drawn(units), self._keep)
 
     def _keep(self, drawn: _Kept) -> float:
-        release = canonical_json({"step": drawn.taken, "published": drawn.published, "total": drawn.total}).encode()
-        sealed = _sealed(self._keys, self._counter._told(drawn), self.name)
-        self._ledger.add_step(self._opening, drawn.taken, release, sealed)
+        self._add(drawn.taken, {"published": drawn.published, "total": drawn.total}, self._counter._told(drawn))
         return self._counter._keep(drawn)
 
-    def _refusal(self) -> LedgerError:
-        return LedgerError(
-            f"Counter {self.name!r} goes no further in this process",
-            why="the ledger did not say whether it holds the last step",
-            instead="StoredCounter.resume(ledger, population, name)",
-        )
-
-    @property
-    def taken(self) -> int:
-        """How many steps are released."""
-        return self._counter.taken
+    def _state(self) -> dict[str, Any]:
+        return self._counter.state()
 
     @property
     def total(self) -> float:
         """The running sum that was released last."""
         return self._counter.total
-
-    @property
-    def guarantee(self) -> PureDP | ZCDP:
-        """What is promised at the level of the counter."""
-        return self._counter.guarantee
-
-    @property
-    def person(self) -> PureDP | ZCDP:
-        """What a person is promised: what the population is charged."""
-        found = self._counter.person
-        assert found is not None
-        return found
-
-    def margin(self, confidence: Exact = "0.95") -> float:
-        """As that of `Counter`."""
-        return self._counter.margin(confidence)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self._counter}"
-
-
-def short_of(ledger: Ledger, population: str, name: str, protection: Protection, person: PureDP | ZCDP) -> Guarantee | None:
-    """What a stream was charged, where that is less than its line for a person; None where it is enough.
-
-    Earlier versions charged a window's guarantee as often as there were windows or readings of a person, whichever was less: too
-    little where several readings of a person lie in one step. What was charged more stays charged.
-    """
-    if protection.most is None or not isinstance(protection.level, WindowLevel):
-        return None
-    charged = ledger.charges(population, what=name)[0].cost  # the opening: steps cost nothing
-    assert charged is not None
-    return None if in_measure(person, kind_of(charged)) <= charged else charged
-
-
-def refuse_short(name: str, short: Guarantee | None, person: PureDP | ZCDP) -> None:
-    """Refuse a further step of a stream that was charged too little."""
-    if short is not None:
-        raise LedgerError(
-            f"{name!r} goes no further",
-            why=f"it was charged {short}, and what a person is promised with so many readings is {person}",
-            instead="open a new one under another name; where a person sends at most one reading a step, without most=",
-        )
-
-
-def _keys(ledger: Ledger) -> Keyring:
-    return Keyring(ledger.derive("counters"), domain="traces")
-
-
-def _sealed(keys: Keyring, state: dict[str, Any], name: str) -> bytes:
-    """The state, encrypted and bound to the counter's name and step."""
-    return keys.wrap(canonical_json({"format": _FORMAT, **state}).encode(), f"{name} {state['taken']}")

@@ -10,53 +10,61 @@ first step is in the nodes that close at 1, 2, 4, 8, …, one of every level, so
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 
 class BinaryTree:
-    """What is private of a tree: for each level, the exact sum of the node that is open or was closed last.
+    """Both sides of a tree. What is private: for each level, the exact sum of the node that is open or was closed last. What is
+    public: the noisy nodes whose sum is the running sum. Of numbers, or of whole vectors at once.
 
     >>> tree = BinaryTree(8)
     >>> [tree.close(step, 1) for step in range(1, 9)]
     [1, 2, 1, 4, 1, 2, 1, 8]
-    """
-
-    __slots__ = ("levels", "sums")
-    changes: ClassVar[tuple[str, ...]] = ("sums",)
-
-    def __init__(self, steps: int) -> None:
-        self.levels = steps.bit_length()
-        self.sums = [0] * self.levels
-
-    def close(self, step: int, value: int) -> int:
-        """The exact sum of the node that closes at this step."""
-        level = lowest(step)
-        total = sum(self.sums[:level]) + value
-        self.sums[:level] = [0] * level
-        self.sums[level] = total
-        return total
-
-
-class TreeReader:
-    """What is public of a tree: the noisy nodes whose sum is the running sum.
-
-    >>> reader = TreeReader(8)
-    >>> [reader.read(step, node) for step, node in enumerate([1, 2, 1, 4, 1], 1)]
+    >>> [tree.read(step, node) for step, node in enumerate([1, 2, 1, 4, 1], 1)]
     [1, 2, 3, 4, 5]
     """
 
-    __slots__ = ("nodes",)
-    changes: ClassVar[tuple[str, ...]] = ("nodes",)
+    __slots__ = ("levels", "nodes", "sums")
+    changes: ClassVar[tuple[str, ...]] = ("sums", "nodes")
 
     def __init__(self, steps: int) -> None:
-        self.nodes = [0] * steps.bit_length()
+        self.levels = steps.bit_length()
+        self.sums: list[Any] = [0] * self.levels
+        self.nodes: list[Any] = [0] * self.levels
 
-    def read(self, step: int, node: int) -> int:
+    def close(self, step: int, value: Any) -> Any:
+        """The exact sum of the node that closes at this step."""
+        return _closed(self.sums, step, sum(self.sums[: lowest(step)]) + value)
+
+    def read(self, step: int, node: Any) -> Any:
         """The running sum, once the node of this step is published."""
-        level = lowest(step)
-        self.nodes[:level] = [0] * level
-        self.nodes[level] = node
+        _closed(self.nodes, step, node)
+        return self.sum
+
+    @property
+    def sum(self) -> Any:
+        """The running sum so far."""
         return sum(self.nodes)
+
+    def state(self) -> list[Any]:
+        """All of it, as plain JSON."""
+        return [[each.tolist() if isinstance(each, np.ndarray) else each for each in side] for side in (self.sums, self.nodes)]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from a state; one of an earlier version tells the running sum besides."""
+        self.sums, self.nodes = (
+            [np.array(each, dtype=object) if isinstance(each, list) else each for each in side] for side in state[:2]
+        )
+
+
+def _closed(levels: list[Any], step: int, node: Any) -> Any:
+    """Put a node in the place of all that are below it."""
+    level = lowest(step)
+    levels[:level] = [0] * level
+    levels[level] = node
+    return node
 
 
 def lowest(step: int) -> int:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from cloister.crypto import Keyring, canonical_json
+from cloister.crypto import canonical_json
 from cloister.errors import InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.privacy import Guarantee
 from cloister.session import Door, History, Purchase, Question, Release
@@ -44,6 +44,7 @@ from cloister.traces.feed import Feed, Late
 from cloister.traces.moments import Moment, Steps
 from cloister.traces.running import RunningTable, memory_of
 from cloister.traces.step_lock import StepLock
+from cloister.traces.stored import SealedStates
 
 _FORMAT = 1
 _MOST_NUMBERS = 2**22
@@ -153,9 +154,14 @@ class Watch(_Clocked):
             )
         self._running = RunningTable(self._part, self.steps.count)
         self.name = watched.name or "watch " + hashlib.sha256(self._declared().encode()).hexdigest()[:16]
-        self._keys = Keyring(door.ledger.derive("watches"), domain="traces")
+        self._states = SealedStates(door.ledger, "watches", self.name)
         self._opening: int | None = None
-        self._lock = StepLock(self._refusal)
+        self._lock = StepLock(
+            f"The watch {self.name!r} goes no further in this process",
+            error=LedgerError,
+            why="the ledger did not say whether it holds the last step",
+            instead="the same watch in a new session, which goes on after the last step that it holds",
+        )
         self._last: WatchStep | None = None
         self._feed: Feed | None = None
         if watched.fed:
@@ -199,8 +205,7 @@ class Watch(_Clocked):
         if not opened:
             self._opening = self._door.open_steps(self._part, self.name, "a watch", self._sealed())
             return self
-        found = ledger.last_step(population, self.name)
-        state = json.loads(self._keys.unwrap(found.state, f"{self.name} {found.step}"))
+        opening, step, state = self._states.last(population)
         if state["declared"] != self._declared():
             raise LedgerError(
                 f"The watch {self.name!r} was not resumed",
@@ -210,10 +215,10 @@ class Watch(_Clocked):
         self._running.restore(state)
         if self._feed is not None:
             self._feed.counted.update(state["counted"])
-        self._opening = found.opening
-        if found.step:
+        self._opening = opening
+        if step:
             [line] = [each for each in ledger.find(self.name, [population]) if each.id == opened[-1].id]
-            self._last = self._told(found.step, json.loads(line.release))
+            self._last = self._told(step, json.loads(line.release))
         return self
 
     def feed(self, rows: Any) -> None:
@@ -250,13 +255,6 @@ class Watch(_Clocked):
         self._door.step(question, self._part, opening, number, advance, rows)
         self._last = self._told(number, told)
         return self._last
-
-    def _refusal(self) -> LedgerError:
-        return LedgerError(
-            f"The watch {self.name!r} goes no further in this process",
-            why="the ledger did not say whether it holds the last step",
-            instead="the same watch in a new session, which goes on after the last step that it holds",
-        )
 
     def __str__(self) -> str:
         steps, person = self.steps, self._table.max_rows
@@ -307,8 +305,8 @@ class Watch(_Clocked):
 
     def _sealed(self) -> bytes:
         counted = {} if self._feed is None else self._feed.counted
-        state = {"format": _FORMAT, "declared": self._declared(), **self._running.state(), "counted": counted}
-        return self._keys.wrap(json.dumps(state).encode(), f"{self.name} {self.taken}")
+        state = {"declared": self._declared(), **self._running.state(), "counted": counted}
+        return self._states.seal(state, self.taken)
 
 
 class FreshWatch(_Clocked):

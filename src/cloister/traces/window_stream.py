@@ -20,13 +20,14 @@ from cloister.noise.mechanism import integer_array, source
 from cloister.privacy.filters import SlidingFilter
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_positive, text_of
-from cloister.traces.levels import Protection, WindowLevel
+from cloister.traces.levels import Protection, WindowLevel, positive
 from cloister.traces.policies import Adaptive, Memory, Policy, Values
 from cloister.traces.step_lock import StepLock
 
 _SMALLEST = 1e-200
 """The least variance that estimators see: that of noise which is nearly always 0 is below all floats."""
 _MOST = 2**62
+_INSTEAD = "a new WindowStream(…) under a charge of its own"
 
 
 class Estimator(Protocol):
@@ -36,7 +37,7 @@ class Estimator(Protocol):
         """The table of the next step, in which these values were published with noise of this variance (above 0), or nothing."""
 
 
-class LastRelease(Memory):
+class LastRelease(Memory, Estimator):
     """The last published table, as BD and BA use it.
 
     >>> last = LastRelease(2); last.estimate(np.array([3.0, 1.0]), 1.0).tolist(), last.estimate(None, 0.0).tolist()
@@ -47,21 +48,18 @@ class LastRelease(Memory):
         self._values: Values = np.zeros(cells)
 
     def estimate(self, published: Values | None, variance: float) -> Values:
-        """See `Estimator`."""
         if published is not None:
             self._values = published
         return self._values
 
     def state(self) -> list[Any]:
-        """See `Memory`."""
         return self._values.tolist()  # type: ignore[no-any-return]
 
     def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
         self._values = np.array(state)
 
 
-class LocalLevel(Memory):
+class LocalLevel(Memory, Estimator):
     """A Kalman filter for levels that move at random (Fan & Xiong 2014 use one with a fixed speed). How fast each cell moves is
     estimated from what was published: the larger of a mean over some five and over some thirty releases. A release more than
     three standard deviations from what was foreseen is taken as it is.
@@ -72,6 +70,8 @@ class LocalLevel(Memory):
     True
     """
 
+    remembers = ("_steps", "_noise", "_level", "_spread", "_moved", "_waited", "_last")
+
     def __init__(self, cells: int, *, memories: tuple[float, ...] = (0.8, 0.97)) -> None:
         self.memories, self._memories = memories, np.array(memories)[:, None]
         self._level: Values = np.zeros(cells)
@@ -81,7 +81,6 @@ class LocalLevel(Memory):
         self._noise, self._steps = 0.0, 0
 
     def estimate(self, published: Values | None, variance: float) -> Values:
-        """See `Estimator`."""
         self._steps += 1
         if published is None:
             return self._level
@@ -99,21 +98,10 @@ class LocalLevel(Memory):
         return self._level
 
     def state(self) -> list[Any]:
-        """See `Memory`."""
-        if self._last is None:
-            return [self._steps]
-        arrays = (self._level, self._spread, self._moved, self._waited, self._last)
-        return [self._steps, self._noise, *(each.tolist() for each in arrays)]
-
-    def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
-        self._steps = state[0]
-        if len(state) > 1:
-            self._noise = state[1]
-            self._level, self._spread, self._moved, self._waited, self._last = (np.array(each) for each in state[2:])
+        return [self._steps] if self._last is None else super().state()  # before the first release the rest is not finite
 
 
-class GroupMean(Memory):
+class GroupMean(Memory, Estimator):
     """The mean of the releases since the last change, in the manner of PeGaSus (Chen, Machanavajjhala, Hay & Miklau 2017), with
     the groups found in what was published instead of bought: a release further than `width` standard deviations from the
     mean of its group begins a new one.
@@ -123,13 +111,14 @@ class GroupMean(Memory):
     [[4.0], [5.0], [90.0]]
     """
 
+    remembers = ("_mean", "_weight")
+
     def __init__(self, cells: int, *, width: float = 3.0) -> None:
         self.width = width
         self._mean: Values = np.zeros(cells)
         self._weight = np.zeros(cells)
 
     def estimate(self, published: Values | None, variance: float) -> Values:
-        """See `Estimator`."""
         if published is None:
             return self._mean
         own = 1 / variance
@@ -139,22 +128,6 @@ class GroupMean(Memory):
         self._mean = np.where(fresh, published, self._mean + (published - self._mean) * own / weight)
         self._weight = weight
         return self._mean
-
-    def state(self) -> list[Any]:
-        """See `Memory`."""
-        return [self._mean.tolist(), self._weight.tolist()]
-
-    def restore(self, state: list[Any]) -> None:
-        """See `Memory`."""
-        self._mean, self._weight = (np.array(each) for each in state)
-
-
-def _refusal() -> BudgetExceeded:
-    return BudgetExceeded(
-        "The step was refused",
-        why="the step before it was broken off after its table had been read",
-        instead="a new WindowStream(…) under a charge of its own",
-    )
 
 
 class WindowStream:
@@ -195,11 +168,8 @@ class WindowStream:
     ) -> None:
         self.protection = Protection.of(WindowLevel(window), most=most, steps=steps)
         self.guarantee = PureDP(exact_positive(epsilon, "epsilon"))
-        for name, value in (("cells", cells), ("reach", reach)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                why = "it must be a whole number of at least 1"
-                raise InvalidParameter(f"{name}={value!r} is invalid", why=why, instead=f"{name}=1")
-        self.reach, self.cells, self.window = reach, cells, window
+        self.cells, self.reach = positive(cells, "cells", 1), positive(reach, "reach", 1)
+        self.window = window
         self.policy, self.estimator = policy or Adaptive(), estimator or LocalLevel(cells)
         DiscreteLaplace(scale=reach * window / self.guarantee.epsilon)  # an even share: refused here, where its noise has no law
         self.policy.begin(self.guarantee.epsilon, window, reach)
@@ -209,7 +179,8 @@ class WindowStream:
         self._publish_share: Fraction | None = None
         self._run: tuple[Fraction, int, int] | None = None
         """Of the sparse vector that is open: its ε, its threshold, and that with its noise, which is secret."""
-        self._lock = StepLock(_refusal)
+        why = "the step before it was broken off after its table had been read"
+        self._lock = StepLock(error=BudgetExceeded, why=why, instead=_INSTEAD)
         self.taken = 0
 
     @property
@@ -229,12 +200,7 @@ class WindowStream:
     def _shared_out(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """What the next step spends on looking, publishing and a run, and its threshold: all of it public. It is refused here,
         before anything private is read."""
-        if self.taken == self.protection.steps:
-            raise BudgetExceeded(
-                "The step was refused",
-                why=f"the stream was declared for {self.taken} steps, and all of them are released",
-                instead="a new WindowStream(…) under a charge of its own",
-            )
+        self.protection.refuse_beyond(self.taken, "the stream was declared", _INSTEAD)
         asked = self.policy.shares(self.taken, self._filter.remaining.epsilon)
         look, publish, run = (
             exact_nonnegative(each, name) for each, name in ((asked.look, "look"), (asked.publish, "publish"), (asked.run, "run"))

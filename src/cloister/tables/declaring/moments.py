@@ -18,7 +18,7 @@ from cloister.tables.sourcing.reading import read_days, read_seconds
 DAY = 86_400
 """Seconds."""
 _INSTEAD = 'cl.Moment("2026-01-01", "2026-03-31")'
-_START = datetime.datetime(1970, 1, 1)
+_START, _SECOND = datetime.datetime(1970, 1, 1), datetime.timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -67,12 +67,12 @@ class Moment(Domain):
     @property
     def low_code(self) -> int:
         """Seconds from 1970-01-01 to low."""
-        return seconds_of(self.low)
+        return (self.low - _START) // _SECOND
 
     @property
     def high_code(self) -> int:
         """Seconds from 1970-01-01 to high."""
-        return seconds_of(self.high)
+        return (self.high - _START) // _SECOND
 
     def encode(self, value: object) -> int | None:
         """Seconds since 1970-01-01; None for what is no moment, or none within the bounds."""
@@ -105,13 +105,3 @@ def moment_of(seconds: int) -> datetime.datetime:
     datetime.datetime(1970, 1, 1, 23, 59, 59)
     """
     return _START + datetime.timedelta(seconds=seconds)
-
-
-def seconds_of(moment: datetime.datetime) -> int:
-    """Seconds since 1970-01-01.
-
-    >>> seconds_of(moment_of(-1))
-    -1
-    """
-    since = moment - _START
-    return since.days * DAY + since.seconds

@@ -24,7 +24,8 @@ ISO_MOMENT = (
 LONGEST_NUMBER = 300
 TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
 FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
-EPOCH = datetime.date(1970, 1, 1)
+EPOCH, _START = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1)
+_LEAP = re.compile(r"(:[0-9]{2}):60(?=$|[.,Z+-])")
 
 
 def representable(text: str) -> bool:
@@ -104,18 +105,24 @@ def read_days(value: object) -> int | None:
 def read_seconds(value: object) -> int | None:
     """Seconds since 1970-01-01 of a moment (in UTC, where it has a zone), a day (its first second) or an ISO text."""
     value = read_plain(value)
-    if isinstance(value, datetime.datetime):
-        moment = value.astimezone(datetime.UTC) if value.tzinfo is not None else value
-        return (moment.date() - EPOCH).days * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
-    if isinstance(value, datetime.date):
-        return (value - EPOCH).days * 86_400
-    days = read_days(value)
-    if days is None or not isinstance(value, str) or not re.fullmatch(ISO_MOMENT, value):
+    if isinstance(value, str) and not re.fullmatch(ISO_MOMENT, value):
         return None
-    text = value.strip(" ")
-    if len(text) == len("2026-01-31"):
-        return days * 86_400
-    second = min(int(text[17:19]), 59) if text[16:17] == ":" else 0  # a leap second is the last one of its minute
-    zone = re.search(r"([+-])([0-9]{2})(?::([0-9]{2}))?$", text[16:])
-    ahead = 0 if zone is None else int(zone[1] + "1") * (int(zone[2]) * 3600 + int(zone[3] or 0) * 60)
-    return days * 86_400 + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + second - ahead
+    found = since_epoch(value)
+    return None if found is None else found // datetime.timedelta(seconds=1)
+
+
+def since_epoch(value: object) -> datetime.timedelta | None:
+    """The time since 1970-01-01 of a moment (in UTC, where it has a zone), a day or any ISO text, of which a leap second is the
+    last second of its minute.
+
+    >>> since_epoch("1972-06-30T23:59:60.5Z") == since_epoch("1972-06-30T23:59:59.5"), since_epoch("noon")
+    (True, None)
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(_LEAP.sub(r"\1:59", value.strip()))
+        except ValueError:
+            return None
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None) - _START - (value.utcoffset() or datetime.timedelta())
+    return value - EPOCH if isinstance(value, datetime.date) else None
