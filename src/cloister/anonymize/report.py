@@ -60,11 +60,6 @@ class Report:
     seconds: float
 
     @property
-    def suppressed_share(self) -> float:
-        """The share of the rows that was suppressed."""
-        return self.suppressed / self.rows if self.rows else 0.0
-
-    @property
     def published(self) -> str:
         """How many rows leave, in words; those of a public list never do.
 

@@ -15,7 +15,7 @@ import pytest
 from cloister.crypto import WrongKey
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter
 from cloister.hub.keys import hub_keyring
-from cloister.hub.storage import Allowed, connect, guarded_address, keep, reopen
+from cloister.hub.storage import Allowed, guarded_address, keep, reopen
 from cloister.tables import Integer, PrivateTable, prepare
 from cloister.tables.sourcing.sources import Source
 from scripts import postgres
@@ -302,7 +302,7 @@ def test_a_listed_database_is_read(server: postgres.Server, monkeypatch: pytest.
     listed = Allowed.read(f"{host}:{port}")
     for name, value in (("PGHOSTADDR", "10.255.255.1"), ("PGOPTIONS", "-c search_path=nowhere"), ("PGSSLMODE", "verify-full")):
         monkeypatch.setenv(name, value)
-    source = connect(address, listed)
+    source = guarded_address(address, listed).open()
     assert source.schema == {"k": "integer"}
     kept = keep(address, listed, KEYS, "7")
     with prepare(PrivateTable(reopen(kept, listed, KEYS), columns={"k": Integer(0, 9)})) as prepared:
@@ -317,7 +317,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned(server
 
     def opened(host: str, mode: str, authorities: Path | None) -> Source:
         address = f"postgresql://{url['user']}:{url['password']}@{host}:{port}/{url['dbname']}?sslmode={mode}::pg_catalog.pg_am"
-        return connect(address, listed, authorities=authorities, resolve=lambda *_: ["127.0.0.1"])
+        return guarded_address(address, listed, authorities=authorities, resolve=lambda *_: ["127.0.0.1"]).open()
 
     with pytest.raises(EngineError, match="refused"):  # the server speaks no TLS yet: nothing is sent to it
         opened("db.test", "require", None)

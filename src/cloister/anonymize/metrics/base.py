@@ -64,16 +64,6 @@ class LatticeMetric(ABC):
         """What a node scores whose classes are kept or suppressed."""
 
 
-class NoFloor(LatticeMetric):
-    """A metric of which nothing is known before it is scored."""
-
-    by_levels: ClassVar[bool] = False
-
-    def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
-        """No bound."""
-        return np.full(np.broadcast_shapes(*(axis.shape for axis in axes)), -np.inf)
-
-
 class Metric(ABC):
     """A measure of loss. A subclass is a frozen dataclass."""
 

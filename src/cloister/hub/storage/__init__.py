@@ -9,12 +9,12 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 """
 
 from cloister.hub.storage.allowed import Allowed
-from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
+from cloister.hub.storage.connections import KeptAddress, guarded_address, keep, reopen, shown_of
 from cloister.hub.storage.encodings import is_chinese
 from cloister.hub.storage.foreign import FOREIGN, STATISTICS, Reading, SeveralSheets, accepted, read_labels
 from cloister.hub.storage.limits import Limits, RefusedUpload
-from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in
-from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of
+from cloister.hub.storage.spelling import DATES, NUMBERS, missing_in, reader_of
+from cloister.hub.storage.table_store import DamagedTable, Header, HeaderColumn, StoredTable, TableStore, header_of, suggestion
 from cloister.hub.storage.uploads import Received, Upload
 
 __all__ = [
@@ -36,13 +36,14 @@ __all__ = [
     "TableStore",
     "Upload",
     "accepted",
-    "connect",
     "guarded_address",
     "header_of",
     "is_chinese",
     "keep",
     "missing_in",
     "read_labels",
+    "reader_of",
     "reopen",
     "shown_of",
+    "suggestion",
 ]

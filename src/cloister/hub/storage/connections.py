@@ -40,21 +40,6 @@ class KeptAddress:
     wrapped: bytes = field(repr=False)
 
 
-def connect(
-    address: str,
-    allowed: Iterable[Allowed],
-    *,
-    authorities: Path | None = None,
-    resolve: Resolve = resolved,
-    part: str = "",
-) -> Source:
-    """The table behind an address, where the address is allowed. `authorities` is a file of certificates (PEM) that the servers'
-    certificates are checked by, instead of the operating system's. `part` says which of its rows are meant, where several
-    populations share them (`Source.part`).
-    """
-    return guarded_address(address, allowed, authorities=authorities, resolve=resolve).open(part)
-
-
 def keep(
     address: str,
     allowed: Iterable[Allowed],
@@ -78,9 +63,10 @@ def reopen(
     resolve: Resolve = resolved,
     part: str = "",
 ) -> Source:
-    """The table behind a kept address. It is checked again: the list may have changed since."""
+    """The table behind a kept address. It is checked again: the list may have changed since. `part` says which of its rows are
+    meant, where several populations share them (`Source.part`)."""
     address = keys.unwrap(kept.wrapped, f"connection {kept.id}").decode()
-    return connect(address, allowed, authorities=authorities, resolve=resolve, part=part)
+    return guarded_address(address, allowed, authorities=authorities, resolve=resolve).open(part)
 
 
 def shown_of(kept: KeptAddress, source: Source) -> str:
@@ -91,7 +77,9 @@ def shown_of(kept: KeptAddress, source: Source) -> str:
 def guarded_address(
     address: str, allowed: Iterable[Allowed], *, authorities: Path | None = None, resolve: Resolve = resolved
 ) -> PostgresAddress | SparkAddress:
-    """Takes an address apart, checks each part, and puts it together again. Connects to nothing; asks for the name once."""
+    """Takes an address apart, checks each part, and puts it together again. Connects to nothing; asks for the name once.
+    `authorities` is a file of certificates (PEM) that the servers' certificates are checked by, instead of the operating
+    system's."""
     guarded = guarded_spark if address.startswith("sc://") else guarded_postgres
     return guarded(address, allowed, authorities=authorities, resolve=resolve)
 

@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,11 @@ class Reading:
     pivot: int | None = None
     """The last year of two digits that is of the 2000s: with 30, 30 is 2030 and 31 is 1931; None: years have four digits."""
     missing: tuple[str, ...] = ()
-    """Texts that stand for a missing value, in every column."""
+    """Texts that stand for a missing value, in every column; two quotes stand for a blank cell."""
+    units: tuple[str, ...] = ()
+    """What may stand before or behind a number, and is dropped: kg, €."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """How else values are written: f for Female."""
     short: bool = False
     """Whether lines may end early, or go on with empty fields."""
 

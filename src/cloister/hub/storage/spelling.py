@@ -23,6 +23,7 @@ from cloister.hub.storage.foreign import Reading
 from cloister.hub.storage.foreign_reader import names_of
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.lines import LONGEST_LINE, delimiter_of, fields_of, unquoted
+from cloister.tables.sourcing.reading import LONGEST_NUMBER, read_number
 
 NUMBERS = ("", "comma", "point")
 DATES = ("", "dmy", "mdy", "ymd")
@@ -34,6 +35,7 @@ _POINT = re.compile(rf"([+-]?)([0-9]{{1,3}}(?:[,{_BLANKS}][0-9]{{3}})+|[0-9]+)(?
 _BETWEEN = r"\s?[./年月-]\s?"
 _LATER = r"日?((?:[ T][0-9]{1,2}:[0-9]{2}[^,;|\t\"]*)?)"
 _TWELVE = re.compile(r"([ T])([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)\s?([ap])m", re.IGNORECASE)
+_ONE_DIGIT = re.compile(r"^([ T])([0-9]:)")
 _YEAR = r"([0-9]{4}|[0-9]{2})"
 _DAY_FIRST = re.compile(rf"([0-9]{{1,2}}){_BETWEEN}([0-9]{{1,2}}){_BETWEEN}{_YEAR}{_LATER}")
 _YEAR_FIRST = re.compile(rf"{_YEAR}{_BETWEEN}([0-9]{{1,2}}){_BETWEEN}([0-9]{{1,2}}){_LATER}")
@@ -142,8 +144,13 @@ def reader_of(how: Reading) -> Callable[[str], str]:
     ['2026-03-31', '2026-03-31', '2026-03-31', '1984-03-31', '2026-03-31']
     >>> [reader_of(Reading(dates="mdy"))(each) for each in ("3/31/2026 9:30 PM", "3/31/2026 12:05:01 am", "3/31/2026 13:00")]
     ['2026-03-31 21:30', '2026-03-31 00:05:01', '2026-03-31 13:00']
+    >>> read = reader_of(Reading(numbers="comma", units=("kg", "€"), missing=('""',), spellings={"f": "Female"}))
+    >>> [read(each) for each in ("72,5 kg", "€ 1.200", "3 g", " ", "f ", "F")]
+    ['72.5', '1200', '3 g', '', 'Female', 'F']
     """
-    missing = frozenset(how.missing)
+    missing, spellings = frozenset(map(unquoted, how.missing)), how.spellings
+    units = "|".join(map(re.escape, how.units))
+    bare = re.compile(rf"(?:{units})?\s*([+-]?[0-9.,{_BLANKS}]*[0-9])\s*(?:{units})?", re.IGNORECASE) if units else None
     number = {"comma": _COMMA, "point": _POINT}.get(how.numbers)
     day = _day_reader(how) if how.dates in DATES[1:] else None
 
@@ -155,6 +162,12 @@ def reader_of(how: Reading) -> Callable[[str], str]:
         value = unquoted(field).strip()
         if is_missing(value):
             return ""
+        if value in spellings:
+            return spellings[value]
+        if bare is not None and (found := bare.fullmatch(value)):
+            value = found[1]
+            if number is None:
+                return value if read_number(value) is not None else field
         if number is not None and (found := number.fullmatch(value)):
             whole = re.sub("[^0-9]", "", found[2])
             written = f"{found[1]}{whole}" + (f".{found[3]}" if found[3] else "")
@@ -164,6 +177,12 @@ def reader_of(how: Reading) -> Callable[[str], str]:
         return field
 
     return read
+
+
+def cell_reader(how: Reading) -> Callable[[str | None], str | None]:
+    """The same of a cell of a stored table: a missing value is None, and a text that is too long for a number stays as it is."""
+    read = reader_of(how)
+    return lambda cell: cell if cell is None or len(cell) > LONGEST_NUMBER else read(cell) or None
 
 
 def _day_reader(how: Reading) -> Callable[[str], str]:
@@ -190,7 +209,7 @@ def _day_reader(how: Reading) -> Callable[[str], str]:
                 year, month, of_month = (found[order.index(part) + 1] for part in "ymd")
                 read_as = tried(lambda: date(year_of(year), number(month), int(of_month)).isoformat(), ValueError)  # noqa: B023
                 if read_as is not None:
-                    return f"{read_as}{_TWELVE.sub(_of_24_hours, found[4])}"
+                    return read_as + _ONE_DIGIT.sub(r"\g<1>0\2", _TWELVE.sub(_of_24_hours, found[4]))
         return ""
 
     return read

@@ -27,9 +27,9 @@ import hashlib
 import io
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -38,19 +38,19 @@ from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.storage.foreign import PACKED, Reading, kind_inside, read_foreign, unpacked
 from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.spelling import cell_reader
 from cloister.hub.storage.texts import PARQUET, Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
 from cloister.hub.web.languages import N_
-from cloister.printable import json_of
 from cloister.tables.engines.folder import PrivateFolder, sweep
 from cloister.tables.engines.guard import guarded, tried
-from cloister.tables.sourcing.encrypted import ONLY_MEMORY, EncryptedRows, EncryptedSource, MemoryFile, write_encrypted
-from cloister.tables.sourcing.lines import Openable
+from cloister.tables.sourcing.encrypted import ONLY_MEMORY, EncryptedSource, MemoryFile, write_encrypted
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
 
 _FOLDERS = ("uploads", "tables", "working")
 _READ = 2**20
+_CELLS = count()
 
 
 class DamagedTable(EngineError):
@@ -133,18 +133,17 @@ class TableStore:
         and nothing else.
         """
         path, upload_key = self._upload(received), self._key_of(received)
-        key = new_key()
-        file = new_id()
-        stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
-        working = PrivateFolder(self.folder / "working")
-        try:
-            part = working.path / "part"
-            written = self._written(path, upload_key, received.kind, part, key)
-            settle(part, self.path(stored))
-        finally:
-            working.remove()
+        if received.kind == "csv":
+            stored = self._written(CsvSource(SealedPlace(path, upload_key)), about)  # type: ignore[arg-type]
+        else:
+            with in_memory(path, upload_key) as file:
+                stored = self._written(ParquetSource(Path(file.path)), about)
         path.unlink(missing_ok=True)
-        return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
+        return stored
+
+    def respelled(self, stored: StoredTable, how: Mapping[str, Reading], *, about: str) -> StoredTable:
+        """The same rows as another table under a fresh key, with the texts of these columns read as is said."""
+        return self._written(self.open(stored, name=stored.file, how=how), about)
 
     def bound(self, stored: StoredTable, about: str) -> StoredTable:
         """The same table with its key bound to something else, as when an upload becomes a version; the file stays as it is."""
@@ -156,9 +155,12 @@ class TableStore:
         """Removes an upload that is not wanted."""
         (self.folder / "uploads" / _plain(received.id)).unlink(missing_ok=True)
 
-    def open(self, stored: StoredTable, *, name: str, identity: str | None = None) -> Source:
+    def open(
+        self, stored: StoredTable, *, name: str, identity: str | None = None, how: Mapping[str, Reading] | None = None
+    ) -> Source:
         """The rows of a stored table, after its digest was checked. `name` is its data set's, for messages; `identity` is the
-        name by which the ledger knows the same people's rows again, whatever version of them this is.
+        name by which the ledger knows the same people's rows again, whatever version of them this is; `how` the texts of some
+        columns are to be read.
         """
         if stored.wrapped_key is None:
             raise _damaged(name, "its key was destroyed", "a new version of the data set: upload the file again")
@@ -168,7 +170,7 @@ class TableStore:
         if found != stored.digest:
             raise _damaged(name, "its file is not what was stored", _mend(stored))
         key = self._keys.unwrap(stored.wrapped_key, stored.about)
-        return EncryptedSource(self.path(stored), key, identity=identity)
+        return RespelledSource(self.path(stored), key, identity=identity, how=how or {})
 
     def destroy(self, stored: StoredTable, forget: Callable[[], None]) -> None:
         """Destroys a table: first its key, with `forget`, which removes the wrapped key from the database and returns when that
@@ -185,11 +187,18 @@ class TableStore:
         """Where the file of a table lies."""
         return self.folder / "tables" / _plain(stored.file)
 
-    def _written(self, path: Path, upload_key: bytes, kind: str, part: Path, key: bytes) -> EncryptedRows:
-        if kind == "csv":
-            return write_encrypted(UploadedCsv(SealedPlace(path, upload_key)), part, key, memory_limit=self.limits.memory)
-        with in_memory(path, upload_key) as file:
-            return write_encrypted(ParquetSource(Path(file.path)), part, key, memory_limit=self.limits.memory)
+    def _written(self, source: Source, about: str) -> StoredTable:
+        """The rows of a source as a table under a fresh key; a failure leaves nothing."""
+        key, file = new_key(), new_id()
+        stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
+        working = PrivateFolder(self.folder / "working")
+        try:
+            part = working.path / "part"
+            written = write_encrypted(source, part, key, memory_limit=self.limits.memory)
+            settle(part, self.path(stored))
+        finally:
+            working.remove()
+        return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
 
     def _upload(self, received: Received) -> Path:
         path = self.folder / "uploads" / _plain(received.id)
@@ -237,15 +246,6 @@ _BY_KIND = {
     "other": "",
 }
 _BY_VALUE = (("Integer", read_whole), ("Real", read_number), ("Date", read_days), ("Boolean", read_truth))
-_SHAPES = {
-    "Integer": "cl.Integer(…, …)",
-    "Real": "cl.Real(…, …, step=…)",
-    "Date": 'cl.Date("…", "…")',
-    "Boolean": "cl.Boolean()",
-    "Category": "cl.Category([…])",
-    "Text": "cl.Text()",
-    "": "",
-}
 _LONGEST_CATEGORY = 40
 _START = 3  # chunks: the first two lines of any CSV file that was received are in them
 
@@ -257,18 +257,6 @@ class HeaderColumn:
     name: str
     kind: str
     suggested: str
-
-    @property
-    def line(self) -> str:
-        """The line to fill in.
-
-        >>> HeaderColumn(name="age", kind="text", suggested="Integer").line
-        '"age": cl.Integer(…, …),'
-        >>> print(HeaderColumn(name='a "b"', kind="text", suggested="Text").line)
-        "a \\"b\\"": cl.Text(),
-        """
-        shape = _SHAPES[self.suggested]
-        return f"{json_of(self.name)}: {shape}," if shape else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,28 +280,23 @@ class SealedPlace:
         return io.BufferedReader(DecryptedReader(self._path.open("rb"), self._key), 2**20)
 
 
-class UploadedCsv(CsvSource):
-    """A CSV file that is no file: what `lines.py` says of rows holds for it word by word."""
+class RespelledSource(EncryptedSource):
+    """A stored table with the texts of some columns read as is said, each cell by itself (`spelling.py`)."""
 
-    def __init__(self, place: Openable) -> None:
-        super().__init__(place)  # type: ignore[arg-type]
+    def __init__(self, path: Path, key: bytes, *, identity: str | None, how: Mapping[str, Reading]) -> None:
+        super().__init__(path, key, identity=identity)
+        self._how = {name: each for name, each in how.items() if self.schema.get(name) == "text"}
 
-    def identity(self) -> None:  # type: ignore[override]
-        """None: what is not stored yet has no name."""
-
-    def state(self) -> None:
-        """None."""
-
-    def lineage(self) -> frozenset[str]:
-        """Nothing."""
-        return frozenset()
-
-    @property
-    def is_long(self) -> bool:
-        """Not known."""
-        return False
-
-    is_large = is_long
+    def attach(self, connection: Any) -> str:
+        """A SELECT around them. What reads a cell fails on none; if it did, the value would be missing."""
+        relation, read = super().attach(connection), []
+        for name, how in self._how.items():
+            function, column = f"cloister_cell_{next(_CELLS)}", '"' + name.replace('"', '""') + '"'
+            connection.create_function(
+                function, cell_reader(how), ["VARCHAR"], "VARCHAR", null_handling="special", exception_handling="return_null"
+            )
+            read.append(f"{function}(CAST({column} AS VARCHAR)) AS {column}")
+        return f"(SELECT * REPLACE ({', '.join(read)}) FROM {relation}) AS cells" if read else relation
 
 
 def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
@@ -321,9 +304,9 @@ def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
     if kind == "csv":
         with path.open("rb") as sealed:
             start = b"".join(islice(decrypted(sealed, key), _START))
-        return header_of(UploadedCsv(Content(start)), rows)
+        return header_of(CsvSource(Content(start)), rows)  # type: ignore[arg-type]  # its lines are read, and nothing else
     with in_memory(path, key) as file:
-        return header_of(_parquet(file), rows)
+        return header_of(ParquetSource(Path(file.path)), rows)
 
 
 def suggestion(kind: str, values: Sequence[str | None]) -> str:
@@ -362,7 +345,3 @@ def _rows(source: Source, count: int) -> tuple[tuple[str | None, ...], ...]:
         found: list[Any] = connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {relation} LIMIT {int(count)}").fetchall()
         source.detach(connection)
     return tuple(found)
-
-
-def _parquet(file: MemoryFile) -> ParquetSource:
-    return ParquetSource(Path(file.path))

@@ -75,6 +75,14 @@ def facts_of(hub: Hub, db: Session) -> Facts:
     return known
 
 
+def parts_by_data_set(db: Session) -> dict[str, list[str]]:
+    """The ids of the parts of each data set that has any, in their order."""
+    found: dict[str, list[str]] = {}
+    for row in db.scalars(select(DataSetPart).order_by(DataSetPart.data_set, DataSetPart.place)):
+        found.setdefault(row.data_set, []).append(row.part)
+    return found
+
+
 def known_generation(hub: Hub) -> int | None:
     """The generation of the facts that this process holds; None before there are any."""
     known: Facts | None = hub.parts.get(_PART)
@@ -162,9 +170,7 @@ def read_facts(db: Session) -> Facts:
     def of(name: str) -> tuple[GrantFacts, ...]:
         return tuple(grants.get(name, ()))
 
-    parts: dict[str, list[str]] = {}
-    for each in db.scalars(select(DataSetPart).order_by(DataSetPart.place)):
-        parts.setdefault(each.data_set, []).append(each.part)
+    parts = parts_by_data_set(db)
     asked: dict[str, set[str]] = {}
     wanted = select(ProjectDataSet.project, DataSet.owner).join(DataSet, DataSet.id == ProjectDataSet.data_set)
     for project, owner in db.execute(wanted):

@@ -24,7 +24,7 @@ from cloister.tables.engines.compiler import storage
 from cloister.tables.engines.order import Part, parts_of, rank_sql
 from cloister.tables.sourcing.reading import FALSE_SPELLINGS, ISO_MOMENT, TRUE_SPELLINGS
 
-MOST_OFFENDERS = 10
+MOST_OFFENDERS = 50
 """So many values of each kind that do not fit are shown to the owner."""
 LONGEST_OFFENDER = 80
 """Characters of such a value."""

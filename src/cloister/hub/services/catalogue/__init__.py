@@ -2,6 +2,7 @@
 
 - `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
 - `typed.py`, `names.py`: what an owner says. `filling.py`: what fills it in, from names, codebooks and other declarations.
+  `trial.py`, `cleaning.py`: what of an upload does not fit that, and how its cells are to be read.
 - `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
   are.
 - `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
-from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch
+from cloister.hub.services.catalogue.live import live_of, sweep_scratch
 from cloister.hub.services.catalogue.managing import destroy_old
 from cloister.hub.services.catalogue.masked import (
     MASKED,
@@ -35,13 +36,13 @@ from cloister.hub.services.catalogue.masked import (
     sweep_masked,
 )
 from cloister.hub.services.catalogue.names import in_sql, plain_word
-from cloister.hub.services.catalogue.pooled import PooledRows, parts_by_data_set
-from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
+from cloister.hub.services.catalogue.pooled import PooledRows
+from cloister.hub.services.catalogue.reading import money_of, owned, populations_of, search, seen
 from cloister.hub.services.catalogue.registering import Wanted, made_of, register
 from cloister.hub.services.catalogue.remote import legible
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 from cloister.hub.services.catalogue.series import window_with
-from cloister.hub.services.catalogue.sources import source_of, table_store_of
+from cloister.hub.services.catalogue.sources import source_of
 from cloister.hub.services.catalogue.versions import add_masked, add_rows
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ __all__ = [
     "SERVICE",
     "SITES",
     "Joined",
-    "Live",
     "Masked",
     "MaskedRows",
     "PooledRows",
@@ -77,9 +77,7 @@ __all__ = [
     "masked_in",
     "masked_versions",
     "money_of",
-    "own_population",
     "owned",
-    "parts_by_data_set",
     "plain_word",
     "populations_of",
     "register",
@@ -87,8 +85,6 @@ __all__ = [
     "seen",
     "source_of",
     "sweep_masked",
-    "table_store_of",
-    "tables_on",
     "versions_at_sites",
     "window_with",
 ]
@@ -97,10 +93,10 @@ __all__ = [
 def _pages() -> APIRouter:
     from fastapi import APIRouter
 
-    from cloister.hub.services.catalogue import pages, pages_filling, pages_owner, pages_register, pages_upload
+    from cloister.hub.services.catalogue import pages, pages_owner, pages_register, pages_upload
 
     router = APIRouter()
-    for each in (pages, pages_owner, pages_filling, pages_register, pages_upload):
+    for each in (pages, pages_owner, pages_register, pages_upload):
         each.routes(router)
     return router
 

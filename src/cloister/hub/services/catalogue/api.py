@@ -19,7 +19,7 @@ from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.metadata import from_outside
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
-from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
+from cloister.hub.services.catalogue.windows import check_cut, in_window
 from cloister.hub.web.forms import written_here
 from cloister.hub.web.routing import TICKED
 
@@ -156,31 +156,26 @@ def _policies(
 
 def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
     """What is asked for, in the words of `registering.py`."""
-    name, title, population, window = body.name, body.title, body.population.strip(), {}
-    declaration = body.declaration()
+    declared: dict[str, Any] = {
+        "name": body.name,
+        "title": body.title,
+        "population": body.population.strip(),
+        "declaration": body.declaration(),
+    }
     check_cut(body.every, body.date_column)
     if body.every:
-        found = check_window(body.every, body.window)
-        window = {**found, "of": name, "title": title, "population": population, "column": body.date_column}
-        if body.date_column:
-            declaration = windowed(declaration, body.date_column, body.every, body.window)
-        name, title = window_name(name, body.window), f"{title} {body.window}"
-        population = window_population(population, body.window)
+        declared = in_window(declared, body.every, body.window, body.date_column)
     if not body.public:
-        check_reasons(check_declaration(name, declaration))
+        check_reasons(check_declaration(declared["name"], declared["declaration"]))
     return Wanted(
-        name=name,
-        title=title,
+        **declared,
         about=body.about,
         public=body.public,
-        declaration=declaration,
-        population=population,
         budget=None if body.budget is None else body.budget.guarantee(),
         unit=body.members or "",
         people=body.people,
         listed=body.listed,
         row_is_person=body.row_is_person,
         metadata=metadata,
-        window=window,
         provider=body.provider,
     )

@@ -13,7 +13,6 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.api import DataSetName, shown
-from cloister.hub.services.catalogue.preparation import preparation_report
 from cloister.hub.services.catalogue.shapes import AsRead, DataSetOut, NewVersion, NewWindow, VersionOut, Versions
 from cloister.hub.services.catalogue.versions import add_version, add_window
 from cloister.hub.web.forms import written_here
@@ -65,7 +64,7 @@ def routes(router: APIRouter) -> None:
     def read(hub: HubDep, caller: PersonDep, name: DataSetName) -> AsRead:
         """How many lines were no rows, and how many values of each column became none or were moved to a bound: exact numbers,
         for the owner alone."""
-        row, report = preparation_report(hub, caller, name)
+        row, report = managing.preparation_report(hub, caller, name)
         return AsRead.of(row.version, report)
 
     @router.delete(

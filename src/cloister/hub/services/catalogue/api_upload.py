@@ -11,9 +11,8 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
+from cloister.hub.services.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
-from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.storage import Reading, missing_in
 from cloister.hub.web.forms import written_here
 
@@ -104,8 +103,5 @@ def routes(router: APIRouter) -> None:
     )
     def drop(hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         """Nothing of it stays."""
-        with hub.database.begin() as db:
-            table = discard(db, hub, caller, arrival_of(db, caller, number))
-        if table is not None:
-            table_store_of(hub).destroy(table, lambda: None)
+        discard(hub, caller, number)
         return Response(status_code=204)

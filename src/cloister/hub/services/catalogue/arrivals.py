@@ -34,6 +34,7 @@ from cloister.hub.storage import (
     header_of,
     keep,
     shown_of,
+    suggestion,
 )
 from cloister.tables.declaring.table import check_printable
 
@@ -164,7 +165,7 @@ def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
             kind="connection",
             shown=shown_of(address_kept, source)[:300],
             wrapped=address_kept.wrapped,
-            columns=[[name, kind, _SUGGESTED.get(kind, "Text")] for name, kind in source.schema.items()],
+            columns=[[name, kind, suggestion(kind, ())] for name, kind in source.schema.items()],
             typed={},
             created=hub.now(),
         )
@@ -172,15 +173,6 @@ def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
         db.flush()
         write(db, hub, caller, "dataset.connect", kind="connection", object_id=row.id, address=row.shown)
     return row
-
-
-_SUGGESTED = {
-    **dict.fromkeys(("integer", "huge"), "Integer"),
-    **dict.fromkeys(("float", "decimal"), "Real"),
-    **dict.fromkeys(("date", "days", "timestamp", "timestamptz"), "Date"),
-    "boolean": "Boolean",
-    "other": "",
-}
 
 
 def arrival_of(db: Session, caller: Caller, number: str) -> Arrival:
@@ -239,30 +231,38 @@ def forget(db: Session, row: Arrival) -> None:
     db.delete(row)
 
 
-def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable | None:
-    """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
-    table = table_in(row)
-    if row.kind != "connection":
-        table_store_of(hub).discard(_received(row))
-    forget(db, row)
-    write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
-    return table
+def discard(hub: Hub, caller: Caller, number: str, *, maybe: bool = False) -> None:
+    """Forget one's own arrival, and then the table that it was stored as; with `maybe`, one that is not there is none."""
+    with hub.database.begin() as db:
+        row = None if maybe and db.get(Arrival, number) is None else arrival_of(db, caller, number)
+        if row is not None:
+            _forgotten(db, hub, row)
+            write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
+    _destroyed(hub, [row])
 
 
 def forget_old(hub: Hub) -> int:
     """Forget what nobody used for a day; how many that were."""
-    tables = []
     with hub.database.begin() as db:
         old = list(db.scalars(select(Arrival).where(Arrival.created < hub.now() - _DAY)))
         for row in old:
-            tables.append(table_in(row))
-            if row.kind != "connection":
-                table_store_of(hub).discard(_received(row))
-            forget(db, row)
-    for table in tables:
+            _forgotten(db, hub, row)
+    _destroyed(hub, old)
+    return len(old)
+
+
+def _forgotten(db: Session, hub: Hub, row: Arrival) -> None:
+    if row.kind != "connection":
+        table_store_of(hub).discard(_received(row))
+    forget(db, row)
+
+
+def _destroyed(hub: Hub, rows: Iterable[Arrival | None]) -> None:
+    """Their stored tables, once it is committed that they are forgotten."""
+    for row in rows:
+        table = None if row is None else table_in(row)
         if table is not None:
             table_store_of(hub).destroy(table, lambda: None)
-    return len(old)
 
 
 def _received(row: Arrival) -> Received:

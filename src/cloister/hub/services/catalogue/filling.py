@@ -15,7 +15,7 @@ from sqlalchemy import select
 from cloister.errors import InvalidParameter
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue import reading
-from cloister.hub.services.catalogue.typed import declared_places, places_typed
+from cloister.hub.services.catalogue.typed import beginning, declared_places, places_typed
 from cloister.hub.storage import STATISTICS, HeaderColumn, is_chinese, read_labels
 from cloister.query.words import unheard
 from cloister.tables.declaring.codebooks import read_codebook
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import Arrival
     from cloister.hub.web.forms import Form
 
 DROP = "-"
@@ -76,6 +77,11 @@ def with_drafts(typed: Mapping[str, str], drafts: Mapping[int, ColumnDraft]) -> 
         if draft.nullable:
             found[start + "nullable"] = "yes"
     return found
+
+
+def typed_so_far(arrival: Arrival, columns: Sequence[HeaderColumn], _: _Translate) -> dict[str, str]:
+    """What stands in the form of an upload: what was typed, and before that what the columns' names suggest."""
+    return arrival.typed or with_drafts(beginning(columns, arrival.shown), suggested(columns, _))
 
 
 def draft_of(typed: Mapping[str, str], place: int) -> ColumnDraft:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -17,14 +17,13 @@ from cloister.crypto import SigningKey, canonical_json
 from cloister.hub.problems import CalledElsewhere, Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
-from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
+from cloister.hub.services.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
 from cloister.together import Coordinator, SignedRoster
 from cloister.together.joint import JointSource
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.tables.sourcing.sources import Source
 
@@ -65,16 +64,12 @@ def key_of(hub: Hub) -> SigningKey:
 
 
 @dataclass
-class SiteRows:
-    """The rows of sites, as a `RowSource`."""
+class SiteRows(RowsElsewhere):
+    """The rows of sites; a version holds the roster."""
 
-    hub: Hub
     joined: Joined
     declaration: Mapping[str, Any]
-    schema: Mapping[str, str] = field(init=False)
-    origin: str = field(init=False)
-    told: Mapping[str, str] = field(init=False)
-    _made_for: str = field(init=False, default="")
+    kind = SITES
 
     def __post_init__(self) -> None:
         self.schema = self.joined.source(self.hub, self.declaration).schema
@@ -83,14 +78,9 @@ class SiteRows:
         keys = sorted(key.hex() for key in roster.sites.values())
         self.origin = hmac.digest(self.hub.secret("origin of rows"), " ".join(["sites", *keys]).encode(), "sha256").hex()
 
-    def settle(self) -> None:
-        """Nothing is stored here."""
-
-    def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
-        """A version that holds the roster."""
-        self._made_for = data_set.id
-        text = self.joined.text()
-        return version_of(self.hub, caller, data_set, number, kind=SITES, origin=self.origin, length=0, text=text)
+    def text(self) -> str:
+        """The roster, and at how many sites one person may be."""
+        return self.joined.text()
 
     def take(self, db: Db) -> None:
         """Refuses a site that another open data set of this hub asks already."""

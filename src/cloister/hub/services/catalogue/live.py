@@ -25,8 +25,9 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.origins import whole_of
-from cloister.hub.services.catalogue.pooled import label_of, parts_by_data_set
+from cloister.hub.services.catalogue.pooled import label_of
 from cloister.hub.services.catalogue.sources import source_of
+from cloister.hub.work.facts import parts_by_data_set
 from cloister.hub.work.held import Exchanged, Held
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
@@ -269,7 +270,5 @@ def sweep_scratch(hub: Hub) -> None:
 
 def live_of(hub: Hub) -> Live:
     """The live tables of this process."""
-    live: Live | None = hub.parts.get(_PART)
-    if live is None:
-        live = hub.parts.setdefault(_PART, Live(hub))
+    live: Live = hub.parts.get(_PART) or hub.parts.setdefault(_PART, Live(hub))
     return live

@@ -20,6 +20,8 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
+from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.masked import sweep_masked
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.tables import PreparationReport
 
 
 def describe(
@@ -208,6 +211,28 @@ def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
         outcome = "done" if error is None else "failed"
         _told(db, hub, caller, "dataset.check", row, outcome=outcome, version=row.version)
     return error
+
+
+def preparation_report(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, PreparationReport]:
+    """A data set of the caller's own, and what was read of it; the rows are read once for that. A line that is no row, or a value
+    that does not fit, changes answers without a word, since an answer that told of it would tell of a person. Anyone who has the
+    file may know, and learns it here."""
+    with hub.database.reading() as db:
+        row = reading.owned(hub, db, caller, name)
+        if row.public:
+            raise Conflict("There is nothing to tell", why="a public table is read as it is", instead=f"/datasets/{name}")
+        if row.state != "open":
+            raise Conflict("Nothing was read", why="the data set is closed", instead="open it again, and look then")
+        session = live_of(hub).session(db, caller.id, tables=[name])
+    with session.registry.pinned():
+        snapshot = session.registry.snapshot
+        if not snapshot.entry(name).declaration.abilities.rows:
+            raise Conflict(
+                "There is no import report",
+                why="its rows are read elsewhere, and only sums with noise come here",
+                instead=f"/datasets/{name}",
+            )
+        return row, snapshot.prepare(name).owner_report()
 
 
 def now_version(db: Db, row: DataSet) -> DataSetVersion | None:

@@ -28,7 +28,7 @@ from cloister.errors import CloisterError
 from cloister.hub.problems import CalledElsewhere, Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.joint import DEADLINE, WAIT, key_of
-from cloister.hub.services.catalogue.remote import Called, legible, newest_of, text_in, version_of
+from cloister.hub.services.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
 from cloister.together.sealed.batches import Batch, Head, in_order, withdrawn_by
 from cloister.together.sealed.table import SealedSource
 from cloister.together.sealed.wire import KeyHolderLine
@@ -38,7 +38,6 @@ _LOG = logging.getLogger("cloister.hub.catalogue")
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.tables.sourcing.sources import Source
 
@@ -94,29 +93,25 @@ def line_of(hub: Hub, masked: Masked) -> KeyHolderLine:
 
 
 @dataclass
-class MaskedRows:
-    """Batches that were uploaded, as a `RowSource`."""
+class MaskedRows(RowsElsewhere):
+    """Batches that were uploaded; a version holds their names."""
 
-    hub: Hub
     masked: Masked
-    told: Mapping[str, str] = field(default_factory=dict)
-    schema: Mapping[str, str] = field(init=False)
-    origin: str = field(init=False)
-    _made_for: str = field(init=False, default="")
+    kind = MASKED
 
     def __post_init__(self) -> None:
         self.schema = self.masked.source(self.hub, line_of(self.hub, self.masked)).schema
         first = f"masked {self.masked.batches[0]}"
         self.origin = hmac.digest(self.hub.secret("origin of rows"), first.encode(), "sha256").hex()
 
-    def settle(self) -> None:
-        """The batches lie in their folder."""
+    def text(self) -> str:
+        """Whose key it is, and which batches there are."""
+        return self.masked.text()
 
-    def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
-        """A version that holds their names."""
-        self._made_for = data_set.id
-        length, text = sum(batch_file(self.hub, each).stat().st_size for each in self.masked.batches), self.masked.text()
-        return version_of(self.hub, caller, data_set, number, kind=MASKED, origin=self.origin, length=length, text=text)
+    @property
+    def length(self) -> int:
+        """Of all batches."""
+        return sum(batch_file(self.hub, each).stat().st_size for each in self.masked.batches)
 
     def take(self, db: Db) -> None:
         """Refuses batches that another data set of this hub has: its population would be charged beside."""
@@ -207,28 +202,20 @@ def _overwrite(hub: Hub, batches: Iterable[str]) -> None:
             Batch(paths[batch]).erase(ranges)
 
 
-def _is_legible(hub: Hub, version: DataSetVersion) -> bool:
-    with suppress(CloisterError):
-        return bool(masked_in(hub, version).batches)
-    return False
-
-
 def sweep_masked(hub: Hub) -> None:
     """Overwrites cells that were withdrawn, removes batches that no version names, and uploads that waited for a day."""
     with hub.database.reading() as db:
-        every = [data_set.id for data_set, _ in masked_versions(db, open_only=False)]
-        settled = [masked_in(hub, version) for each in every for version in _settled(hub, db, each) if _is_legible(hub, version)]
-        live = list(db.scalars(select(DataSetVersion).where(DataSetVersion.kind == MASKED, DataSetVersion.address.is_not(None))))
-        read = [masked_in(hub, version) for version in live if _is_legible(hub, version)]
-        kept = {batch for masked in read for batch in masked.batches}
-    for masked in settled:
+        every = [data_set for data_set, _ in masked_versions(db, open_only=False)]
+        old = [(data_set, version) for data_set in every for version in _settled(hub, db, data_set.id)]
+        wanted = select(DataSet, DataSetVersion).join(DataSetVersion, DataSetVersion.data_set == DataSet.id)
+        wanted = wanted.where(DataSetVersion.kind == MASKED, DataSetVersion.address.is_not(None))
+        live = [(data_set, version) for data_set, version in db.execute(wanted)]
+        settled, read = (list(legible(hub, each, masked_in)) for each in (old, live))
+        kept = {batch for _, masked in read for batch in masked.batches}
+    for _, masked in settled:
         try:
             _overwrite(hub, masked.batches)
-        except (
-            CloisterError,
-            OSError,
-            ValueError,
-        ) as error:  # what one owner uploaded stops no other's
+        except (CloisterError, OSError, ValueError) as error:  # what one owner uploaded stops no other's
             _LOG.warning("cells that %s withdrew were not overwritten: %s", masked.name, type(error).__name__)
     for path in folder_of(hub).iterdir():
         if path.suffix == ".masked" and len(read) < len(live):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -23,11 +24,10 @@ from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.filling import declared_by, filled
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
-from cloister.hub.services.catalogue.preparation import preparation_report
 from cloister.hub.services.catalogue.redeclaring import opened_again, redeclare, was_charged
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.shared import others_of
-from cloister.hub.services.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, typed_of
+from cloister.hub.services.catalogue.typed import KINDS, WideFormDep, declaration_typed, keep, policy_typed, typed_of
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.flashes import go
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.web.forms import Form
 
 _MANAGE, _DELETE = [needs("dataset.manage")], [needs("dataset.delete")]
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
@@ -58,7 +57,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/datasets/{name}/reading", dependencies=_MANAGE)
     def read(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         try:
-            row, report = preparation_report(hub, caller, name)
+            row, report = managing.preparation_report(hub, caller, name)
         except Conflict as error:
             return manage_page(request, hub, caller, name, problem_of(error))
         with hub.database.reading() as db:
@@ -90,48 +89,33 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        def act(db: Db, row: DataSet) -> None:
+        def act(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
             parts = parts_of(row)
             kept = {part: value for part, value in _staying(parts.get("policy")).items() if part in _NOT_TYPED}
             columns = parts.get("columns", {})
             if form.flag("forget"):
                 columns = {name: each for name, each in _columns(row).items() if is_readable(each)}
-            metadata = {"policy": kept | _policy(hub, db, caller, form), "columns": columns}
-            managing.describe(
-                db,
-                hub,
-                caller,
-                row,
-                title=form.text("title"),
-                about=form.text("about", most=5000),
-                metadata=metadata,
-                provider=form.text("provider", most=320),
-            )
+            policy = policy_typed(keep(form, 0), lambda names: reading.names_to_ids(hub, db, caller, names))
+            metadata = {"policy": kept | policy, "columns": columns}
+            title, about, provider = form.text("title"), form.text("about", most=5000), form.text("provider", most=320)
+            managing.describe(db, hub, caller, row, title=title, about=about, metadata=metadata, provider=provider)
 
         return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."))
 
     @router.post("/datasets/{name}/list", dependencies=_MANAGE)
     def listed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        def act(db: Db, row: DataSet) -> None:
-            managing.list_to_everybody(db, hub, caller, row, listed=form.flag("listed"))
-
-        _ = request_gettext(request)
-        said = _("It is listed in the catalogue.") if form.flag("listed") else _("It is listed only for people with a grant.")
-        return _done(request, hub, caller, name, act, said)
+        _, listed = request_gettext(request), form.flag("listed")
+        said = _("It is listed in the catalogue.") if listed else _("It is listed only for people with a grant.")
+        return _done(request, hub, caller, name, partial(managing.list_to_everybody, listed=listed), said)
 
     @router.post("/datasets/{name}/close", dependencies=_MANAGE)
     def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        def act(db: Db, row: DataSet) -> None:
-            managing.close(db, hub, caller, row)
-
-        return _done(request, hub, caller, name, act, request_gettext(request)("It is closed: no one can query it any more."))
+        said = request_gettext(request)("It is closed: no one can query it any more.")
+        return _done(request, hub, caller, name, managing.close, said)
 
     @router.post("/datasets/{name}/open", dependencies=_MANAGE)
     def open_again(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        def act(db: Db, row: DataSet) -> None:
-            managing.reopen(db, hub, caller, row)
-
-        return _done(request, hub, caller, name, act, request_gettext(request)("It is open again."))
+        return _done(request, hub, caller, name, managing.reopen, request_gettext(request)("It is open again."))
 
     @router.post("/datasets/{name}/check", dependencies=_MANAGE)
     def check(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -243,13 +227,15 @@ def _columns_of(schema: Mapping[str, str]) -> list[HeaderColumn]:
     return [HeaderColumn(name=name, kind=kind, suggested="") for name, kind in schema.items()]
 
 
-def _done(request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Db, DataSet], None], said: str) -> Response:
+def _done(
+    request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Db, Hub, Caller, DataSet], None], said: str
+) -> Response:
     """Do it and go back to the page, or show there what was wrong. Whose it is, is decided in the same transaction."""
     with hub.database.reading() as db:
         reading.owned(hub, db, caller, name)
     try:
         with hub.database.begin() as db:
-            act(db, reading.owned(hub, db, caller, name))
+            act(db, hub, caller, reading.owned(hub, db, caller, name))
     except CloisterError as error:
         return manage_page(request, hub, caller, name, problem_of(error))
     return go(request, f"/datasets/{name}/manage", said)
@@ -274,21 +260,6 @@ def _staying(policy: object) -> dict[str, Any]:
     """What of a kept policy can stay: what can be read, and where its data come from, which the hub alone writes."""
     sources = {"sources": policy["sources"]} if isinstance(policy, Mapping) and "sources" in policy else {}
     return readable_parts(policy) | sources
-
-
-def _policy(hub: Hub, db: Db, caller: Caller, form: Form) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for part in ("purposes", "consent", "labels"):
-        names = [each.strip() for each in form.text(part).replace("\n", ",").split(",") if each.strip()]
-        if names:
-            found[part] = names
-    for part in ("sensitivity", "retention"):
-        if form.text(part):
-            found[part] = form.text(part)
-    partners = [each.strip() for each in form.text("combinable_with").replace("\n", ",").split(",") if each.strip()]
-    if partners:
-        found["combinable_with"] = [] if partners == ["-"] else reading.names_to_ids(hub, db, caller, partners)
-    return found
 
 
 def _names_of(db: Db, ids: frozenset[str] | None) -> str:

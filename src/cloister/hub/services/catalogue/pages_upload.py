@@ -6,28 +6,29 @@ form, and is checked before the first byte of the file is kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.services.catalogue import reading
-from cloister.hub.services.catalogue.arrivals import arrivals_of, kept, kind_of, received
+from cloister.hub.services.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
+from cloister.hub.services.catalogue.cleaning import reading_of
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.series import next_window, windows_of
-from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
+from cloister.hub.services.catalogue.versions import add_version, add_window, check_open
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
-from cloister.hub.storage import DATES, NUMBERS, Reading, SeveralSheets, accepted, missing_in
+from cloister.hub.storage import Reading, SeveralSheets, accepted
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
@@ -111,7 +112,7 @@ async def _used(
     except CloisterError as error:
         if arrival is not None:
             number = arrival.id
-            await run_in_threadpool(lambda: dropped(hub, caller, number))
+            await run_in_threadpool(lambda: discard(hub, caller, number, maybe=True))
         problem = problem_of(error)
         return await run_in_threadpool(lambda: _version_page(request, hub, caller, name, problem))
     return go(request, onward, said)
@@ -132,23 +133,12 @@ async def _arrived(
 
 
 def _reading(fields: Mapping[str, str]) -> Reading:
-    return Reading(
+    return replace(
+        reading_of({part: fields.get(part, "") for part in ("numbers", "dates", "pivot", "missing")}),
         sheet=fields.get("sheet", "").strip()[:200],
         lines=2 if fields.get("lines") == "2" else 1,
-        numbers=fields.get("numbers", "") if fields.get("numbers") in NUMBERS else "",
-        dates=fields.get("dates", "") if fields.get("dates") in DATES else "",
-        pivot=_pivot(fields.get("pivot", "").strip()),
-        missing=missing_in(fields.get("missing", "")),
         short=fields.get("short") == "yes",
     )
-
-
-def _pivot(text: str) -> int | None:
-    if text and not re.fullmatch("[0-9]{1,2}", text):
-        raise InvalidParameter(
-            "The upload is invalid", why="the last two-digit year of the 2000s is not a number from 0 to 99", instead="30"
-        )
-    return int(text) if text else None
 
 
 def new_page(

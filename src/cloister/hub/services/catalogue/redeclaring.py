@@ -82,11 +82,8 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
             db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))  # they speak of columns as they were
             if charged:
                 if version.kind == SITES:
-                    raise Conflict(
-                        f"The declaration of {name!r} was not changed",
-                        why="its rows are at sites, which declare it themselves, and its population was charged",
-                        instead="a data set of its own, declared so by every site",
-                    )
+                    why = "its rows are at sites, which declare it themselves, and its population was charged"
+                    raise _unchanged(name, why, "a data set of its own, declared so by every site")
                 version.declaration = dict(before)
                 made = given.version(caller, row, newest(db, row) + 1)
                 given.take(db)
@@ -105,12 +102,10 @@ def _mine(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, DataSet
     check_open(row)
     if row.public or row.window:
         why = "a public table declares nothing" if row.public else "all windows of a data set have one declaration"
-        raise Conflict(f"The declaration of {name!r} was not changed", why=why, instead="a data set of its own")
+        raise _unchanged(name, why, "a data set of its own")
     version = now_version(db, row)
     if version is None or version.destroyed is not None:
-        raise Conflict(
-            f"The declaration of {name!r} was not changed", why="the key of its rows was destroyed", instead="a new version"
-        )
+        raise _unchanged(name, "the key of its rows was destroyed", "a new version")
     return row, version
 
 
@@ -119,8 +114,9 @@ def _check_policies(row: DataSet, declaration: Mapping[str, Any]) -> None:
     columns = parts_of(row).get("columns", {})
     lost = [column for column in columns if column not in declaration["columns"]] if isinstance(columns, Mapping) else []
     if lost:
-        raise Conflict(
-            f"The declaration of {row.name!r} was not changed",
-            why=f"the column {lost[0]!r} would be dropped, and has a policy of its own",
-            instead="a declaration with that column, or take its policy away first",
-        )
+        why = f"the column {lost[0]!r} would be dropped, and has a policy of its own"
+        raise _unchanged(row.name, why, "a declaration with that column, or take its policy away first")
+
+
+def _unchanged(name: str, why: str, instead: str) -> Conflict:
+    return Conflict(f"The declaration of {name!r} was not changed", why=why, instead=instead)

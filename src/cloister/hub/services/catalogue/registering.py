@@ -24,7 +24,7 @@ from cloister.hub.policy import Spend
 from cloister.hub.policy.mandatory import alike
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
-from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -32,7 +32,7 @@ from cloister.hub.services.catalogue.names import checked_text, plain_word
 from cloister.hub.services.catalogue.origins import check_origin, not_told, noticed, whole_of
 from cloister.hub.services.catalogue.row_sources import RowSource, UploadedRows
 from cloister.hub.services.catalogue.series import check_series, lock_series
-from cloister.hub.services.catalogue.sources import source_of, table_store_of
+from cloister.hub.services.catalogue.sources import source_of
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import check, context_of
 from cloister.hub.work.facts import data_set_object
@@ -90,41 +90,23 @@ def register(
     hub: Hub,
     caller: Caller,
     *,
-    name: str,
-    title: str,
     source: Path | str | Iterable[bytes],
     kind: str,
-    declaration: Mapping[str, Any] | None = None,
-    population: str = "",
-    budget: Guarantee | None = None,
-    about: str = "",
-    metadata: Mapping[str, Any] | None = None,
-    public: bool = False,
     along: Along | None = None,
     looked: Looked | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> DataSet:
     """A data set from a file, from bytes as they come (`kind` csv or parquet), or from a database (`kind` connection, `source`
-    its address). `more` are further fields of `Wanted`. `along` is done in the transaction that makes it, `looked` with the
+    its address); `fields` are those of `Wanted`. `along` is done in the transaction that makes it, `looked` with the
     rows before that; where one of them refuses, nothing is left of what arrived.
     """
-    wanted = Wanted(
-        name=name,
-        title=title,
-        about=about,
-        public=public,
-        declaration=declaration or {},
-        population=population,
-        budget=budget,
-        metadata=metadata or {},
-        **more,
-    )
+    wanted = Wanted(**fields)
     row = connected(hub, caller, str(source)) if kind == "connection" else kept(hub, caller, sent(hub, source, kind))
     try:
         return registered(hub, caller, row.id, wanted, along, looked)
     except CloisterError:
         if along is not None or looked is not None:
-            _forget(hub, caller, row.id)
+            discard(hub, caller, row.id, maybe=True)
         raise
 
 
@@ -200,15 +182,6 @@ def open_table(hub: Hub, db: Db, caller: Caller, data_set: DataSet, table: Priva
         hub.ledger.bind(whole, population, who=who)
 
 
-def _forget(hub: Hub, caller: Caller, number: str) -> None:
-    """Forget what arrived, and the table that it was stored as."""
-    with hub.database.begin() as db:
-        found = db.get(Arrival, number)
-        table = None if found is None else discard(db, hub, caller, found)
-    if table is not None:
-        table_store_of(hub).destroy(table, lambda: None)
-
-
 def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
     """The grant by which everybody who has logged in finds a data set in the catalogue."""
     return Grant(
@@ -274,16 +247,12 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
             "The population is invalid", why="its name must have 1 to 120 letters, digits and blanks", instead="patients"
         )
     if wanted.population != wanted.population.strip():
-        raise InvalidParameter(
-            f"The population {wanted.population!r} is invalid", why="its name ends in a blank", instead=wanted.population.strip()
-        )
+        raise _no_population(wanted, "its name ends in a blank", wanted.population.strip())
     if wanted.unit and wanted.unit not in UNITS:
         raise InvalidParameter("The unit is invalid", why="it is not one of the three", instead=", ".join(UNITS))
     known = db.get(Population, wanted.population)
     if known is not None and known.owner != caller.id:
-        raise InvalidParameter(
-            f"The population {wanted.population!r} is invalid", why="it is another owner's", instead="a name of your own"
-        )
+        raise _no_population(wanted, "it is another owner's", "a name of your own")
     if known is not None:
         if wanted.unit and wanted.unit != known.unit:
             raise InvalidParameter(
@@ -303,16 +272,11 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
             "The budget is incomplete", why=f"the population {wanted.population!r} is new and has none", instead="epsilon=1"
         )
     if any(alike(each) == alike(wanted.population) for each in db.scalars(select(Population.name))):
-        raise InvalidParameter(
-            f"The population {wanted.population!r} is invalid",
-            why="there is one of this name, but for capitals, blanks or the form of its letters",
-            instead="that population by its own name, or another name",
-        )
+        why = "there is one of this name, but for capitals, blanks or the form of its letters"
+        raise _no_population(wanted, why, "that population by its own name, or another name")
     orphan = wanted.population in hub.ledger.populations()
     if orphan and (hub.ledger.budget(wanted.population) != wanted.budget or hub.ledger.charges(wanted.population)):
-        raise InvalidParameter(
-            f"The population {wanted.population!r} is invalid", why="the ledger knows another of that name", instead="a new name"
-        )
+        raise _no_population(wanted, "the ledger knows another of that name", "a new name")
 
 
 def check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
@@ -335,6 +299,10 @@ def _population(hub: Hub, caller: Caller, wanted: Wanted) -> Population:
         people=wanted.people,
         created=hub.now(),
     )
+
+
+def _no_population(wanted: Wanted, why: str, instead: str) -> InvalidParameter:
+    return InvalidParameter(f"The population {wanted.population!r} is invalid", why=why, instead=instead)
 
 
 def _taken(what: str, why: str, instead: str) -> Conflict:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from sqlalchemy import select
@@ -54,23 +55,36 @@ def legible(
             yield data_set, read(hub, version)
 
 
-def version_of(
-    hub: Hub, caller: Caller, data_set: DataSet, number: int, *, kind: str, origin: str, length: int, text: str
-) -> DataSetVersion:
-    """A version that keeps such a text."""
-    made = DataSetVersion(
-        id=new_id(),
-        data_set=data_set.id,
-        number=number,
-        kind=kind,
-        format=kind,
-        origin=origin,
-        length=length,
-        created=hub.now(),
-        created_by=caller.id,
-    )
-    made.address = hub.keys.wrap(text.encode(), f"connection {made.place}")
-    return made
+@dataclass
+class RowsElsewhere:
+    """Rows that are not stored here, as a `RowSource`."""
+
+    hub: Hub
+    schema: Mapping[str, str] = field(init=False)
+    origin: str = field(init=False)
+    told: Mapping[str, str] = field(init=False, default_factory=dict)
+    kind: ClassVar[str]
+    _made_for: str = field(init=False, default="")
+
+    @abstractmethod
+    def text(self) -> str:
+        """What a version keeps of them."""
+
+    @property
+    def length(self) -> int:
+        """How many bytes of them lie here."""
+        return 0
+
+    def settle(self) -> None:
+        """Nothing is stored here."""
+
+    def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
+        """A version that keeps that text."""
+        self._made_for = data_set.id
+        told = {"kind": self.kind, "format": self.kind, "origin": self.origin, "length": self.length, "created": self.hub.now()}
+        made = DataSetVersion(id=new_id(), data_set=data_set.id, number=number, created_by=caller.id, **told)
+        made.address = self.hub.keys.wrap(self.text().encode(), f"connection {made.place}")
+        return made
 
 
 class Called(Generic[Box]):
@@ -96,8 +110,4 @@ class Called(Generic[Box]):
 
     def _opened(self, versions: Iterable[tuple[DataSet, DataSetVersion]]) -> list[Box]:
         """Those of open data sets. A version that can't be read keeps nobody of another one out."""
-        found: list[Box] = []
-        for _, version in versions:
-            with suppress(CloisterError):
-                found.append(self.of_version(version))
-        return found
+        return [box for _, box in legible(self._hub, versions, lambda _, version: self.of_version(version))]

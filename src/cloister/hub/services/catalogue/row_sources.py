@@ -15,7 +15,8 @@ from sqlalchemy import select
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
-from cloister.hub.services.catalogue.arrivals import arrival_of, forget, stored, table_in
+from cloister.hub.services.catalogue.arrivals import arrival_of, forget, table_in
+from cloister.hub.services.catalogue.cleaning import cleaned
 from cloister.hub.services.catalogue.origins import origin_of
 from cloister.hub.services.catalogue.sources import source_of, table_store_of
 from cloister.hub.storage import StoredTable
@@ -76,34 +77,14 @@ class UploadedRows:
         return {name: kind for name, kind, _ in self.arrival.columns}
 
     def settle(self) -> None:
-        """A table under a key of its own."""
-        self.arrival = stored(self.hub, self.arrival)
+        """A table under a key of its own, with its cells as its owner said that they are written."""
+        self.arrival = cleaned(self.hub, self.arrival)
 
     def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
         """Its id is the arrival's."""
-        arrival, hub = self.arrival, self.hub
-        connection = arrival.kind == "connection"
-        version = DataSetVersion(
-            id=arrival.id,
-            data_set=data_set.id,
-            number=number,
-            kind="connection" if connection else "stored",
-            file=arrival.file,
-            digest=arrival.file_digest,
-            origin=self.origin,
-            format=arrival.kind,
-            length=arrival.file_length,
-            created=hub.now(),
-            created_by=caller.id,
-        )
-        table = table_in(arrival)
-        if connection:
-            version.address = hub.keys.wrap(
-                hub.keys.unwrap(arrival.wrapped, f"connection {arrival.id}"), f"connection {version.place}"
-            )
-        elif table is not None:
-            version.key = table_store_of(hub).bound(table, version.about).wrapped_key
-        return version
+        arrival, table = self.arrival, table_in(self.arrival)
+        connected = (arrival.wrapped, arrival.id) if arrival.kind == "connection" else None
+        return _version(self.hub, caller, data_set, number, arrival.id, arrival.kind, self.origin, table, connected)
 
     def take(self, db: Db) -> None:
         """It is used up."""
@@ -141,31 +122,49 @@ class SharedRowsOf:
 
     def version(self, caller: Caller, data_set: DataSet, number: int) -> DataSetVersion:
         """The same file or connection, with a key or an address of its own."""
-        hub, of = self.hub, self.of
-        version = DataSetVersion(
-            id=new_id(),
-            data_set=data_set.id,
-            number=number,
-            kind=of.kind,
-            file=of.file,
-            digest=of.digest,
-            origin=of.origin,
-            format=of.format,
-            length=of.length,
-            created=hub.now(),
-            created_by=caller.id,
-        )
+        of, table, connected = self.of, None, None
         if of.kind == "connection":
             assert of.address is not None
-            address = hub.keys.unwrap(of.address, f"connection {of.place}")
-            version.address = hub.keys.wrap(address, f"connection {version.place}")
+            connected = (of.address, of.place)
         else:
             table = StoredTable(file=of.file, digest=of.digest, length=of.length, wrapped_key=of.key, about=of.about)
-            version.key = table_store_of(hub).bound(table, version.about).wrapped_key
-        return version
+        return _version(self.hub, caller, data_set, number, new_id(), of.format, of.origin, table, connected)
 
     def take(self, db: Db) -> None:
         """Anyone who destroys it meanwhile comes before or after, and removes no file that has a key left."""
         wanted = select(DataSetVersion.destroyed).where(DataSetVersion.id == self.of.id).with_for_update()
         if db.execute(wanted).one().destroyed is not None:
             raise Conflict("The window was not opened", why="the key of these rows was destroyed meanwhile", instead="a file")
+
+
+def _version(
+    hub: Hub,
+    caller: Caller,
+    data_set: DataSet,
+    number: int,
+    called: str,
+    format_: str,
+    origin: str,
+    table: StoredTable | None,
+    connected: tuple[bytes, str] | None,
+) -> DataSetVersion:
+    """A version of a stored table, or of a wrapped address and what that is bound to."""
+    version = DataSetVersion(
+        id=called,
+        data_set=data_set.id,
+        number=number,
+        kind="stored" if connected is None else "connection",
+        file="" if table is None else table.file,
+        digest="" if table is None else table.digest,
+        length=0 if table is None else table.length,
+        origin=origin,
+        format=format_,
+        created=hub.now(),
+        created_by=caller.id,
+    )
+    if connected is not None:
+        address = hub.keys.unwrap(connected[0], f"connection {connected[1]}")
+        version.address = hub.keys.wrap(address, f"connection {version.place}")
+    elif table is not None:
+        version.key = table_store_of(hub).bound(table, version.about).wrapped_key
+    return version

@@ -9,6 +9,8 @@ from it into the declaration would publish that value, so the page says so, and 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
@@ -16,11 +18,11 @@ from sqlalchemy import delete, select
 from cloister.hub.problems import Conflict
 from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
-from cloister.hub.services.catalogue.arrivals import arrival_of, table_in
+from cloister.hub.services.catalogue.arrivals import arrival_of, stored, table_in
+from cloister.hub.services.catalogue.cleaning import cells_asked, cells_said, readings_of, say_cells
 from cloister.hub.services.catalogue.live import scratch_of
 from cloister.hub.services.catalogue.metadata import provider_of
 from cloister.hub.services.catalogue.registering import check_allowed, drafted
-from cloister.hub.services.catalogue.row_sources import UploadedRows
 from cloister.hub.services.catalogue.sources import reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import KeptAddress
@@ -40,37 +42,47 @@ if TYPE_CHECKING:
 _VIEW = "reading"
 
 
-def read_for_trial(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> None:
-    """Read an upload once by the declaration that it would have, and keep what did not fit, in the place of what was kept."""
-    given = UploadedRows.find(hub, caller, number)
-    row = _decided(hub, caller, given.arrival, wanted)
+def read_for_trial(hub: Hub, caller: Caller, number: str, wanted: Wanted, cells: Mapping[str, str] | None = None) -> None:
+    """Read an upload once by the declaration that it would have, and keep what did not fit, in the place of what was kept.
+    `cells` says from now on how its cells are written; None: what was said stays."""
+    with hub.database.reading() as db:
+        arrival = arrival_of(db, caller, number)
+    row = _decided(hub, caller, arrival, wanted)
     if row.public:
         raise Conflict("There is nothing to tell", why="a public table is read as it is", instead=f"/register/{number}/review")
-    given.settle()
-    table = table_of(row, _source(hub, given.arrival, row), number)
+    if cells is not None:
+        with hub.database.begin() as db:
+            say_cells(hub, db, caller, arrival_of(db, caller, number), cells)
+    with hub.database.reading() as db:
+        which, said = cells_said(hub, db, number)
+    table = table_of(row, _source(hub, stored(hub, arrival), row, said), number)
     assert isinstance(table, PrivateTable)
     found = scrubbed(lambda: _found(hub, table))
-    view = view_of(hub, caller.id, number, _VIEW, {"declaration": _digest(row)}, found)
+    view = view_of(hub, caller.id, number, _VIEW, {"declaration": _digest(row, which)}, found)
     with hub.database.begin() as db:
         arrival_of(db, caller, number)  # what was discarded meanwhile leaves nothing behind
         check_allowed(db, hub, caller, row, wanted)
         forget_views(db, hub.now())
-        db.execute(delete(OwnerView).where(OwnerView.data_set == number))
+        db.execute(delete(OwnerView).where(OwnerView.data_set == number, OwnerView.kind == _VIEW))
         db.add(view)
         db.flush()
         write(db, hub, caller, "dataset.trial", kind="upload", object_id=number)
 
 
 def trial_reading(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> dict[str, Any] | None:
-    """What was found in an upload, where it was read; `stale` where the declaration has changed since."""
+    """What was found in an upload, where it was read; `stale` where the declaration, or what is said of the cells, has changed
+    since; `cells` what a form asks of them."""
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
         mine = (OwnerView.data_set == number) & (OwnerView.person == caller.id) & (OwnerView.kind == _VIEW)
         view = db.scalar(select(OwnerView).where(mine, OwnerView.created >= hub.now() - VIEW_KEPT))
+        which, said = cells_said(hub, db, number)
     if view is None:
         return None
     row = _decided(hub, caller, arrival, wanted)
-    return found_in(hub, view) | {"stale": view.order["declaration"] != _digest(row), "at": view.created}
+    found, stale = found_in(hub, view), view.order["declaration"] != _digest(row, which)
+    asked = {} if arrival.kind == "connection" else cells_asked(found, row.declaration, arrival.columns, said, stale=stale)
+    return found | {"stale": stale, "at": view.created, "cells": asked}
 
 
 def _decided(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> DataSet:
@@ -82,10 +94,10 @@ def _decided(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Data
     return row
 
 
-def _source(hub: Hub, arrival: Arrival, row: DataSet) -> Source:
+def _source(hub: Hub, arrival: Arrival, row: DataSet, said: Mapping[str, str]) -> Source:
     table = table_in(arrival)
     if table is not None:
-        return table_store_of(hub).open(table, name=row.name)
+        return table_store_of(hub).open(table, name=row.name, how=readings_of(said, arrival.columns))
     part = " ".join(row.declaration.get("during") or ()) if row.window else ""
     return reached(hub, KeptAddress(id=arrival.id, shown="", wrapped=arrival.wrapped), part)
 
@@ -98,31 +110,14 @@ def _found(hub: Hub, table: PrivateTable) -> dict[str, Any]:
 
 def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[str, Any]:
     """As it is kept: numbers, and values as texts that can be shown."""
-    columns = {}
-    for name, each in report.columns.items():
+    told = asdict(report)
+    for name, each in told["columns"].items():
         found = offenders.get(name, Offenders())
-        columns[name] = {
-            "given": each.given,
-            "nulled": each.nulled,
-            "clamped": each.clamped,
-            "misfits": each.nulled + each.clamped,
-            "nulled_values": [[_cut(value), count] for value, count in found.nulled],
-            "clamped_values": [[_cut(value), count] for value, count in found.clamped],
-        }
-    return {
-        "rows": report.rows,
-        "rows_malformed": report.rows_malformed,
-        "rows_before": report.rows_before,
-        "rows_after": report.rows_after,
-        "rows_undated": report.rows_undated,
-        "rows_without_unit": report.rows_without_unit,
-        "rows_over_cap": report.rows_over_cap,
-        "units_over_cap": report.units_over_cap,
-        "units": {name: {"units": each.units, "fullest": each.fullest} for name, each in report.units.items()},
-        "columns": columns,
-        "lost": report.rows_malformed + report.rows_without_unit + report.rows_over_cap,
-        "misfits": sum(each["misfits"] for each in columns.values()),
-    }
+        each["misfits"] = each["nulled"] + each["clamped"]
+        for kind, values in (("nulled_values", found.nulled), ("clamped_values", found.clamped)):
+            each[kind] = [[_cut(value), count] for value, count in values]
+    told["lost"] = report.rows_malformed + report.rows_without_unit + report.rows_over_cap
+    return told | {"misfits": sum(each["misfits"] for each in told["columns"].values())}
 
 
 def _cut(value: str) -> str:
@@ -135,5 +130,5 @@ def _cut(value: str) -> str:
     return shown(value[:LONGEST_OFFENDER]) + ("" if whole else "…")
 
 
-def _digest(row: DataSet) -> str:
-    return hashlib.sha256(json_of(row.declaration).encode()).hexdigest()
+def _digest(row: DataSet, cells: str) -> str:
+    return hashlib.sha256(f"{json_of(row.declaration)} {cells}".rstrip().encode()).hexdigest()

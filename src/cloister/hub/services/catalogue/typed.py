@@ -18,7 +18,7 @@ from cloister.hub.guidance import budget_of
 from cloister.hub.policy import Policy
 from cloister.hub.records.declarations import no_reason
 from cloister.hub.services.catalogue.registering import Wanted
-from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
+from cloister.hub.services.catalogue.windows import check_cut, check_window, in_window
 from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.forms import Form, form_of
 from cloister.printable import json_of
@@ -167,7 +167,7 @@ class _Reader:
 
     def read(self, ids: Callable[[list[str]], list[str]]) -> Wanted:
         public = self._text("public") == "yes"
-        policy = self._at("purposes", lambda: self._policy(ids), {})
+        policy = self._at("purposes", lambda: _written(policy_typed(self._typed, ids)), {})
         if not self._text("title"):
             self.wrong["title"] = InvalidParameter("The title is invalid", why="it is empty", instead="Visits 2026")
         if self._text("understood") != "yes":
@@ -179,30 +179,27 @@ class _Reader:
             return Wanted(
                 name=name, title=title, about=self._text("about"), public=True, metadata={"policy": policy}, listed=True
             )
-        every, column = self._text("every"), self._chosen("date_column")
+        every, label, column = self._text("every"), self._text("window"), self._chosen("date_column")
         self._at("date_column", lambda: check_cut(every, column), None)
-        declaration = self.declaration(column)
-        window: dict[str, Any] = {}
         if every:
-            label = self._text("window")
-            found = self._at("window", lambda: check_window(every, label), {})
-            window = {**found, "of": name, "title": title, "population": population, "column": column}
-            if column and found:
-                declaration = self._at("date_column", lambda: windowed(declaration, column, every, label), declaration)
-            name, title, population = window_name(name, label), f"{title} {label}", window_population(population, label)
+            self._at("window", lambda: check_window(every, label), None)
+        declared: dict[str, Any] = {
+            "name": name,
+            "title": title,
+            "population": population,
+            "declaration": self.declaration(column),
+        }
+        if every and "window" not in self.wrong:
+            declared = self._at("date_column", lambda: in_window(declared, every, label, column), declared)
         return Wanted(
-            name=name,
-            title=title,
+            **declared,
             about=self._text("about"),
-            declaration=declaration,
-            population=population,
             budget=self._budget(),
             unit=self._text("unit"),
             people=self._whole("people"),
             listed=self._text("listed") == "yes",
             row_is_person=self._text("row_is_person") == "yes",
             metadata={"policy": policy, "columns": self._column_policies()},
-            window=window,
             provider=self._text("provider"),
         )
 
@@ -211,9 +208,6 @@ class _Reader:
 
     def _lines(self, name: str) -> list[str]:
         return [line.strip() for line in self._typed.get(name, "").split("\n") if line.strip()]
-
-    def _names(self, name: str) -> list[str]:
-        return [part.strip() for line in self._lines(name) for part in line.split(",") if part.strip()]
 
     def _at(self, field: str, read: Callable[[], Any], otherwise: Any) -> Any:
         try:
@@ -247,20 +241,13 @@ class _Reader:
             self.wrong["delta"] = MissingBound("The budget is incomplete", why="its δ is missing", instead="1e-6")
         return self._at("epsilon", lambda: budget_of(self._text("epsilon"), delta), None)  # type: ignore[no-any-return]
 
-    def _policy(self, ids: Callable[[list[str]], list[str]]) -> dict[str, Any]:
-        policy: dict[str, Any] = {part: self._names(part) for part in ("purposes", "consent", "labels") if self._names(part)}
-        policy |= {part: self._text(part) for part in ("sensitivity", "retention") if self._text(part)}
-        if self._names("combinable_with"):
-            policy["combinable_with"] = [] if self._names("combinable_with") == ["-"] else ids(self._names("combinable_with"))
-        return _written(policy)
-
     def _column_policies(self) -> dict[str, Any]:
         found = {}
         for place, column in enumerate(self._columns):
             if not self._text(f"c{place}_kind"):
                 continue
             policy: dict[str, Any] = {
-                part: self._names(f"c{place}_{part}") for part in ("purposes", "labels") if self._names(f"c{place}_{part}")
+                part: names for part in ("purposes", "labels") if (names := _names(self._text(f"c{place}_{part}")))
             }
             if self._text(f"c{place}_sensitivity"):
                 policy["sensitivity"] = self._text(f"c{place}_sensitivity")
@@ -372,6 +359,25 @@ class _Reader:
         if kind in (*BOUNDED, "category") and not self._text(f"c{place}_reason"):
             raise no_reason(column.name)
         return found
+
+
+def policy_typed(typed: Mapping[str, str], ids: Callable[[list[str]], list[str]]) -> dict[str, Any]:
+    """The policy of a data set as it is typed. `ids` turns names of data sets into their ids.
+
+    >>> policy_typed({"labels": "clinical, small", "combinable_with": "-", "retention": " "}, list)
+    {'labels': ['clinical', 'small'], 'combinable_with': []}
+    """
+    named = {
+        part: names for part in ("purposes", "consent", "labels", "combinable_with") if (names := _names(typed.get(part, "")))
+    }
+    policy: dict[str, Any] = dict(named)
+    if "combinable_with" in named:
+        policy["combinable_with"] = [] if named["combinable_with"] == ["-"] else ids(named["combinable_with"])
+    return policy | {part: text for part in ("sensitivity", "retention") if (text := typed.get(part, "").strip())}
+
+
+def _names(text: str) -> list[str]:
+    return [each.strip() for each in text.replace("\n", ",").split(",") if each.strip()]
 
 
 def _written(policy: dict[str, Any]) -> dict[str, Any]:

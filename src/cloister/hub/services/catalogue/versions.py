@@ -15,10 +15,9 @@ from sqlalchemy.exc import IntegrityError
 from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict
-from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_against, table_of
 from cloister.hub.records.policies import policies_in_row
-from cloister.hub.services.catalogue.arrivals import discard
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.masked import Masked, MaskedRows, line_of
 from cloister.hub.services.catalogue.origins import check_origin, noticed
@@ -26,15 +25,8 @@ from cloister.hub.services.catalogue.pooled import check_own_rows
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
 from cloister.hub.services.catalogue.row_sources import RowSource, SharedRowsOf, UploadedRows
 from cloister.hub.services.catalogue.series import next_window, windows_of
-from cloister.hub.services.catalogue.sources import source_of, table_store_of
-from cloister.hub.services.catalogue.windows import (
-    base_of,
-    check_window,
-    column_of,
-    window_name,
-    window_population,
-    windowed,
-)
+from cloister.hub.services.catalogue.sources import source_of
+from cloister.hub.services.catalogue.windows import base_of, column_of, in_window
 from cloister.hub.services.trail import write
 from cloister.tables import PrivateTable, PublicTable
 
@@ -144,22 +136,21 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
                 instead="a file with the rows of that window alone",
             )
         population = db.get_one(Population, row.population)
-        every = str(row.window["every"])
-        label = label or next_window(db, row)
-        window = {**row.window, **check_window(every, label)}
-        shared = window_population(str(row.window["population"]), label)
+        declared: dict[str, Any] = {
+            "name": base,
+            "title": row.window.get("title", row.title),
+            "population": str(row.window["population"]),
+        }
+        declared["declaration"] = _unbound(row.declaration, column) if column else row.declaration
+        declared = in_window(declared, str(row.window["every"]), label or next_window(db, row), column)
         wanted = Wanted(
-            name=window_name(base, label),
-            title=f"{row.window.get('title', row.title)} {label}",
+            **declared,
             about=row.about,
-            declaration=windowed(_unbound(row.declaration, column), column, every, label) if column else row.declaration,
-            population=shared,
-            budget=None if db.get(Population, shared) else hub.ledger.budget(population.name),
+            budget=None if db.get(Population, declared["population"]) else hub.ledger.budget(population.name),
             unit=population.unit,
             people=population.people,
             row_is_person=True,  # said of its first window
             metadata=row.metadata_,
-            window=window,
         )
         version = None if number else now_version(db, row)
     if number:
@@ -226,15 +217,6 @@ def _check_fits(row: DataSet, schema: Mapping[str, str]) -> None:
 def _unbound(declaration: Mapping[str, Any], column: str) -> dict[str, Any]:
     """A window's declaration without what it says of its own days."""
     return {**declaration, "columns": {**declaration["columns"], column: {"kind": "date"}}}
-
-
-def dropped(hub: Hub, caller: Caller, number: str) -> None:
-    """Forget what arrived for a version that was refused."""
-    with hub.database.begin() as db:
-        found = db.get(Arrival, number)
-        table = None if found is None or found.person != caller.id else discard(db, hub, caller, found)
-    if table is not None:
-        table_store_of(hub).destroy(table, lambda: None)
 
 
 def check_open(row: DataSet) -> None:

@@ -124,22 +124,22 @@ def windowed(declaration: Mapping[str, Any], column: str, every: str, label: str
     }
 
 
-def window_name(name: str, label: str) -> str:
-    """The name in questions of one window of a data set.
+def in_window(declared: Mapping[str, Any], every: str, label: str, column: str) -> dict[str, Any]:
+    """Name, title, population and declaration of one window of what is declared so, and which window it is.
 
-    >>> window_name("visits", "2026-Q1")
-    'visits_2026_q1'
+    >>> found = in_window({"name": "visits", "title": "Visits", "population": "all", "declaration": {}}, "quarter", "2026-Q1", "")
+    >>> found["name"], found["population"], found["window"]["of"]
+    ('visits_2026_q1', 'all 2026-Q1', 'visits')
     """
-    return f"{name}_{label.lower().replace('-', '_')}"
-
-
-def window_population(population: str, label: str) -> str:
-    """The population of one window.
-
-    >>> window_population("patients", "2026-Q1")
-    'patients 2026-Q1'
-    """
-    return f"{population} {label}"
+    window = check_window(every, label)
+    name, title, population, declaration = (declared[part] for part in ("name", "title", "population", "declaration"))
+    return {
+        "name": f"{name}_{label.lower().replace('-', '_')}",
+        "title": f"{title} {label}",
+        "population": f"{population} {label}",
+        "declaration": windowed(declaration, column, every, label) if column else declaration,
+        "window": window | {"of": name, "title": title, "population": population, "column": column},
+    }
 
 
 def current(every: str, now: datetime) -> str:
@@ -160,19 +160,6 @@ def following(every: str, label: str) -> str:
     year, part = _read(every, label)
     last = 12 // _MONTHS[every]
     return _label(every, year + (part == last), part % last + 1)
-
-
-def over(budget: Guarantee, windows: int) -> Guarantee | None:
-    """What so many windows promise somebody who is in all of them: the sum. None where it promises nothing.
-
-    >>> from cloister.privacy import PureDP
-    >>> over(PureDP("0.5"), 4)
-    PureDP(epsilon='2')
-    """
-    try:
-        return budget * windows
-    except CloisterError:
-        return None
 
 
 def in_all(budgets: Iterable[Guarantee | None]) -> Guarantee | None:

@@ -56,7 +56,7 @@ class Order:
 
     __pydantic_config__ = example(table="people", algorithm="middle", spend="0.5", purpose="research") | {"extra": "forbid"}
 
-    algorithm: str = asked(N_("Algorithm"), N_("its name; the provider and the owner both grant it"))
+    algorithm: str = asked(N_("Algorithm"), N_("one that its provider and the data owner both granted"))
     table: str
     spend: str
     purpose: str = ""

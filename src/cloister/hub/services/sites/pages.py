@@ -95,10 +95,7 @@ def _asked(form: Form, population: str) -> Joining:
         roster=form.text("roster", most=_LONG),
         signatures=form.text("signatures", most=_LONG),
         table=form.text("table", most=_LONG),
-        overlap=form.text("overlap"),
-        title=form.text("title"),
-        about=form.text("about"),
-        reason=form.text("reason"),
+        **{each: form.text(each) for each in ("overlap", "title", "about", "reason")},  # type: ignore[arg-type]
         population=population,
         size=int(size) if size.isascii() and size.isdigit() and int(size) else None,
         listed=form.flag("listed"),

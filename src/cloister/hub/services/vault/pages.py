@@ -73,13 +73,7 @@ def pages() -> APIRouter:
 
 def _asked(form: Form, population: str) -> Asked:
     return Asked(
-        upload=form.text("upload"),
-        name=form.text("name"),
-        title=form.text("title"),
-        about=form.text("about"),
-        reason=form.text("reason"),
-        holder=form.text("holder"),
-        key=form.text("key"),
+        **{each: form.text(each) for each in ("upload", "name", "title", "about", "reason", "holder", "key")},  # type: ignore[arg-type]
         population=population,
         listed=form.flag("listed"),
     )
