@@ -268,6 +268,15 @@ def test_hostile_rules_are_refused(text: str, told: str) -> None:
     assert told in caught.value.why
 
 
+@pytest.mark.parametrize("key", ["epsilon_of_population", "epsilon_of_allotment", "delta"])
+def test_a_limit_of_nothing_is_a_demand(key: str) -> None:
+    """0 equals False, and says the opposite of what an absent limit does."""
+    rule = MandatoryRule.read({key: "0"}, id="m1")
+    assert getattr(rule, key) == 0
+    assert rule.to_keep() == {key: "0"}
+    assert MandatoryRule.read({"purposes": []}, id="m1").purposes == frozenset()
+
+
 def test_labels_are_compared_as_they_look_and_columns_as_they_are() -> None:
     """A label typed with a combining accent is the same label; a column spelled otherwise is another column."""
     assert Policy.read({"labels": [" e\u0301tude "]}).labels == some("\u00e9tude")

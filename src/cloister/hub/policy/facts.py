@@ -360,8 +360,8 @@ class MandatoryRule(Shape):
     """The methods by which models may be trained; None: all."""
 
     def _check(self, place: str) -> None:
-        demands = [getattr(self, key) for key in self.forms() if key not in ("title", *self.where)]
-        if all(each in (None, False, frozenset()) for each in demands):
+        demands = [form for key, form in self.forms().items() if key not in ("title", *self.where)]
+        if all(getattr(self, each.field) == each.default for each in demands):  # a limit of 0 forbids everything
             raise wrong(place, "it demands nothing", '{"title": "Clinical", "labels": ["clinical"], "second_factor": true}')
         if self.delta is not None and self.delta >= 1:
             raise wrong(at(place, "delta"), "it must be less than 1", '"1e-6"')
