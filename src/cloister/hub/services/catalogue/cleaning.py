@@ -82,7 +82,7 @@ def reading_of(said: Mapping[str, str], start: str = "") -> Reading:
         pivot=int(pivot) if pivot else None,
         missing=missing_in(missing),
         units=missing_in(units),
-        spellings=dict(pairs),  # type: ignore[arg-type]
+        spellings=dict(pairs),
     )
 
 

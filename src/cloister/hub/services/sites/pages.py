@@ -95,7 +95,7 @@ def _asked(form: Form, population: str) -> Joining:
         roster=form.text("roster", most=_LONG),
         signatures=form.text("signatures", most=_LONG),
         table=form.text("table", most=_LONG),
-        **{each: form.text(each) for each in ("overlap", "title", "about", "reason")},  # type: ignore[arg-type]
+        **{each: form.text(each) for each in ("overlap", "title", "about", "reason")},
         population=population,
         size=int(size) if size.isascii() and size.isdigit() and int(size) else None,
         listed=form.flag("listed"),
