@@ -95,7 +95,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where both run, `make test` comes first. With CLOISTER_PART=2/6, the second of six parts: whole groups, dealt by name."""
     families: dict[str, list[pytest.Item]] = {}
-    for item in items:
+    for item in [each for each in items if each.path.is_relative_to(TESTS)]:  # a run may have pages beside
         families.setdefault(f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}", []).append(item)
     for name in BY_THIRDS & families.keys():
         left_out = left_to_the_night([item.name for item in families[name]])
