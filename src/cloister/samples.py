@@ -3,7 +3,7 @@
 - `census(rows)`: one row a person. Age, sex, race, education, marital status and work class follow, each on its own, the counts
   of the 48,842 rows of the Adult data (Kohavi & Becker 1996, UCI Machine Learning Repository); income above 50,000 follows its
   share by education there.
-- `hospital(patients)`: visits to a hospital, several a patient, with ward, length of stay and cost; invented.
+- `hospital(patients)`: visits to a hospital, several a patient, with ward, length of stay and cost; made-up.
 - `registry(patients)`: the same patients, a row each, with year of birth and town. It names the same population, so that the two
   can be joined, and share one budget.
 - `wards()` and `towns()`: public tables to join them with.

@@ -11,7 +11,7 @@ of tries, or answers that are charged, end it.
 Juels, Reiter & Ristenpart, *Stealing machine learning models via prediction APIs*, USENIX Security 2016). And who has weights and
 rows has the regularisation that was chosen: at the minimum the gradient of the losses is −2λw, so λ is their least-squares ratio
 (Wang & Gong, *Stealing hyperparameters in machine learning*, IEEE S&P 2018). A guarantee doesn't stop either: it makes what is
-stolen harmless for the persons in the rows, and noise in the weights blurs λ.
+stolen harmless for the people in the rows, and noise in the weights blurs λ.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class AuditResult:
     event: str
     """The event in words."""
     likelier: str
-    """Where it is likelier: "left" or "right"."""
+    """Where it is more likely: "left" or "right"."""
     likely: float
     """A lower bound of its probability there."""
     unlikely: float

@@ -109,7 +109,7 @@ class MultiplicativeNoise(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def transform(self, X: npt.ArrayLike) -> Floats:
-        """The rows with their noise: drawn anew each time, or by `random_state` the same factors again, which two tables show."""
+        """The rows with their noise: drawn again each time, or by `random_state` the same factors, which two tables show."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         drawn = normal(rows.size, random_of(self.random_state)).reshape(rows.shape)

@@ -147,7 +147,7 @@ class Book:
         return True
 
     def _add_up(self, sums: Sums, sequence: int) -> None:
-        """Take the lines that others wrote into the sums; anew, where a transaction of this process was undone."""
+        """Take the lines that others wrote into the sums; again, where a transaction of this process was undone."""
         broken = None
         if sums.number > sequence or not self.contains(sums.number, sums.hash):
             self.sums, broken = sealed_sums(self.store, self.key, sequence)

@@ -35,7 +35,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_GROWN = 256 * 1024  # bytes; then the file is written anew
+_GROWN = 256 * 1024  # bytes; then the file is written again
 _SYNC_SECONDS = 1.0
 _PLAIN = re.compile(rb"[0-9]{1,18} [0-9a-f]{64} \.")
 

@@ -66,7 +66,7 @@ class PostgresStore:
         return connection
 
     def _awake(self) -> None:
-        """Between two transactions, a connection that was lost is made anew."""
+        """Between two transactions, a connection that was lost is made again."""
         if self._connection.closed:
             self._connection = self._connect()
 

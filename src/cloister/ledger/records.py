@@ -119,4 +119,4 @@ class Freeze:
     losses: Mapping[str, Guarantee]
     accounts: Mapping[str, Account] = field(repr=False)
     tables: bool = False
-    """Whether the tables are not what the lines add up to: `Ledger.restore` makes them anew from the lines."""
+    """Whether the tables are not what the lines add up to: `Ledger.restore` makes them again from the lines."""

@@ -46,7 +46,7 @@ class MatrixMechanism:
     noise for these sensitivities; the rest is post-processing.
 
     Error: exact. The answers are unbiased; question q has variance σ²·‖q A⁺‖² (`variances`), σ² that of the noise. `margin`
-    matches the second and fourth moments of the sum of noises: exact for one noise and for equal weights, within some percent
+    matches the second and fourth moments of the sum of noises: exact for one noise and for equal weights, within some per cent
     between.
 
     >>> from cloister.noise.workloads import Prefixes

@@ -116,7 +116,7 @@ def optimal(guarantee: PureDP | ApproxDP | Exact, count: int, delta: Exact) -> A
     number = context()
     each, target = real(epsilon), real(left)
     step = number.exp(-each)
-    mass = number.exp(-times * number.log1p(step))  # P[all k say the likelier thing]
+    mass = number.exp(-times * number.log1p(step))  # P[all k say the more likely thing]
     above, below, odds = number.mpf(0), number.mpf(0), number.mpf(1)
     for wrong in range(times // 2 + 1):
         # Σ P and e^{kε}·Σ Q of the losses from (k − 2·wrong)ε on: down to the next loss, δ(ε) = above − e^{ε − kε}·below.

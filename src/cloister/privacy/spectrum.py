@@ -91,7 +91,7 @@ class Spectrum:
         return self._tilt(lambda theta: self._log_moment(theta) - theta * epsilon)
 
     def _tilt(self, cost: Callable[[float], float], *, positive: bool = False) -> float:
-        """The θ where a function with one valley is lowest, to a few percent; how well it is found affects precision only."""
+        """The θ where a function with one valley is lowest, to a few per cent; how well it is found affects precision only."""
         spread = math.sqrt(max(float(self._variances(0.0).sum()), 1e-300))
         left, right = math.log(1e-3 / spread), math.log(1e3 / spread)
         ratio = (math.sqrt(5) - 1) / 2

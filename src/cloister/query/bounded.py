@@ -62,7 +62,7 @@ def bounded(
 
 
 def _counts_persons(select: exp.Select, reader: Reader) -> bool:
-    """Whether every aggregate is a count of persons."""
+    """Whether every aggregate is a count of people."""
     return all(
         isinstance(node, exp.Count)
         and isinstance(node.this, exp.Distinct)

@@ -292,7 +292,7 @@ def _distinct(query: exp.Select, reader: Reader, expressions: list[exp.Expressio
 
 
 def _compared(query: exp.Except | exp.Intersect, environment: Environment) -> Item:
-    """The persons of one question that are among those of another, or are not: a join with at most one row of each person."""
+    """The people of one question that are among those of another, or are not: a join with at most one row of each person."""
     sides = [
         derive(each.unnest() if isinstance(each, exp.Subquery) else each, environment) for each in (query.this, query.expression)
     ]

@@ -113,7 +113,7 @@ def filled(condition: Expression, numbers: Mapping[int, int]) -> Expression:
 
 @dataclass(slots=True)
 class _Template:
-    """What a form means against some tables: what was read with stand-ins in it; none, where it is to be read anew each time."""
+    """What a form means against some tables: what was read with stand-ins in it; none, where it is to be read again each time."""
 
     tables: tuple[object, ...]
     """Held, so that nothing else can come to have their places in memory."""

@@ -1,7 +1,7 @@
 """Lists of quantiles: a column for each.
 
 No column of an answer holds a list, so `QUANTILE_CONT(age, [0.25, 0.75]) AS q` is two columns, `q_25` and `q_75`, by their shares
-in percent; `APPROX_QUANTILES(age, 4) AS q` is `q_0`, `q_25`, `q_50`, `q_75` and `q_100`. A place in such a list, as in
+in per cent; `APPROX_QUANTILES(age, 4) AS q` is `q_0`, `q_25`, `q_50`, `q_75` and `q_100`. A place in such a list, as in
 `APPROX_QUANTILES(age, 100)[OFFSET(90)]`, is one quantile. Several quantiles of one column cost as much as one.
 """
 

@@ -71,7 +71,7 @@ def _is_key(tree: exp.Expression, rows: Rows) -> bool:
 
 
 def _kind(outside: exp.Expression, rows: Rows) -> str | None:
-    """The column to whose values the rows inside must belong; None for persons."""
+    """The column to whose values the rows inside must belong; None for people."""
     if rows.is_unit(outside):
         return rows.relation.through
     origins = rows.relation.origins(rows.column(outside))

@@ -34,7 +34,7 @@ class Environment:
     read: dict[str, set[str]] = field(default_factory=dict)
     """The columns of public tables whose values were read to find constants."""
     until: str | None = None
-    """The column whose values the rows of this question belong to; None where they belong to persons."""
+    """The column whose values the rows of this question belong to; None where they belong to people."""
     wanted: str | None = None
     """The same for the question within it that is read next."""
 

@@ -118,7 +118,7 @@ class Door:
         light._hold(asker, owned=None)
         return light
 
-    # ── tables and persons ───────────────────────────────────────────────────────────────────────
+    # ── tables and people ───────────────────────────────────────────────────────────────────────
 
     @property
     def who(self) -> str:

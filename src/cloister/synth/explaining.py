@@ -73,7 +73,7 @@ class _Explaining(Delegate):
         return found
 
     def run(self, method: Any, table: str, spend: Spending, *, purpose: str = "") -> NoReturn:
-        """A method that chooses what it measures: nobody knows beforehand whether that is three columns together."""
+        """A method that chooses what it measures: nobody knows in advance whether that is three columns together."""
         session: Any = self._measurer
         cost = session.explain_run(method, table, spend).cost
         raise _Reached(Explained(cost=cost, margins=(*method.margins(cost, self.declared(table)), None)))

@@ -118,7 +118,7 @@ def fit(
         `fit_k_anonymous`, which is NOT PRIVATE: nothing is charged, and the population's spending reads unbounded from then on.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
-        that says whose row a row is names persons, and is never among them. `cl.synth.QuantileBins(name)` cuts a number with a
+        that says whose row a row is names people, and is never among them. `cl.synth.QuantileBins(name)` cuts a number with a
         long tail where its rows are, `cl.synth.Calendar(name)` keeps weekday and season of a day: for a tenth of the spend each,
         and three tenths at most, in a charge of its own before the other. Of categories, more than 1,000 need `QuantileBins`.
         The population's budget is asked for both charges before the first; an analyst's allotment for each by itself.

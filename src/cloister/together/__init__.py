@@ -23,7 +23,7 @@
     proxy.py     owners, a proxy who adds, a user who holds the key: each by the bytes that it sends
     distributed_pca.py  principal components of what the user reads
     service_provider.py  owners, a user who adds, a provider who keeps the key: exact components, by a circuit
-    prio3/       persons send shares of a number to servers, none of which reads one
+    prio3/       people send shares of a number to servers, none of which reads one
     circuits/    two-party circuits: what two parties compute and neither could alone
 
 The noise that is in such a sum is made in shares (`cloister.noise.shares`); keys and masks are those of `cloister.crypto`.

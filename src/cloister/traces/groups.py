@@ -11,7 +11,7 @@ them.
 Guarantee: the spend, for one group of at most g people added or removed, where g is the largest connected group of the declared
 ties, or the declared bound; for one person it is g times better under ε, g² times under ρ, and is charged as the group's.
 Theorem: discrete Laplace or discrete Gaussian noise for the joint contribution of the group. Proof: bounds, grid, distance and
-duration are declared. No two persons share a text, and a person's stays are a function of their own rows. Each person adds 1 to
+duration are declared. No two people share a text, and a person's stays are a function of their own rows. Each person adds 1 to
 at most m = `stays` cells, counted with repetition, so the vector moves by at most g·m in L1, and in L2 by no more. ∎ Nothing is
 assumed of how people in a group are correlated; people of different groups are taken to move independently of one another, or
 to be no one's company.

@@ -427,7 +427,7 @@ def fit_journeys(
 ) -> Journeys:
     """Noisy counts of the journeys of a table, for one charge, and a model to draw others from.
 
-    A unit's rows are one journey: where persons are the units, all that is known of a person is. Rows beyond `max_rows` of a
+    A unit's rows are one journey: where people are the units, all that is known of a person is. Rows beyond `max_rows` of a
     unit do not count, nor do rows without a moment or a place, rows outside, or rows that nobody could have come to. How many
     these are is private; the owner counts them with `clean_points`.
 

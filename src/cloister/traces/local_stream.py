@@ -117,7 +117,7 @@ class LocalStream:
         return self.protection.over_windows(self.guarantee)
 
     def step(self, ask: Ask) -> Values:
-        """The counts at the next step. `ask` is called with the numbers of those who shall report, once or twice: their devices
+        """The counts at the next step. `ask` is called with the numbers of those who must report, once or twice: their devices
         draw the reports, with values of this step. A step that is broken off while they report was not taken; it may be taken
         again, of others."""
         return self._lock.take(lambda: self._drawn(ask), self._keep)

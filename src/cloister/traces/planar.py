@@ -1,7 +1,7 @@
 """Geo-indistinguishability: one place is hidden among the places near it, on the phone itself.
 
 The guarantee is a rate, ε a metre: two places d metres apart are told apart with εd at most (Andrés, Bordenabe,
-Chatzikokolakis & Palamidessi 2013), and a little more where places are rounded first. It is no differential privacy until a
+Chatzikokolakis & Palamidessi 2013), and a little more where places are rounded first. It is not differentially private until a
 diameter is declared, and adds up with its own kind alone.
 
 Noise is drawn on the whole infinite lattice, P(z) ∝ exp(−ε·step·‖z‖) for z in ℤ², and added to the lattice point nearest to the

@@ -406,7 +406,7 @@ def fit_road_journeys(
 ) -> RoadJourneys:
     """Noisy counts of the trips of a table on public roads, for one charge, and a model to draw others from.
 
-    A unit's rows are one journey: where persons are the units, all that is known of a person is. `x` and `y` are metres of the
+    A unit's rows are one journey: where people are the units, all that is known of a person is. `x` and `y` are metres of the
     plane in which the roads lie. Instead of them, `place` is a column of `cl.Place`, and the nodes have longitudes and
     latitudes. Rows beyond `max_rows` of a unit do not count, nor do rows without a moment or a place, or outside the box.
 

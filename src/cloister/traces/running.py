@@ -96,7 +96,7 @@ class RunningTable:
         return drawn[0]
 
     def foreseen(self, number: int) -> Readings:
-        """What is known beforehand of step `number`: the noise without the values."""
+        """What is known in advance of step `number`: the noise without the values."""
         nothing = np.zeros(self._cells, dtype=np.int64)
         terms = {name: running.terms(number) for name, running in self._now[1].items()}
         return Readings(

@@ -4,7 +4,7 @@
 the charge is made once for all steps, before the first row is read, and the steps add up to running sums (`running.py` has the
 proof). The population's line is the person's: a person with `max_rows` rows is covered in all of them, in whichever steps.
 
-*A charge a step* (`FreshWatch`): any other answer is bought anew at each step, of the rows of that step, each for an equal part
+*A charge a step* (`FreshWatch`): any other answer is bought again at each step, of the rows of that step, each for an equal part
 of the spend; all steps together cost no more than the spend, and whoever stops earlier has spent less.
 
 Rows come from the session's table, as it is (its cap holds over all steps, since its rows were prepared once), or are fed
@@ -287,7 +287,7 @@ class Watch(_Clocked):
 
     def _declared(self) -> str:
         """All that must be the same where a watch goes on: the table as it is declared, by which the kept sums were bounded; and
-        the same rows, or persons would count in others than before. Whoever has growing rows feeds them."""
+        the same rows, or people would count in others than before. Whoever has growing rows feeds them."""
         shape, steps, watched = self._part.shape, self.steps, self.watched
         return canonical_json(
             {

@@ -1,6 +1,6 @@
 """A store in PostgreSQL: records as JSONB, in the schema that the address's user writes to; one of its own, please.
 
-What the client wrote is compared byte for byte, and JSONB keeps no bytes: it orders keys and spaces anew. So a body is written
+What the client wrote is compared byte for byte, and JSONB keeps no bytes: it orders keys and spaces again. So a body is written
 again in the one form that the client gives it (`records.py`: sorted keys, no spaces) before its HMAC is looked at.
 
 Reading is REPEATABLE READ, so that all of a search is of one moment. A writer locks the table of collections first: one writer at

@@ -35,8 +35,8 @@ def minimality(target: Target, column: str, *, random: Random | None = None, sec
     The attacker knows the algorithm with all its settings, the quasi-identifiers of everybody and the released table, and holds
     all tables equally likely that have the released values in each class (those of suppressed rows among themselves). Such tables
     are drawn, the search is run on each, and those count of which it makes the same release. Where these are few, they are sought
-    by a chain that starts at the table itself and draws the values of one class anew. The baseline is the likeliest value of each
-    class.
+    by a chain that starts at the table itself and draws the values of one class again. The baseline is the most likely value of
+    each class.
 
     None where the search looks at no sensitive value, so that nothing is told by it; where nothing says how the table was made
     (`Recoded.again`); and where one search takes so much of the processor that too few could be run (`seconds`).
@@ -126,7 +126,7 @@ def _drawn(
 def _chained(
     target: Target, column: str, classes: Ints, same: Callable[[Columns], bool], random: Random, until: float
 ) -> list[Ints]:
-    """Metropolis: the values of one class are dealt out anew; where the search would release another table, they go back."""
+    """Metropolis: the values of one class are dealt out again; where the search would release another table, they go back."""
     found: list[Ints] = []
     origin = np.arange(len(classes), dtype=np.int64)
     kinds = np.unique(classes)

@@ -18,7 +18,7 @@ from cloister.installed import install
 from cloister.noise import Random
 
 _MOST_ROWS = 20_000
-"""Larger tables are measured on a random part of this size: the margin is then half a percent."""
+"""Larger tables are measured on a random part of this size: the margin is then half a per cent."""
 _MOST_LABELS = 400
 """Labels of a column that get an indicator of their own, the most frequent first."""
 

@@ -1,4 +1,4 @@
-"""δ-disclosure privacy: no class makes a sensitive value much likelier, nor much less likely, than it is in the whole table."""
+"""δ-disclosure privacy: in no class is a sensitive value much more likely, or much less, than in the whole table."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class TopBottomCoding:
     """Cut off the ends of a column: whoever earns more than the top is shown as earning the top.
 
     Protects: the outliers, who are recognised first. Does not protect: everybody between the bounds; and that a value is at
-    the bound says that it is extreme. It is no differential privacy.
+    the bound says that it is extreme. It is not differentially private.
 
     Say `top` and `bottom` yourself, from public knowledge. With `top_quantile` ("0.99") or `bottom_quantile` the bound is a
     value of the table itself: somebody's exact value is then published, as many times as there are values above it; the
@@ -126,7 +126,7 @@ class Rounding:
     """Round numbers to whole multiples of a base.
 
     Protects: exact values, within one base. Does not protect: the size of a value; and with "nearest" and "down", sums and
-    differences of several rounded numbers narrow the originals down. It is no differential privacy.
+    differences of several rounded numbers narrow the originals down. It is not differentially private.
 
     `how`: "nearest" (halves away from zero), "down", or "random": up with a probability that makes the result unbiased, so
     that totals stay in expectation (multiples of the base stay as they are). Columns of whole numbers stay whole where the

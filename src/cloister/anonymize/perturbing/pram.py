@@ -77,7 +77,7 @@ class PRAM:
     Protects: a published category may be wrong, and nobody can tell whether it is; by how much, `epsilon` of the result says.
     Does not protect: the other columns; the same person in several releases; a rare category that is seldom left. With a
     given `matrix` each category is randomised with a local ε for this column alone; with the default matrix, which is
-    made from the table's frequencies, it is no differential privacy.
+    made from the table's frequencies, it is not differentially private.
 
     Left out, the matrix keeps a category with probability `stay`, and else draws one with the table's own frequencies. It is
     invariant: expected frequencies after PRAM are those before (Gouweleeuw, Kooiman, Willenborg & De Wolf 1998), so that tables

@@ -30,7 +30,7 @@ class Pseudonyms:
     Protects: the identifier itself, as long as the key is secret; without the key, trying all names of a directory finds
     nobody (HMAC is a pseudo-random function: Bellare 2006). Does not protect: with the key, a list of candidates is gone
     through in no time (pseudonymous data are personal data, GDPR article 4 (5)); equal identifiers get equal pseudonyms,
-    so a person's records can be joined, counted and recognised by what else they say. It is no differential privacy, and no
+    so a person's records can be joined, counted and recognised by what else they say. It is not differentially private, and no
     anonymisation. Keep the key apart from the data; throw it away, and nobody can go back.
 
     The same key, `purpose` and `length` make the same pseudonyms in every table; another purpose makes unrelated ones, so

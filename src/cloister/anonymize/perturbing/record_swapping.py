@@ -39,7 +39,7 @@ class RecordSwap:
 
     Protects: who finds a rare combination at a place cannot be sure that it is there. Does not protect: all else of the
     record, which stays as it was and is found by whoever knows it; risky records without a partner (`unmatched`: look at
-    them). It is no differential privacy.
+    them). It is not differentially private.
 
     `geography` goes from coarse to fine (region, district, town), all of which is exchanged, with `carry` beside it. At each
     level, from the coarsest on, a record is risky where fewer than `k` share its `risk` columns in its area. It changes

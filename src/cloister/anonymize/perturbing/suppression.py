@@ -39,7 +39,7 @@ class LocalSuppression:
 
     Protects: k-anonymity in the named columns, where an empty cell counts as a value of its own: it matches nothing but empty
     cells. (Where it is counted as matching everything, classes of fewer than k remain for an attacker who does not.) Does not
-    protect: a sensitive value that a whole class shares. It is no differential privacy.
+    protect: a sensitive value that a whole class shares. It is not differentially private.
 
     First records are sought that need one empty cell, then two, and so on; among equally many cells, columns that stand
     later in `quasi` are emptied first. It is a heuristic: the least number of cells is NP-hard to find (Meyerson & Williams

@@ -36,7 +36,7 @@ class RankSwap:
 
     Protects: a record's value need not be its own, so that linking by exact values fails. Does not protect: the value's rough
     size, which stays within p per cent of the ranks; the largest values are still there; who links by several columns at
-    once and knows p, intersects (Nin, Herranz & Torra 2008). It is no differential privacy.
+    once and knows p, intersects (Nin, Herranz & Torra 2008). It is not differentially private.
 
     Each column by itself, over its sorted values (numbers, dates, or texts in their order): from the lowest on, a value that
     has not moved swaps with one that has not moved either, drawn among the next p per cent (Moore 1996). Every column
@@ -86,7 +86,7 @@ class Shuffle:
 
     Protects: whose value it was, beyond the group. Does not protect: a group in which all have the same value; and rare
     values that tell by themselves whose they are. All relations to other columns are lost, except those between columns
-    that are dealt out together and to the columns `within`. It is no differential privacy.
+    that are dealt out together and to the columns `within`. It is not differentially private.
 
     Missing values are dealt out as well.
 

@@ -1,4 +1,4 @@
-"""Named environments of native guests: packages that an administrator installed beforehand, each by its hash.
+"""Named environments of native guests: packages that an administrator installed in advance, each by its hash.
 
 They are built offline, of wheels in a folder and a file of requirements with hashes; nothing is downloaded, neither then nor at
 a run. The digest is that of every file, so an admission that names it is for these bytes; what is compiled is in it, since it

@@ -113,7 +113,7 @@ def child(about: dict[str, Any], files: list[int], address_space: int) -> None:
     ):  # first of all: the socket that files come by
         os.closerange(low, high)
     call("prctl", _PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
-    for place in (0, 1, 2):  # opened anew: the flags of an inherited one would be seen by later runs
+    for place in (0, 1, 2):  # opened again: the flags of an inherited one would be seen by later runs
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, place)
         os.close(null)

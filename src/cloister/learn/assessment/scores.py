@@ -193,7 +193,7 @@ class Reliability(Score):
 
     @property
     def value(self) -> npt.NDArray[np.float64]:
-        """The share of right answers in each tenth."""
+        """The accuracy in each tenth."""
         return np.array([each.value for each in self.bins])
 
     def margin(self, confidence: float = 0.95) -> npt.NDArray[np.float64]:

@@ -348,9 +348,9 @@ def _alone(share: Share) -> Allowance:
 
 
 def _shares(allowance: Allowance, rounds: int | None, *, size: float, dimension: int) -> Sequence[Share]:
-    """One for each round, of all that is left. By themselves as many rounds as leave the last with persons well above noise.
+    """One for each round, of all that is left. By themselves as many rounds as leave the last with people well above noise.
 
-    `size` is the noisy number of persons a group.
+    `size` is the noisy number of people a group.
     """
     pure, left = allowance.currency == "epsilon", allowance.left
     whole = float(allowance.size * left)

@@ -28,7 +28,7 @@ def captured(model: Any, X: Any) -> float:
     """1 − (squared distances of rows from where the model says that they are) / (those from the rows' own mean).
 
     1 is all, 0 what is known without a model; less than 0 is worse than that. For k-means it is 1 − inertia/total, for principal
-    components the captured variance; where all components are kept, all of it is captured by any of them, and the first alone
+    components the explained variance; where all components are kept, all of it is captured by any of them, and the first alone
     counts.
 
     >>> from cloister.learn import KMeans

@@ -346,7 +346,7 @@ class Leaves:
 
     of_bin: Integers
     size: Floats
-    """How many persons, at least 1."""
+    """How many people, at least 1."""
     start: Floats
     """The first scores."""
 

@@ -58,7 +58,7 @@ class Loss(Protocol):
 
     @property
     def a_round(self) -> float:
-        """Rounds² times this many persons, in deviations of a count's noise: more rounds cost more than they bring (chosen by
+        """Rounds² times this many people, in deviations of a count's noise: more rounds cost more than they bring (chosen by
         `benchmarks/learn_defaults.py`)."""
 
     @property
@@ -255,7 +255,7 @@ def _portions(whole: Floats) -> Floats:
 
 
 def _terms(counts: Floats, whole: Floats, blur: Floats) -> Floats:
-    """log P(class | leaf) − log P(class), with ten persons more, and as many as the noise is, who are like all."""
+    """log P(class | leaf) − log P(class), with ten people more, and as many as the noise is, who are like all."""
     shares, room = _portions(whole), blur[:, None] + _HEAVY
     held = np.maximum(counts, 0.0)
     return np.asarray(np.log((held + room * shares) / (held.sum(axis=1, keepdims=True) + room) / shares))

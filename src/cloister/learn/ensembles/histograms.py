@@ -18,7 +18,7 @@ from cloister.learn.frame.bounds import Box
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 _FIRM = 4.0
-"""How many deviations of its noise a bin's count has, if it stands alone; and, without noise, how many persons:"""
+"""How many deviations of its noise a bin's count has, if it stands alone; and, without noise, how many people:"""
 _FEW = 10.0
 
 

@@ -39,11 +39,11 @@ from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Exact, exact_positive
 
 _LEAF_SHARE = Fraction(3, 10)
-_ENOUGH = 100  # persons a leaf at ε = 1: with fewer, the noise of deeper splits costs more than they bring (measured)
+_ENOUGH = 100  # people a leaf at ε = 1: with fewer, the noise of deeper splits costs more than they bring (measured)
 _DEEPEST = 12
 _USUALLY_DEEPEST, _USUAL_TREES = 7, 3
 _OF_SIZE = Fraction(1, 20)
-_PLENTY = 8000  # persons times ε from which "gini" tells more than "max" (benchmarks/learn_defaults.py)
+_PLENTY = 8000  # people times ε from which "gini" tells more than "max" (benchmarks/learn_defaults.py)
 
 
 class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -122,7 +122,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return self.classes_[likeliest]
 
     def _plan(self, features: int, weight: float) -> tuple[int, bool, int]:
-        """How many trees, whether persons are apart, how many features are candidates of a split."""
+        """How many trees, whether people are apart, how many features are candidates of a split."""
         return 1, True, features
 
     def _depth(self, trees: int, weight: float) -> int:
@@ -150,7 +150,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return self.max_depth is not None and (self.criterion is not None or self.method == "random")
 
     def _epsilon_of_a_level(self, allowance: Allowance | None, depth: int, trees: int) -> Fraction | None:
-        """What one tree may spend at a level: the level's share, in equal parts for trees that share persons."""
+        """What one tree may spend at a level: the level's share, in equal parts for trees that share people."""
         if allowance is None or self.method == "random":
             return None
         portion = allowance.left * (1 - _LEAF_SHARE) / depth

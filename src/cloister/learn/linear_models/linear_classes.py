@@ -304,7 +304,7 @@ def _prior(prepared: Prepared, loss: Loss) -> Floats:
 
 
 def _ridge_for_output(prepared: Prepared, loss: Loss, share: Share) -> float:
-    """A ridge that balances its own bias against the noise, by the noisy number of persons."""
+    """A ridge that balances its own bias against the noise, by the noisy number of people."""
     scale = float(share.scale(l1=1, l2_squared=1))
     numbers = prepared.dimension * loss.columns
     length = numbers * scale if share.currency == "epsilon" else math.sqrt(numbers) * scale

@@ -53,7 +53,7 @@ class Prepared:
     rows: Integers
     classes: Integers
     counts: Floats
-    """Noisy persons a class, at least 1 each."""
+    """Noisy people a class, at least 1 each."""
     count_variance: float
     """Of each."""
     square: float

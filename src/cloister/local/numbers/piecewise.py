@@ -1,4 +1,4 @@
-"""Piecewise and square wave: a window around the truth is likelier than the rest. The first for means, the second for shapes."""
+"""Piecewise and square wave: a window around the truth is more likely than the rest. One for means, one for shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finite channel with a window: a report is likelier near the truth. Piecewise and square wave mechanisms are two of its kind.
+"""A finite channel with a window: a report is more likely near the truth. Piecewise and square wave are two of its kind.
 
 There are points 0 … inputs − 1 to come from and cells 0 … outputs − 1 to go to. The window is `width` cells that begin at
 cell (point + shift) modulo `outputs`. With probability heads/2⁶⁴ the report is a uniform cell of the window, otherwise a uniform

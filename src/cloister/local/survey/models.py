@@ -57,7 +57,7 @@ class Chances:
     n: int
 
     def predict(self, answers: Sequence[Mapping[str, str]]) -> list[str]:
-        """The likeliest class of each; a question that is left out says nothing."""
+        """The most likely class of each; a question that is left out says nothing."""
         found = []
         for each in answers:
             score = np.log(self.shares)

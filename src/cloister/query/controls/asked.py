@@ -13,7 +13,7 @@ from cloister.tables import Aggregation, Expression, PrivateTable, check_aggrega
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One statistic: count, persons, sum, mean, maximum or minimum; `column` is "*" for counts.
+    """One statistic: count, people, sum, mean, maximum or minimum; `column` is "*" for counts.
 
     >>> Asked(kind="sum", column="pay").name, Asked(kind="count").name, str(Asked(kind="mean", column="pay"))
     ('sum_pay', 'count', 'mean(pay)')

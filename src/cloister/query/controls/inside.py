@@ -125,7 +125,7 @@ class Inside:
         return {place: bool(mask[place]) for place in small}
 
     def _small(self, mask: Mask, *, total: bool) -> bool:
-        """Whether a cell of a table is too small to show (a total may be of all persons: it adds nothing to its cells)."""
+        """Whether a cell of a table is too small to show (a total may be of all people: it adds nothing to its cells)."""
         persons = self.records.persons_in(mask)
         number = int(np.count_nonzero(persons))
         suppress, least = self.controls.suppress, self.controls.set_size

@@ -26,7 +26,7 @@ z_j = 0. With s = Az⁰ for a fixed random z⁰, z_P = z⁰_P − B⁻¹s, so a 
 records. Only units with a pivot need a look.
 
 *No case is missed.* B is invertible modulo p, so p does not divide det B, and every rational solution has denominators that
-divide it: what holds over the rationals holds modulo p. *No case is invented:* what is detected is proved over the rationals
+divide it: what holds over the rationals holds modulo p. *No case is made-up:* what is detected is proved over the rationals
 (witness.py) before anything is refused; so is that an answer follows from earlier ones.
 """
 

@@ -2,7 +2,7 @@
 
 The functions are those whose result follows from their arguments alone: no clock, no chance, no setting, no file, no catalogue,
 and none that makes a value much longer than its arguments. Names of tables and columns never reach the engine: each is
-resolved here, and written anew.
+resolved here, and written again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is worked out over answers: run in a locked engine that holds these answers and the public tables which are named, and
 nothing else.
 
-The engine is made anew for each run (`tables/engines/locked.py`); its memory, its time, and the rows and bytes of a result are
+The engine is made again for each run (`tables/engines/locked.py`); its memory, its time, and the rows and bytes of a result are
 limited. The program is a list of steps, in each of which the names of tables and columns are ours. It is described before
 anything is charged, over tables without rows: what the engine cannot read is refused then. Values that are not finite become
 NULL.

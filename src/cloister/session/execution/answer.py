@@ -235,7 +235,7 @@ def _about_extremes(shape: Shape, formulas: Sequence[Formula], readings: Mapping
 
 
 def _rounded_down(share: float) -> int:
-    """Whole percent, and never all of them: a noisy answer is not certain."""
+    """Whole per cent, and never all of them: a noisy answer is not certain."""
     return min(int(100 * share), 99)
 
 

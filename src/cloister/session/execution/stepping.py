@@ -46,7 +46,7 @@ _ROW_BY_ROW = (Base, Extended, Filtered, Projected, PublicJoined)
 
 
 def obstacle(shape: Shape) -> str | None:
-    """Why the integers of a question are not sums over the rows of one table, in cells that are known beforehand; None where they
+    """Why the integers of a question are not sums over the rows of one table, in cells that are known in advance; None where they
     are. Then those of all steps are a linear map of the rows, and a person with m rows moves them by m times what one row does:
     computed columns, conditions and public tables act on each row by itself, whichever step it is in."""
     table = shape.question.table

@@ -96,7 +96,7 @@ class Plan:
     names: Mapping[str, str] = field(default_factory=dict)
     """Output column → statistic, where the asker gave other names."""
     notes: tuple[str, ...] = ()
-    """What else is to be known beforehand."""
+    """What else is to be known in advance."""
     wanted: tuple[tuple[str, Mapping[str, float]], ...] = ()
     """For questions that are measured together: each, and the margin of its counts and sums at 95 %."""
 

@@ -14,7 +14,7 @@ against us:
 4. *Truncation.* Beyond K terms |φ| ≤ (rP/(2πkh))^r, so what is left out is at most (2/πr)·(rP/(2πKh))^r; h is chosen so that
    this is (1 − c)/1000.
 
-So m is read off at c plus these two errors and the rounding of floats, and h is added, which is some tenth of a percent of m. No
+So m is read off at c plus these two errors and the rounding of floats, and h is added, which is some tenth of a per cent of m. No
 atom is moved, so neither the number of noises nor their lattices add any error.
 """
 

@@ -1,7 +1,7 @@
 """How far a noisy number of rows up to a leaf, less a share of all rows, may lie from the truth.
 
 For all leaves at once there is a loose bound: that of continuous noises of the same scales, and half a step of the widest. It is
-within a few percent where the noise is much larger than 1. Where the noise is mostly 0 only the law itself will do: such a sum
+within a few per cent where the noise is much larger than 1. Where the noise is mostly 0 only the law itself will do: such a sum
 takes few values, and its half-width may be 0 or several steps. So the leaves that an interval would end at have their half-widths
 worked out from the laws (`convolution.py`), again and again until the ends stay: each half-width in use is a valid one, whether
 loose or not, and which of them are worked out is read off noisy values alone.

@@ -40,7 +40,7 @@ _STEPS = 2e-3  # the part of a half-width that the steps may add there
 MOST_EXACT = 256
 """How many sums of one answer have their half-widths worked out one by one."""
 _COARSE = 5e-3  # the part of a half-width that the step of a law must be, for that to be worth its time
-_HARMONICS = 1 << 12  # of each of these; makes them half a percent wider
+_HARMONICS = 1 << 12  # of each of these; makes them half a per cent wider
 
 
 @dataclass(frozen=True)

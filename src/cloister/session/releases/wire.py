@@ -204,7 +204,7 @@ _TEXTS: dict[int, tuple[Any, str]] = {}
 """What was written of values that many releases share, each with the value itself, so that no other can come to its place in
 memory: formulas, noises and costs, which never change."""
 _MOST_TEXTS, _LONGEST_KEPT = 512, 4096
-"""A formula may name a column's every category; such a one is written anew each time."""
+"""A formula may name a column's every category; such a one is written again each time."""
 
 
 def _shared(value: Any) -> str:

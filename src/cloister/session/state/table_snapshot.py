@@ -77,7 +77,7 @@ class TableSnapshot:
         self._kin = kin
         self._in_rho: dict[str, bool] = {}
         self._compared: WeakSet[Prepared] = WeakSet()
-        """Prepared rows that are still what they were when their table was opened; those that are read anew stay out."""
+        """Prepared rows that are still what they were when their table was opened; those that are read again stay out."""
         self._shapes: dict[tuple[str, str, tuple[str, ...], bool], Shape] = {}
         """Of questions about a table without keys, one for each list of statistics: of these the condition decides nothing but
         the digest."""
@@ -291,7 +291,7 @@ class TableSnapshot:
 
     def _compare(self, entry: Entry) -> None:
         """See that the rows of a table are still its population's: what they come from by now and did not at first (a partition,
-        another table under a view, a file that was written anew) is bound to it too, and refused where it is another's."""
+        another table under a view, a file that was written again) is bound to it too, and refused where it is another's."""
         for population, marks in self._check_made_of(entry.name, entry.declaration).items():
             self._ledger.bind(marks.own, population, who="session")
         new = marks_of(entry.declaration.source, self._ledger) - entry.marks

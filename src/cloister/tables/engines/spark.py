@@ -124,7 +124,7 @@ class SparkSource(Source):
 def files_below(files: Iterable[str], servers: Iterable[str]) -> frozenset[str]:
     """Names of the files that a frame reads (`inputFiles`), as Spark tells without running anything: of a table, of a view,
     however deep, and of a frame over them they are the same. What Spark wrote (`part-…`) goes by its folder, which stays when it
-    is written anew.
+    is written again.
 
     >>> files_below(["s3a://clinic/visits/month=1/part-0-5f.parquet", "s3a://clinic/visits/month=2/part-0-77.parquet"], ["node"])
     frozenset({'spark files s3a://clinic/visits'})

@@ -164,7 +164,7 @@ class DatePart(Scalar):
         return Number(grid=Fraction(1), low=low, high=high, integer=True, build=build, **joined((x,), 6 * x.weight + 24))
 
     def _of_day(self, x: Moments, seconds: int, within: int) -> Number:
-        """How many times so many seconds have passed, of as many as there are until it begins anew."""
+        """How many times so many seconds have passed, of as many as there are until it begins again."""
         if x.unit != "second":
             raise UnsupportedQuery(
                 "A part of a date is not supported", why="a date has no time of day", instead="the column as cl.Moment(…)"

@@ -330,8 +330,8 @@ class Projected(OfOne):
 class Capped(OfOne):
     """At most so many rows of each unit: the first by place.
 
-    Rows of a unit: its rows of the least places, numbered anew. Places follow from the unit's rows alone, so which rows stay does
-    too.
+    Rows of a unit: its rows of the least places, numbered again. Places follow from the unit's rows alone, so which rows stay
+    does too.
 
     >>> from cloister.tables import Integer
     >>> visits = PrivateTable({"who": ["a", "b"], "cost": [3, 4]}, {"cost": Integer(0, 9)}, unit="who", max_rows=9)

@@ -1,4 +1,4 @@
-"""Prio3: persons send shares of a number to servers that add them up and check them, and none of which can read one.
+"""Prio3: people send shares of a number to servers that add them up and check them, and none of which can read one.
 
     circuits.py   what may be sent: a bit, a number of a range, one of many buckets; and how a proof of it is made and checked
     reports.py    one report: its shares, its check, its messages as bytes

@@ -65,7 +65,7 @@ class Checked:
 
 @dataclass(frozen=True, init=False)
 class Prio3:
-    """Values of persons, added up by servers none of which reads one. All parties agree on everything that is in it.
+    """Values of people, added up by servers none of which reads one. All parties agree on everything that is in it.
 
     Parameters
     ----------

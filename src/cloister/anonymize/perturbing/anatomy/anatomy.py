@@ -109,7 +109,7 @@ class Anatomy:
     probability at most 1/l if all assignments within a group are held equally likely (Xiao & Tao 2006). The result is
     counted again, and refused should it not hold. Does not protect: that a person is in the table (the quasi-identifiers are
     there as they were); and who learns from all groups together how quasi-identifiers go with values, and then reasons
-    within a group, may do better than 1/l (Kifer 2009, the "deFinetti" attack). It is no differential privacy.
+    within a group, may do better than 1/l (Kifer 2009, the "deFinetti" attack). It is not differentially private.
 
     Columns that are named in neither role are left out. A missing sensitive value is a value of its own
     (`missing="value"`), or refused ("refuse"); missing quasi-identifiers stay empty. Groups are drawn at random and so are

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _AFRESH = 256
-"""Rounds after which the running sum of records is summed anew, so that its rounding does not grow."""
+"""Rounds after which the running sum of records is summed again, so that its rounding does not grow."""
 
 
 def mdav(points: npt.ArrayLike, k: int) -> Integers:

@@ -132,7 +132,7 @@ class Microaggregation:
     Protects: in the named columns, every record of the result equals at least k − 1 others (k-anonymity, counted again in
     what comes out). Does not protect: a sensitive column that is the same for a whole group, and columns that were not
     named; who knows k − 1 members of a group can work out the last from its mean. With `by="column"` each column alone is
-    k-anonymous, and records are not. It is no differential privacy.
+    k-anonymous, and records are not. It is not differentially private.
 
     `columns` are numbers, dates, names, or categories with an order (`orders={"school": ["none", "primary", "secondary"]}`).
     `method` is "mdav" (Domingo-Ferrer & Torra 2005; time n²/k), "vmdav" (groups of k to 2k − 1, with `gamma`), "blocks" (MDAV
