@@ -40,7 +40,7 @@ STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet
   && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test prove ci budget bench docs wheel lint format slow nightly again broken clean setup
+.PHONY: help demo check test prove ci budget house bench docs wheel lint format slow nightly again broken clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -91,6 +91,9 @@ lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outs
 format: setup  ## let ruff mend what it can
 	@$(BIN)/ruff check --fix --quiet $(CODE)
 	@$(BIN)/ruff format --quiet $(CODE)
+
+house: setup  ## how heavy the house is, room by room (ARGS=--write: what it is now is the most)
+	@$(BIN)/python scripts/measure_house.py $(ARGS)
 
 bench: setup  ## each promise of speed, measured; writes docs/benchmarks.md (ARGS=--quick for a short run)
 	@$(BIN)/python scripts/bench.py $(ARGS)

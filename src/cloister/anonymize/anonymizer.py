@@ -64,7 +64,7 @@ _LINKING = "kept, as was asked for: they link this table, row by row, to every o
 class Anonymizer:
     """Makes a table that meets privacy models and loses as little as it can.
 
-    **Not differential privacy.** The models speak of what stands in the table; an attacker who knows more (another release about
+    **Not differential privacy.** The models speak of what is in the table; an attacker who knows more (another release about
     the same people, or most of the rows) may learn more. `report_` and `certificate` say what was tried, and how far it got.
 
     Parameters

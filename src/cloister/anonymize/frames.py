@@ -212,7 +212,7 @@ def read_frame(source: Any) -> Frame:
 
 
 def check_columns(frame: Frame, names: list[str], role: str) -> None:
-    """Every name stands in the table, and none twice."""
+    """Every name is in the table, and none twice."""
     _refuse_twice(names, role)
     for name in names:
         if name not in frame.names:

@@ -12,7 +12,7 @@ missing one; texts that are numbers throughout ("1", "1.0") are these numbers, u
 be *seen* to differ, capitals above all, stays apart, and `risks.spellings` warns of it.
 
 A sensitive column is read besides as the readiest of readers would (`told`): "01" and "1", "inf" and "Infinity", "TRUE" and
-"true", a day and its midnight are one value wherever they stand, since what else stands in the column may be suppressed, and then
+"true", a day and its midnight are one value wherever they stand, since what else is in the column may be suppressed, and then
 pandas, polars or DuckDB take all of it for numbers, Booleans or days.
 """
 

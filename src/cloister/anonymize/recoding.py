@@ -17,7 +17,7 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecodedColumn:
-    """One quasi-identifier after recoding: `labels[codes[row]]` is what stands in the published table.
+    """One quasi-identifier after recoding: `labels[codes[row]]` is what is in the published table.
 
     `shares` is how much of the column a label covers, counted in leaves (1: everything; 1/N: one value of N); `widths` the same
     measured as the normalised certainty penalty does: the width of an interval over the range of the column, 0 for one value.
@@ -117,7 +117,7 @@ class Recoded:
 
     @property
     def published(self) -> npt.NDArray[np.bool_]:
-        """Which rows stand in the table that is published, and say something there."""
+        """Which rows are in the table that is published, and say something there."""
         return ~self.suppressed if self.research is None else ~self.suppressed & self.research
 
     @property

@@ -61,7 +61,7 @@ def _matrix(X: Any) -> NDArray[np.float64]:
 
 
 def _held(array: NDArray[np.float64], rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows stand in the array: along its last axis, along its first, or in a flat list of rows one after another."""
+    """Which rows are in the array: along its last axis, along its first, or in a flat list of rows one after another."""
     width = rows.shape[1]
     held = np.zeros(len(rows), dtype=bool)
     tables = []

@@ -68,7 +68,7 @@ class RemoteSession(RemoteBalance):
     ) -> Release:
         """The private answer to a question in SQL; the parameters are those of `cloister.Session.sql`.
 
-        `purpose` and `project` stand in the place of the session's. `session.address_of(answer)` is where the hub keeps it.
+        `purpose` and `project` are in the place of the session's. `session.address_of(answer)` is where the hub keeps it.
         """
         body = self._body(sql, spend, purpose, project, dialect) | {"confidence": confidence, "fresh": fresh}
         if within is not None:

@@ -4,7 +4,7 @@ Dashboards and programs ask the same text again and again with another threshold
 A form is a text in which every whole number that stands on the right of a comparison of a name (`age > 40`) is left open. What a
 form means is never guessed: it is read by the parser, with numbers of ours in the open places, and kept only where
 
-- each of these numbers stands in the condition on the rows, once, as the constant of a comparison, and nowhere else in what was
+- each of these numbers is in the condition on the rows, once, as the constant of a comparison, and nowhere else in what was
   read;
 - putting the asker's own numbers into their places gives exactly what the parser makes of the asker's own text.
 

@@ -57,7 +57,7 @@ class Parsed:
     """The questions that a text asks, one for each grouping set, and how their answer is laid out.
 
     `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `certain` says
-    that the declaration alone gives the answer; `written` are the names of columns that stand in the text, in small letters;
+    that the declaration alone gives the answer; `written` are the names of columns that are in the text, in small letters;
     `publics` the columns of public tables that were read to find constants; `tree` is the text as it was parsed.
 
     >>> from cloister.query.layout import Shown

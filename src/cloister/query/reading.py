@@ -1,6 +1,6 @@
 """What a question in SQL touches: what its questions read, and what its text names besides.
 
-A subquery about public tables is answered while the text is read, and stands in the question as its answer; what it read was
+A subquery about public tables is answered while the text is read, and is in the question as its answer; what it read was
 noted then. Another subquery may select a column by name that nothing above it reads. It is not read; but the question stands only
 where the column may be named, so it counts. Whether a text names a column is found by reading the text without it.
 """

@@ -168,7 +168,7 @@ class Words:
             return self.example()
 
     def _name(self, role: str, taken: Iterable[str]) -> str:
-        """A name of that kind, another than those that stand in the line where there is one."""
+        """A name of that kind, another than those that are in the line where there is one."""
         found = getattr(self, role)
         names = (found,) if isinstance(found, str) else found or ()
         if not names:

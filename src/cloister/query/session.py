@@ -281,7 +281,7 @@ class Session(Door):
         Parameters
         ----------
         who
-            The person whose allotment is debited, and whose name stands in the ledger.
+            The person whose allotment is debited, and whose name is in the ledger.
         tables
             The names that the person may see; None: all. What may not be seen is refused in the words for what does not exist.
         rows

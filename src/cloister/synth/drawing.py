@@ -5,7 +5,7 @@ each column within the component; then the rows of a column are put into a rando
 stay independent there. Each row by itself has the law of the mixture; the table has less sampling error than independent rows.
 Long tables are drawn in parts, each stratified by itself, so that what is shuffled stays in the cache.
 
-Orders come from sorts of 20 or more random bits a row. Rows whose bits are equal stand in the order of their states, which
+Orders come from sorts of 20 or more random bits a row. Rows whose bits are equal are in the order of their states, which
 matters for the first and last few rows of a component alone: worked out exactly for half a million rows of one component and two
 columns of 2,000 states each, it moves the law of a row by less than 2·10⁻⁸ in total variation.
 """

@@ -5,7 +5,7 @@
         200 the oldest message for this site that waits for an answer · 204 there was none for some seconds · 4xx why not
 
 Who a site is follows from its signature under the roster, not from the connection: TLS protects nobody from the hub. A message
-stands in the mailbox until it is answered, so that a site that lost the connection, or was stopped, gets the same message again
+is in the mailbox until it is answered, so that a site that lost the connection, or was stopped, gets the same message again
 and answers with the same bytes (`rounds.py`); a poll that comes twice changes nothing. What is not signed is refused before its
 body is read, and a body is no longer than the answer that is awaited can be.
 

@@ -9,7 +9,7 @@ says they are: a hub that lies about them is not found out here, so a rule "alwa
 costs, and whether the budget allows it, depends on no rule (`site.py`).
 
 The audit log has a line for each thing that happened, chained by a key that follows from the ledger's: a line that was changed,
-put in or left out shows. That lines are missing at the end does not; charges stand in the ledger, which notices.
+put in or left out shows. That lines are missing at the end does not; charges are in the ledger, which notices.
 """
 
 from __future__ import annotations

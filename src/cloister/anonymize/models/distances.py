@@ -89,7 +89,7 @@ def hierarchical(spread: Spread, ladder: Ladder) -> Ratios:
 
 
 def kullback_leibler(spread: Spread) -> npt.NDArray[np.float64]:
-    """The sum of q·ln(q/p), in nats: never infinite, since what stands in a class stands in the table."""
+    """The sum of q·ln(q/p), in nats: never infinite, since what stands in a class is in the table."""
     expected = spread.overall[spread.value] / spread.overall.sum()
     return np.maximum(np.asarray(per_class(spread, spread.shares * np.log(spread.shares / expected)), dtype=np.float64), 0.0)
 

@@ -17,7 +17,7 @@ from cloister.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class KAnonymity(PrivacyModel):
-    """Every combination of quasi-identifiers that stands in the table stands there at least k times (Samarati and Sweeney 1998).
+    """Every combination of quasi-identifiers that is in the table stands there at least k times (Samarati and Sweeney 1998).
 
     The attack that made it necessary is linkage: a list with names, and the same quasi-identifiers, names the only row that fits.
     It is no promise about the sensitive column: a class whose rows all have the same disease tells it of each of them.

@@ -55,7 +55,7 @@ class _OfWhatLeaves(PrivacyModel):
 
     model: PrivacyModel
     overall: Mapping[str, npt.NDArray[np.int64]]
-    """By column: how often each value stands in the whole table that leaves, suppressed rows included."""
+    """By column: how often each value is in the whole table that leaves, suppressed rows included."""
 
     @property
     def name(self) -> str:

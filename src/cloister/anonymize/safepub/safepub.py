@@ -141,7 +141,7 @@ class SafePub:
     def fit_transform(self, table: Any, *, random: Random | None = None) -> Any:
         """The released rows, in the kind of frame that came in; `released_` has the classes.
 
-        Rows stand in the order of their classes. This spends ε and δ: on a table of a session, use `publish_safely`.
+        Rows are in the order of their classes. This spends ε and δ: on a table of a session, use `publish_safely`.
         """
         frame = read_frame(table)
         check_columns(frame, list(self.columns), "published")

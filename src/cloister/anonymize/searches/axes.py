@@ -1,6 +1,6 @@
 """Quasi-identifiers as axes: each value has a place, and a class covers the places between two of them.
 
-Numbers and dates stand in their own order. Categories with a hierarchy stand in the order of its leaves, so that what is under
+Numbers and dates stand in their own order. Categories with a hierarchy are in the order of its leaves, so that what is under
 one label stands together, and the smallest label of two places is the label of all between. Categories without one stand by how
 often they occur, or, where there are many, in the order of the alphabet (postcodes, names).
 """

@@ -85,7 +85,7 @@ class Cones:
         self._words &= self._ordered(marks)
 
     def place(self, levels: Levels) -> int:
-        """Where a node stands in the array of all."""
+        """Where a node is in the array of all."""
         return sum([level * stride for level, stride in zip(levels, self.strides, strict=True)])
 
     def levels(self, place: int) -> Levels:

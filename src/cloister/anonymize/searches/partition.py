@@ -1,6 +1,6 @@
 """Cutting a table into classes, all classes of a level at once.
 
-Rows stand in the order of their parts, so that a part is a run of rows, and what a step does to one part it does to all of them
+Rows are in the order of their parts, so that a part is a run of rows, and what a step does to one part it does to all of them
 with a few operations on whole arrays. Once the parts are small, blocks of parts are cut on their own: what is worked on then fits
 into the processor's cache, memory does not grow, and several blocks are cut at a time.
 """

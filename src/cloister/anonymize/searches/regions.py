@@ -1,4 +1,4 @@
-"""From the class of each row to what stands in the published table: one label for each class and quasi-identifier."""
+"""From the class of each row to what is in the published table: one label for each class and quasi-identifier."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """What is to be predicted, checked against what was learnt; with `finite=False` it is read as rows to learn from are.
 
         scikit-learn warns of an array where the model learnt from a frame, since the order of columns may differ. Names that came
-        from a table, or from a file, stand in the order in which an array must have them: of that nothing warns.
+        from a table, or from a file, are in the order in which an array must have them: of that nothing warns.
         """
         check_is_fitted(self)
         named = not self._frameless or hasattr(X, "columns")

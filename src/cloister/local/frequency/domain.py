@@ -70,7 +70,7 @@ class Domain:
         return f"Domain({len(self)} values)"
 
     def places(self, values: Any) -> Indices:
-        """Where each value stands in the domain; a value outside of it is refused, and the message doesn't repeat it.
+        """Where each value is in the domain; a value outside of it is refused, and the message doesn't repeat it.
 
         >>> Domain(range(17, 91)).places(np.array([17, 90])).tolist()
         [0, 73]

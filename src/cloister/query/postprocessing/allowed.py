@@ -173,7 +173,7 @@ SELECT = frozenset(
     | {"qualify", "windows"}
 )
 _WORD = re.compile(r"[A-Za-z_]{1,20}")
-"""A unit of time, or the like: the one thing that stands in the engine's text as it was written."""
+"""A unit of time, or the like: the one thing that is in the engine's text as it was written."""
 _CASTS = frozenset({*NUMBERS, *TEXTS, exp.DataType.Type.DATE, exp.DataType.Type.BOOLEAN})
 _LONGEST_FORMAT = 100
 _LINE = "a function of the SQL reference"

@@ -184,7 +184,7 @@ def redirected(shape: Shape, question: Question) -> Shape:
 
 def _digest(shape: Shape, question: Question | None = None) -> str:
     """The canonical form of a question: equal for questions that have the same exact answer, whatever is spent on them. Written
-    with the condition last, which is where its name stands in the alphabet."""
+    with the condition last, which is where its name is in the alphabet."""
     asked = shape.question if question is None else question
     where = None if asked.where is None else asked.where.describe()
     written = f'{shape.canonical}, "where": {_dumped(where)}}}'

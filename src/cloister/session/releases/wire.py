@@ -174,7 +174,7 @@ _dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 
 
 def _text(value: Any) -> str:
-    """A value as it stands in the text of a release."""
+    """A value as it is in the text of a release."""
     way = _QUICK.get(type(value))
     return _dumped(_written(value)) if way is None else way(value)
 

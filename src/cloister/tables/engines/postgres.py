@@ -102,7 +102,7 @@ class PostgresSource(Source):
         return "postgresql"
 
     def make_engine(self) -> PostgresEngine:
-        """The one that stands in the database."""
+        """The one that is in the database."""
         return PostgresEngine()
 
     def identity(self) -> str:

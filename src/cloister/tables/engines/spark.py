@@ -113,7 +113,7 @@ class SparkSource(Source):
         return "spark"
 
     def make_engine(self) -> SparkEngine:
-        """The one that stands in the session."""
+        """The one that is in the session."""
         return SparkEngine()
 
     def lineage(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 What a declared column may hold is public, so what a condition says of each of its values, and what is computed from it, is public
 too: `WHERE age < 30` leaves the groups 17 to 29 of a key `age`, and none of them appears because of a row. No row comes here.
 
-A scope whose columns are arrays stands in the place of the engine's; the expressions are the same. Only logarithms,
+A scope whose columns are arrays is in the place of the engine's; the expressions are the same. Only logarithms,
 exponentials and fractional powers may differ from an engine's, by one step (`quotients.py`): what depends on them is not
 narrowed.
 """
@@ -186,7 +186,7 @@ def _found(what: Scalar | Expression, domains: Mapping[str, Domain], codes: Mapp
 
 def _acted(what: Scalar | Expression, scope: LaneScope) -> Lane:
     act: Callable[[Scope], Any] = what.condition if isinstance(what, Expression) else what.code
-    with np.errstate(all="ignore"):  # what stands in the place of NULL is computed too, and thrown away
+    with np.errstate(all="ignore"):  # what is in the place of NULL is computed too, and thrown away
         found: Lane = act(scope)
     return found
 

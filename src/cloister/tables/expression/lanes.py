@@ -1,7 +1,7 @@
 """An array of values, some of them NULL, that can be used where the expressions use a column of Ibis.
 
 Only what the expressions use is here. Logic is three-valued; whole numbers of 64 bits are int64, wider ones Python's own; what
-stands in the place of a NULL is some value of the same type, and never looked at.
+is in the place of a NULL is some value of the same type, and never looked at.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class RecordingScope(Scope):
 
 @lru_cache(maxsize=1024)
 def holds_markers(sql: str, count: int) -> bool:
-    """Whether each marker stands in the SQL exactly once (a text literal may happen to hold the digits of one).
+    """Whether each marker is in the SQL exactly once (a text literal may happen to hold the digits of one).
 
     >>> holds_markers("x >= 4199000000000000001 AND x <= 4199000000000000000", 2)
     True

@@ -33,7 +33,7 @@ _EDGE = 2**22
 _PIECES = 64
 _PIECE = 2**16
 _AT_FDCWD, _STATX_BTIME, _BTIME_AT = -100, 0x800, 0x50
-"""As `linux/stat.h` and `linux/fcntl.h` have them: the flag, and where the moment of birth stands in the answer."""
+"""As `linux/stat.h` and `linux/fcntl.h` have them: the flag, and where the moment of birth is in the answer."""
 
 
 def lineage_of(path: Path) -> frozenset[str]:

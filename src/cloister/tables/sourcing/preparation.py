@@ -273,7 +273,7 @@ def units_sql(
 
 
 def _day(during: During, schema: Mapping[str, str], spelling: Spelling) -> str:
-    """The day of a row as it stands in the source, in no bounds."""
+    """The day of a row as it is in the source, in no bounds."""
     return raw(during.domain, schema[during.column], spelling.name(during.column), spelling)
 
 
@@ -306,7 +306,7 @@ def _coded(domain: Domain, name: str, schema: Mapping[str, str], i: str, spellin
 
 
 def _given(domain: Domain, name: str, schema: Mapping[str, str], spelling: Spelling) -> tuple[str, str]:
-    """What stands in the source, and its kind; of a place both numbers, as a text, where there is one."""
+    """What is in the source, and its kind; of a place both numbers, as a text, where there is one."""
     if not isinstance(domain, Place):
         return spelling.name(name), schema[name]
     names = [spelling.name(column) for column in (domain.longitude, domain.latitude)]

@@ -92,7 +92,7 @@ class MaskedFormat:
     `population` is whose budget the key holder charges. `unit` and `max_rows` are as of any private table; `overlap` is at how
     many owners one person may have rows. Batches are padded to a multiple of `pad_to` rows.
 
-    `policy` is what the owners allow, in the words of a hub's policies, wherever the batches go. It stands in the header to which
+    `policy` is what the owners allow, in the words of a hub's policies, wherever the batches go. It is in the header to which
     the key of a batch is sealed, so a batch with another policy is one that no key holder opens. The key holder holds to
     `purposes` and `retention` itself; a hub holds to all of it, and nobody there can take it off. What is unknown is refused.
 
