@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
@@ -110,14 +109,31 @@ def _found(hub: Hub, table: PrivateTable) -> dict[str, Any]:
 
 def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[str, Any]:
     """As it is kept: numbers, and values as texts that can be shown."""
-    told = asdict(report)
-    for name, each in told["columns"].items():
+    columns = {}
+    for name, each in report.columns.items():
         found = offenders.get(name, Offenders())
-        each["misfits"] = each["nulled"] + each["clamped"]
-        for kind, values in (("nulled_values", found.nulled), ("clamped_values", found.clamped)):
-            each[kind] = [[_cut(value), count] for value, count in values]
-    told["lost"] = report.rows_malformed + report.rows_without_unit + report.rows_over_cap
-    return told | {"misfits": sum(each["misfits"] for each in told["columns"].values())}
+        columns[name] = {
+            "given": each.given,
+            "nulled": each.nulled,
+            "clamped": each.clamped,
+            "misfits": each.nulled + each.clamped,
+            "nulled_values": [[_cut(value), count] for value, count in found.nulled],
+            "clamped_values": [[_cut(value), count] for value, count in found.clamped],
+        }
+    return {
+        "rows": report.rows,
+        "rows_malformed": report.rows_malformed,
+        "rows_before": report.rows_before,
+        "rows_after": report.rows_after,
+        "rows_undated": report.rows_undated,
+        "rows_without_unit": report.rows_without_unit,
+        "rows_over_cap": report.rows_over_cap,
+        "units_over_cap": report.units_over_cap,
+        "units": {name: {"units": each.units, "fullest": each.fullest} for name, each in report.units.items()},
+        "columns": columns,
+        "lost": report.rows_malformed + report.rows_without_unit + report.rows_over_cap,
+        "misfits": sum(each["misfits"] for each in columns.values()),
+    }
 
 
 def _cut(value: str) -> str:
