@@ -345,8 +345,8 @@ class _Shares:
         """The last two people who came, and when."""
 
     async def enter(self, kind: str, most: int, *, who: str, known: bool) -> _Place:
-        """A place, as soon as there is one. Who is not `known` may be one of those who are here, and is nobody's company; or many
-        behind one address, who have a whole share."""
+        """A place, as soon as there is one. An address that is not `known` may be of somebody who is here already, so it makes
+        no crowd; or of many people, so it has a whole share."""
         loop = asyncio.get_running_loop()
         key, now = (loop, kind, who, most, known), loop.time()
         if known:

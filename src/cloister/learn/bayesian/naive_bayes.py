@@ -74,10 +74,9 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         assert rows.y is not None
-        features = rows.X.shape[1]
-        kinds = self._kinds(rows.X if allowance is None else None, features)
+        kinds = self._kinds(rows.X if allowance is None else None, rows.X.shape[1])
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
-        found = grouped(features, getattr(self, "groups", None), names, rows.box)
+        found = grouped(len(kinds), getattr(self, "groups", None), names, rows.box)
         groups = [each for each in found if len(each) > 1 and all(kinds[at] is None for at in each)]
         single = [(place, kind) for place, kind in enumerate(kinds) if not any(place in each for each in groups)]
         numbers, listed = [at for at, kind in single if kind is None], [(at, kind) for at, kind in single if kind is not None]

@@ -252,6 +252,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Set the learned attributes by what the engine answers; the allowance that was spent, where any was."""
         raise NotImplementedError
 
+    def _said_parameters(self) -> dict[str, Any]:
+        """Its parameters but the generator, and but those of its features that nobody declared."""
+        unsaid = {"random", *(name for name in self.told_by_features if getattr(self, name, None) is None)}
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in unsaid}
+
     # ── what is told of it ───────────────────────────────────────────────────────────────────────
 
     def card(self, **about: Any) -> Card:

@@ -193,7 +193,6 @@ def card_of(
     scores = [evaluation] if isinstance(evaluation, Score) else list(evaluation)
     findings = [*_of_scores(scores), *_of_expected(expected, model), *_of_membership(membership)]
     name = name_of(model)
-    unsaid = {*_HIDDEN, *(each for each in model.told_by_features if getattr(model, each, None) is None)}
     return Card(
         model=name,
         title=METHODS[name].title if name in METHODS else "",
@@ -204,7 +203,7 @@ def card_of(
         marked=model.marked_,
         features=_features(model),
         target=target or _target(model),
-        parameters=tuple((key, _shown(value)) for key, value in model.get_params(deep=False).items() if key not in unsaid),
+        parameters=tuple((key, _shown(value)) for key, value in model._said_parameters().items() if key not in _HIDDEN),
         findings=tuple(findings),
         warnings=tuple(_warnings(model, scores)),
     )

@@ -39,12 +39,10 @@ def to_json(model: PrivateModel) -> str:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    unsaid = {"random", *(name for name in model.told_by_features if getattr(model, name, None) is None)}
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in unsaid}
     document = {
         "format": _FORMAT,
         "model": name_of(model),
-        "parameters": {name: plain(value) for name, value in parameters.items()},
+        "parameters": {name: plain(value) for name, value in model._said_parameters().items()},
         "learned": {name: plain(value) for name, value in model._learned_values().items()},
         "features": plain(getattr(model, "feature_names_in_", None)),
         "guarantee": write_guarantee(model.guarantee_),
