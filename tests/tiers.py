@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
 from functools import cache
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -68,52 +69,8 @@ SPARK_BY_DAY = (
 """A dozen tests of Spark that `make test` runs; `make prove` has the others."""
 
 
-BY_THIRDS = frozenset(
-    {
-        "anonymize/test_lattice.py::test_the_best_of_all",
-        "attacks/test_broken_twins.py::test_the_broken_twin_is_caught",
-        "attacks/test_broken_twins.py::test_the_mended_twin_is_not",
-        "attacks/test_every_mechanism.py::test_no_fraction_and_no_size_of_a_number_breaks_the_guarantee",
-        "attacks/test_every_mechanism.py::test_the_guarantee_is_kept_and_the_audit_would_notice_if_it_were_not",
-        "hub/anonymizing/test_picture.py::test_no_name_is_on_another_and_none_is_outside",
-        "hub/trail/test_pages.py::test_each",
-        "hub/web/test_chinese_refusals.py::test_what_is_refused_on_other_pages",
-        "learn/test_accountant.py::test_dp_accounting_agrees",
-        "learn/test_every_model.py::test_model",
-        "learn/test_kernel.py::test_nothing_breaks_it",
-        "learn/test_kmeans_tables.py::test_any_number_of_clusters_and_rounds",
-        "learn/test_kmeans_tables.py::test_no_rows_and_no_noise_break_it",
-        "local/test_numeric.py::test_the_mean_squared_error_is_the_stated_one",
-        "local/test_optimal.py::test_the_channel_keeps_epsilon_and_means_are_unbiased_at_every_grid_and_epsilon",
-        "noise/test_matrix.py::test_the_best_strategy_beats_every_candidate_and_no_bound",
-        "pgwire/test_catalogue.py::test_what_tools_ask_is_answered_in_both_protocols",
-        "privacy/test_accounting.py::test_a_sampled_laplace_release_is_its_exact_curve",
-        "query/test_against_duckdb.py::test_the_answer_without_noise_is_duckdbs",
-        "query/test_postprocessing.py::test_the_values_are_those_of_duckdb",
-        "query/test_postprocessing_worlds.py::test_no_number_within_its_interval_leads_out_of_an_interval_of_the_result",
-        "query/test_spellings.py::test_the_answer_is_duckdbs",
-        "query/test_touched.py::test_without_what_it_touches_it_cannot_be_planned_and_without_all_else_it_can",
-        "query/test_tpch.py::test_what_is_said_of_a_customer_narrows_the_margins",
-        "query/test_views.py::test_a_battery_of_questions_sees_no_other_row",
-        "query/test_views.py::test_a_view_is_the_table_without_the_other_rows",
-        "session/test_marginals.py::test_no_other_shares_are_better",
-        "statistical/test_coverage.py::test_margins_cover_as_often_as_they_say",
-        "statistical/test_coverage_local.py::test_margins_cover_as_often_as_they_say",
-        "statistical/test_coverage_statistics.py::test_margins_cover_as_often_as_they_say",
-        "statistical/test_samplers.py::test_discrete_gaussian_has_its_shape",
-        "statistical/test_statistics.py::test_moments_are_covered",
-        "statistical/test_statistics.py::test_quantiles_are_covered",
-        "synth/test_choosing.py::test_all_is_charged_once_and_the_same_again_costs_nothing",
-        "synth/test_choosing.py::test_the_acts_take_all_of_the_spend_and_no_more",
-        "synth/test_rules.py::test_rows_under_conditions_on_any_column_obey_too",
-        "tables/test_table.py::test_whether_a_column_of_objects_opens_does_not_depend_on_a_row",
-        "together/circuits/test_language.py::test_integers_and_gates_agree_to_the_last_bit",
-        "together/circuits/test_protocol.py::test_hostile_messages_are_refused",
-        "together/test_panel.py::test_a_question_is_answered_and_charged",
-        "traces/test_stored_windows.py::test_resumed_after_each_step_it_goes_on_as_if_it_had_not_stopped",
-    }
-)
-"""Tests of many dear cases that look for one thing: by day a third of the cases, all of them at night."""
+BY_THIRDS = frozenset(Path(__file__).with_name("thirds.txt").read_text(encoding="utf-8").split())
+"""Tests of five cases or more that look for one thing and cost a second together: by day a third of the cases, at night all."""
 
 
 def proves(file: str, name: str, *, spark: bool, browser: bool) -> bool:
