@@ -203,6 +203,27 @@ def test_a_folder_is_run_once_and_calls_over_tls(tmp_path: Path, monkeypatch: py
     assert limits == ["off", "off"]
 
 
+def test_an_owner_asks_for_a_new_reading_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked for before a start is had by the start; a proxy of the command takes the place of the file's."""
+    monkeypatch.setattr("cloister.together.agent.no_core_dumps", lambda: None)
+    folder, ways, stale = folder_of(tmp_path, "a"), list[str](), list[bool]()
+    config = folder / "site.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace("hub =", 'proxy = "http://one.example.org:3128"\nhub ='))
+
+    def called(self: SiteAgent, hub: str, *, proxy: str, **_: Any) -> None:
+        ways.append(proxy)
+        stale.append(self._stale())
+        said(run("reread", "--data", str(folder)))
+        stale.extend([self._stale(), self._stale()])
+
+    monkeypatch.setattr(SiteAgent, "run", called)
+    said(run("reread", "--data", str(folder)))
+    said(run("--data", str(folder)))
+    said(run("--data", str(folder), "--proxy", "http://two.example.org:3128"))
+    assert ways == ["http://one.example.org:3128", "http://two.example.org:3128"]
+    assert stale == [False, True, False] * 2
+
+
 def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the command runs is the agent of that folder; here it is asked for one call, and its log says what happened."""
     coordinator = coordinator_of("abc", wait=0.01)

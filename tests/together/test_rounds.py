@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from cloister.together import (
 )
 from cloister.together.messages import MAGIC, bundle, pack, unbundled, unpack
 from cloister.together.rounds import HUB, STEPS
+from cloister.together.shamir import split
 from tests.together.parties import HUB_KEY, NAMES, Parties, keys_of, roster_of, signed_by_all
 
 
@@ -389,19 +389,43 @@ def test_the_round_is_named_after_all_that_is_agreed() -> None:
     assert np.unique([len(each.id) for each in others]).tolist() == [64]
 
 
-def test_the_bytes_of_a_round_stay_what_they_are() -> None:
-    """A vector of our own: with other bytes it would be another version of the protocol."""
+def test_the_bytes_of_a_round_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector of our own, whole: every message, with the secrets and shares that it is made of. With other bytes it would be
+    another version of the protocol, and who writes a site of their own compares each byte with it."""
     told = json.loads((Path(__file__).parent / "round.json").read_text(encoding="utf-8"))
     roster = Roster.from_plain(told["roster"])
     numbers = {name: [int(number) for number in held] for name, held in told["held"].items()}
+    drawn, shared = list[str](), list[dict[str, str]]()
+
+    def put(self: MemoryJournal, name: str, data: bytes, *, once: bool = False) -> None:
+        if name == "secrets" and len(data) == 96:
+            drawn.append(data.hex())
+        stored(self, name, data, once=once)
+
+    def split_here(*given: Any) -> dict[int, bytes]:
+        found = split(*given)
+        shared.append({str(point): share.hex() for point, share in found.items()})
+        return found
+
+    stored = MemoryJournal.put
+    monkeypatch.setattr(MemoryJournal, "put", put)
+    monkeypatch.setattr("cloister.together.rounds.split", split_here)
     parties = Parties(numbers, roster=roster, plan=bytes.fromhex(told["plan"]), words=told["words"])
     assert parties.round.id == told["id"]
+    assert {name: SigningKey(bytes.fromhex(key)).public for name, key in told["signing keys"].items()} == roster.sites
+    assert SigningKey(bytes.fromhex(told["hub's signing key"])).public == roster.hub
     assert [str(number) for number in parties.run({"all shares": "b"}).tolist()] == told["sum"]
     for recorded, wanted in ((parties.sent, told["hub sends"]), (parties.received, told["sites answer"])):
         found: dict[str, dict[str, str]] = {}
         for step, name, data in recorded:
-            found.setdefault(step, {})[name] = hashlib.sha256(data).hexdigest()
+            found.setdefault(step, {})[name] = data.hex()
         assert found == wanted
+    assert {name: [key[:64], key[64:128], key[128:]] for name, key in zip(numbers, drawn, strict=True)} == told[
+        "channel, mask, seed"
+    ]
+    assert dict(zip(numbers, zip(shared[::2], shared[1::2], strict=True), strict=True)) == {
+        name: tuple(each) for name, each in told["shares of seed and mask"].items()
+    }
 
 
 @pytest.mark.parametrize("step", list(STEPS))

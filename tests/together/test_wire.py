@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import socket
+import socketserver
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +20,14 @@ import pytest
 import cloister as cl
 from cloister.crypto import SigningKey, canonical_json
 from cloister.privacy import PureDP
-from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, SiteAgent, SitesMissing
+from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, Site, SiteAgent, SitesMissing
 from cloister.together.messages import MAGIC, opened, pack
 from cloister.together.owner import OwnersPolicy, Rule
 from cloister.together.plan import Plan
 from cloister.together.rounds import HUB, STEPS
 from tests.certificates import certificate
 from tests.together.parties import HUB_KEY
-from tests.together.wired import COLUMNS, Recorder, asked, coordinator_of, key_of, roster_of, running, signed_by, site_of
+from tests.together.wired import COLUMNS, MUCH, Recorder, asked, coordinator_of, key_of, roster_of, running, signed_by, site_of
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 DAY = 86_400
@@ -366,6 +370,117 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
             assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
     with pytest.raises(cl.InvalidParameter, match="the hub is called over TLS"):
         SiteAgent(site_of("a")).run("http://hub.example.org")
+
+
+class Tunnel(socketserver.ThreadingTCPServer):
+    """An HTTP proxy that opens tunnels, or refuses every one; it notes where to."""
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__(("127.0.0.1", 0), _Tunnelled)
+        self.refuses, self.to = refuses, list[str]()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Tunnelled(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        tunnel = self.server
+        assert isinstance(tunnel, Tunnel)
+        verb, to, _ = self.rfile.readline().decode().split()
+        while self.rfile.readline().strip():
+            pass
+        tunnel.to.append(f"{verb} {to}")
+        if tunnel.refuses:
+            self.wfile.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+            return
+        host, _, port = to.rpartition(":")
+        with socket.create_connection((host, int(port))) as there:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_poured, args=(there, self.connection))
+            back.start()
+            _poured(self.connection, there)
+            back.join()
+
+
+def _poured(source: socket.socket, to: socket.socket) -> None:
+    with suppress(OSError):
+        while part := source.recv(65_536):
+            to.sendall(part)
+    for each in (source, to):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def tunnelling(**how: bool) -> Iterator[Tunnel]:
+    with Tunnel(**how) as tunnel:
+        thread = threading.Thread(target=tunnel.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield tunnel
+        finally:
+            tunnel.shutdown()
+            thread.join()
+
+
+def test_sites_call_through_a_proxy_and_by_no_other_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy sees the hub's name alone; where it refuses, no other way is tried; the environment's is not looked at."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    key, found = certificate(tmp_path / "hub", "localhost")
+    coordinator = coordinator_of("abc")
+    with coordinator.serving("localhost", certificate=found, certificate_key=key) as hub, tunnelling() as tunnel:
+        agents = [SiteAgent(site_of(name)) for name in "abc"]
+        with running(agents, hub, authority=found, proxy=tunnel.address), asked(coordinator) as session:
+            assert len(session.sql(COUNT, spend=50).to_pydict()["n"]) == 2
+        assert set(tunnel.to) == {f"CONNECT {hub.removeprefix('https://')}"}
+        with tunnelling(refuses=True) as closed:
+            with running([SiteAgent(site_of("a"))], hub, authority=found, proxy=closed.address) as told:
+                while not told:
+                    pass
+            assert "The hub was not reached: 403 Forbidden" in told[0]
+    with pytest.raises(cl.InvalidParameter, match="--proxy is invalid"):
+        SiteAgent(site_of("a")).run("https://hub.example.org", proxy="proxy:3128")
+
+
+def test_rows_are_read_anew_when_the_owner_says_so(tmp_path: Path) -> None:
+    """Without a new start; what can't be read leaves the old rows, and the log says why in words without a row."""
+    file, asks, noted, above = tmp_path / "people.csv", list[str](), list[str](), count(17)
+
+    def write(*ages: object) -> None:
+        file.write_text("\n".join(["age,sex", *(f"{age},F" for age in ages), ""]), encoding="utf-8")
+
+    def stale() -> bool:
+        return bool(asks and asks.pop())
+
+    write(*[30] * 20)
+    site = Site("a", cl.PrivateTable(file, columns=COLUMNS), budget=MUCH, key=key_of("a"), journal=MemoryJournal())
+    agents = [SiteAgent(site, stale=stale, note=lambda event, _: noted.append(event))]
+    agents += [SiteAgent(site_of(name, rows=0)) for name in "bc"]
+    coordinator = coordinator_of("abc")
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session:
+
+        def counted() -> float:
+            question = f"SELECT COUNT(*) AS n FROM people WHERE age > {next(above)}"
+            return session.sql(question, spend=50).to_pydict()["n"][0]
+
+        def read_anew(event: str) -> None:
+            before = len(noted)
+            asks.append("now")
+            while event not in noted[before:]:
+                pass
+
+        assert abs(counted() - 20) <= 5  # P(noise > 5 at ε = 50) < 10⁻¹⁰⁰
+        write(*[30] * 60)
+        assert abs(counted() - 20) <= 5
+        read_anew("read")
+        assert abs(counted() - 60) <= 5
+        file.unlink()
+        read_anew("not read")
+        assert abs(counted() - 60) <= 5
 
 
 # ── what the hub sees ────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import CERTIFICATE, alone, end_if_broken, own_files, show_key, show_log
+from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.printable import shown
 
@@ -32,6 +32,7 @@ name = {name}
 hub = "https://hub.example.org"
 hub_key = ""                             # the hub's public key, after its fingerprint was compared
 # certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
+# proxy = "http://proxy.example.org:3128"  # where the network has no other way out
 a_day = 1000                             # charges in 24 hours, about each population
 batches = 10000                          # that are kept
 exact = false                            # true: garble circuits of exact components, which are not differentially private
@@ -48,8 +49,9 @@ exact = false                            # true: garble circuits of exact compon
 @_DATA
 @click.option("--hub", help="The hub's address (default: that of csp.toml).")
 @CERTIFICATE
+@PROXY
 @click.pass_context
-def csp(context: click.Context, data: Path, hub: str | None, certificate: Path | None) -> None:
+def csp(context: click.Context, data: Path, hub: str | None, certificate: Path | None, proxy: str | None) -> None:
     """Run a key holder: it never sees a value, and calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
 
     \b
@@ -58,7 +60,7 @@ def csp(context: click.Context, data: Path, hub: str | None, certificate: Path |
     cloister csp show --data keys
     """
     if context.invoked_subcommand is None:
-        _run(data, hub, certificate)
+        _run(data, hub, certificate, proxy)
 
 
 @csp.command()
@@ -183,7 +185,7 @@ class _Here:
     settings: dict[str, Any]
 
 
-def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
+def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | None) -> None:
     from cloister.together import KeyHolderAgent
     from cloister.together.agent import no_core_dumps
 
@@ -201,7 +203,10 @@ def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
         click.echo(f"the key holder {here.holder.name!r} calls {address}")
         authority = certificate or (data / known if known else None)
         KeyHolderAgent(here.holder, key, exact=here.settings["exact"]).run(
-            address, authority=authority, told=lambda text: click.echo(text, err=True)
+            address,
+            authority=authority,
+            proxy=proxy or here.settings["proxy"],
+            told=lambda text: click.echo(text, err=True),
         )
 
 
@@ -241,7 +246,9 @@ def _opened(data: Path) -> Iterator[_Here]:
 def _settings(data: Path) -> dict[str, Any]:
     told = _toml(data / "csp.toml", "cloister csp init FOLDER --name NAME")
     own, budgets = told.get("key_holder", {}), told.get("budgets", {})
-    texts = {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate")} if isinstance(own, dict) else {}
+    texts = (
+        {part: own.get(part, "") for part in ("name", "hub", "hub_key", "certificate", "proxy")} if isinstance(own, dict) else {}
+    )
     if not texts.get("name") or not all(isinstance(each, str) for each in texts.values()) or not isinstance(budgets, dict):
         raise _invalid("it names no key holder", '[key_holder]\nname = "keys"')
     numbers = {part: own.get(part, usual) for part, usual in (("a_day", 1000), ("batches", 10_000))}

@@ -23,6 +23,8 @@ CERTIFICATE = click.option(
     "--certificate", type=click.Path(dir_okay=False, path_type=Path), help="The authority of the hub's certificate (PEM)."
 )
 
+PROXY = click.option("--proxy", help="The HTTP proxy through which the hub is called, such as http://proxy.example.org:3128.")
+
 
 @contextlib.contextmanager
 def alone(lock: Path, party: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.cli.party import CERTIFICATE, alone, end_if_broken, own_files, show_key, show_log
+from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
 
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ _DATA = click.option(
 )
 _NEXT = "site.key.next"
 """The key of the roster after this one, until it takes the place of the present one."""
+_STALE = "reread"
+"""A file that is there while the owner waits for the rows to be read anew."""
 _TEMPLATE = """[site]
 name = {name}
 hub = "https://hub.example.org"
 # certificate = "authority.pem"          # of the hub's certificate, where this system does not know it
+# proxy = "http://proxy.example.org:3128"  # where the network has no other way out
 time_limit = 300                         # seconds that one plan may take here
 
 [policy]
@@ -63,9 +66,12 @@ people = {{ rho = "0.5" }}
 @_DATA
 @click.option("--hub", help="The hub's address (default: that of site.toml).")
 @CERTIFICATE
+@PROXY
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input is closed, as when the parent is killed.")
 @click.pass_context
-def site(context: click.Context, data: Path, hub: str | None, certificate: Path | None, with_parent: bool) -> None:
+def site(
+    context: click.Context, data: Path, hub: str | None, certificate: Path | None, proxy: str | None, with_parent: bool
+) -> None:
     """Run a site: the rows stay in this process, and it calls the hub. Ends with SIGTERM or Ctrl-C, and goes on where it was.
 
     \b
@@ -76,7 +82,7 @@ def site(context: click.Context, data: Path, hub: str | None, certificate: Path 
     if with_parent:
         threading.Thread(target=_end_with_input, daemon=True).start()
     if context.invoked_subcommand is None:
-        _run(data, hub, certificate)
+        _run(data, hub, certificate, proxy)
 
 
 @site.command()
@@ -163,6 +169,19 @@ def rotate(data: Path, finish: bool) -> None:
         make_key_file(data / f"site.key.{_key(data).public.hex()[:8]}", (data / "site.key").read_text(encoding="ascii"))
         (data / _NEXT).replace(data / "site.key")
     show_key(name, public)
+
+
+@site.command()
+@_DATA
+def reread(data: Path) -> None:
+    """Have the running site read its rows anew, because they have changed: as soon as the hub waits for no answer of it.
+
+    \b
+    cloister site reread --data north
+    """
+    _settings(data)
+    (data / _STALE).touch()
+    click.echo("the running site reads its rows anew within half a minute; `cloister site show` says when it did")
 
 
 @site.command()
@@ -269,6 +288,7 @@ class _Settings:
     name: str
     hub: str
     certificate: str
+    proxy: str
     time_limit: float
     policy: dict[str, Any]
 
@@ -280,18 +300,29 @@ class _Here:
     settings: _Settings
 
 
-def _run(data: Path, hub: str | None, certificate: Path | None) -> None:
+def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | None) -> None:
     from cloister.together.agent import SiteAgent, no_core_dumps
 
     no_core_dumps()
     own_files()
     _settings(data)  # of a folder that is none, the file that is missing is named
     with alone(data / "site.lock", "site"), _opened(data) as here:
-        agent = SiteAgent(here.site, note=here.log.add)
+        _asked_anew(data)  # it reads them now
+        agent = SiteAgent(here.site, note=here.log.add, stale=lambda: _asked_anew(data))
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
         click.echo(f"the site {here.site.name!r} calls {address}")
-        agent.run(address, authority=authority, told=lambda text: click.echo(text, err=True))
+        through = proxy or here.settings.proxy
+        agent.run(address, authority=authority, proxy=through, told=lambda text: click.echo(text, err=True))
+
+
+def _asked_anew(data: Path) -> bool:
+    """Whether the owner asked for a new reading since this was looked at last."""
+    try:
+        (data / _STALE).unlink()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
@@ -346,7 +377,7 @@ def _settings(data: Path) -> _Settings:
             "The file site.toml is invalid", why=str(error), instead="cloister site init FOLDER --name NAME"
         ) from None
     own, policy = told.get("site", {}), told.get("policy", {})
-    texts = {part: own.get(part, "") for part in ("name", "hub", "certificate")} if isinstance(own, dict) else {}
+    texts = {part: own.get(part, "") for part in ("name", "hub", "certificate", "proxy")} if isinstance(own, dict) else {}
     if not all(isinstance(each, str) for each in texts.values()) or not texts.get("name") or not isinstance(policy, dict):
         raise _invalid("it names no site", '[site]\nname = "north"')
     limit = own.get("time_limit", TIME_LIMIT)

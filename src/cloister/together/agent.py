@@ -65,26 +65,38 @@ class Caller:
         """The answer to a message of the hub; a refusal is one."""
         raise NotImplementedError
 
+    def between(self) -> None:
+        """What it does while the hub waits for no answer."""
+
     def run(
         self,
         hub: str,
         *,
         authority: str | Path | None = None,
+        proxy: str | None = None,
         stop: threading.Event | None = None,
         told: Callable[[str], None] = print,
         pauses: tuple[float, ...] = _PAUSES,
     ) -> None:
-        """Calls the hub until `stop`. A connection that breaks is made again; what was answered is sent again as it was."""
+        """Calls the hub until `stop`, through an HTTP `proxy` where the network has no other way out. A connection that breaks is
+        made again; what was answered is sent again as it was."""
         import httpx
 
         address = urlsplit(hub)
         if address.scheme != "https" and not (address.scheme == "http" and address.hostname in ("127.0.0.1", "::1", "localhost")):
             raise InvalidParameter(f"--hub {hub!r} is invalid", why="the hub is called over TLS", instead="https://…")
+        if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+            raise InvalidParameter(
+                "--proxy is invalid", why="no address of an HTTP proxy", instead="http://proxy.example.org:3128"
+            )
         stopped, answers, body = stop or threading.Event(), "", b""
         failures, last, url = 0, "", f"{hub.rstrip('/')}/together/{quote(self.name, safe='')}"
         verify = client_context(authority) if address.scheme == "https" else False
-        with httpx.Client(verify=verify, timeout=httpx.Timeout(10.0, read=WAIT + 15), trust_env=False) as client:
+        patience = httpx.Timeout(10.0, read=WAIT + 15)
+        with httpx.Client(verify=verify, timeout=patience, proxy=proxy or None, trust_env=False) as client:
             while not stopped.is_set():
+                if not body:  # nobody waits for an answer
+                    self.between()
                 problem = ""
                 try:
                     status, found = self._called(client, url, answers, body)
@@ -127,7 +139,7 @@ class Caller:
 
 
 class SiteAgent(Caller):
-    """Answers the messages of one hub, for a site whose rows are made ready once, when it starts.
+    """Answers the messages of one hub, for a site whose rows are made ready when it starts, and again when `stale` says so.
 
     `note` is told what was agreed to, refused and charged.
 
@@ -139,8 +151,8 @@ class SiteAgent(Caller):
     'refused'
     """
 
-    def __init__(self, site: Site, *, note: Note | None = None) -> None:
-        self.site, self._note = site, note or _unnoted
+    def __init__(self, site: Site, *, note: Note | None = None, stale: Callable[[], bool] = lambda: False) -> None:
+        self.site, self._note, self._stale = site, note or _unnoted, stale
         self.name, self.key = site.name, site._key
         self.part = site.part(site.table)
         self.signed: SignedRoster | None = next(reversed(site.joined()), None)
@@ -151,6 +163,19 @@ class SiteAgent(Caller):
     def joined(self) -> str:
         """The digest of the roster."""
         return "" if self.signed is None else self.signed.roster.digest
+
+    def between(self) -> None:
+        """Makes the rows ready anew, as they are now. Rounds that began go on about the rows that they began with; where the new
+        ones can't be read, the old ones stay, and the owner's log says why."""
+        if self._stale():
+            try:
+                self.part = self.site.part(self.site.table)
+            except CloisterError as error:
+                self._noted("not read", "", what=error.what, why=error.why)
+            except Exception as error:  # its words may hold a row
+                self._noted("not read", "", what=type(error).__name__)
+            else:
+                self._noted("read", "")
 
     def answer(self, data: bytes) -> bytes:
         """The answer to a message of the hub; a refusal is one."""
