@@ -9,7 +9,7 @@ The tree::
     ├── UnknownColumn (also a LookupError)     a column that the table does not declare
     ├── UnknownTable (also a LookupError)      a table that the session does not know
     ├── UnsupportedQuery                       a question outside what is proved safe
-    ├── BudgetExceeded                         the population (or the allotment) has too little left
+    ├── BudgetExceeded                         the population (or the share) has too little left
     ├── AccessDenied                           this person may not do this
     ├── NotConvertible                         a guarantee that does not imply the one asked for
     ├── MissingDependency (also an ImportError) an optional extra is not installed

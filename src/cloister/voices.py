@@ -195,7 +195,7 @@ class Voice:
             except Unspeakable:
                 if not whole:
                     raise
-                if match["call"] and "." not in match["call"]:  # it may be a function of the asker's own SQL
+                if match["call"] and "." not in match["call"]:  # it may be a function of the analyst's own SQL
                     told.append(text[at : match.end()])
                     at = match.end()
                     continue

@@ -1,4 +1,4 @@
-"""What commands are told of rows: a file of declarations, SmartNoise metadata, or bounds on the line; or a sample table.
+"""What commands are told about rows: a file of declarations, SmartNoise metadata, or bounds on the line; or a sample table.
 
 On the line: `age=17:90,pay=0:1000.0,sex=Female|Male,smoker=yes/no`. A range of whole numbers is an integer, another range a real,
 values between bars a category, and `yes/no` a truth value. In a file: TOML or JSON with a table `columns`, as of `cloister query

@@ -174,7 +174,7 @@ def rotate(data: Path, finish: bool) -> None:
 @site.command()
 @_DATA
 def reread(data: Path) -> None:
-    """Have the running site read its rows anew, because they have changed: as soon as the hub waits for no answer of it.
+    """Have the running site read its rows again, because they have changed: as soon as the hub waits for no answer of it.
 
     \b
     cloister site reread --data north

@@ -4,7 +4,7 @@ H(x, i) = π(π(x) ⊕ i) ⊕ π(x), where π is AES-128 under a fixed key and i
 
 Claim: it is tweakable circular correlation robust: with a secret, uniform Δ, whoever asks for H(x ⊕ Δ, i) ⊕ b·Δ, never for
 both b at one (x, i), can't tell the answers from uniform blocks, if π is an ideal permutation. Proof sketch: answers differ
-from uniform only if one of the asker's p own calls of π, in either direction, falls on a call that an answer made. An answer
+from uniform only if one of the analyst's p own calls of π, in either direction, falls on a call that an answer made. An answer
 makes two of these, π at x ⊕ Δ and at π(x ⊕ Δ) ⊕ i; as long as none was hit Δ is uniform in what is left, so each own call
 hits one of q answers with probability at most about 4q/2^128. Two answers meet one another with probability q²/2^128 at most.
 ∎

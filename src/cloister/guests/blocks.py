@@ -16,7 +16,7 @@ levels move by at most b, and each of the d choices is permute-and-flip with its
 block add (c, 0) to the sum with c in [0, S]^d if it gave a value, and (S/2, …, S/2, w) if it gave none. Two values differ as
 above; a value and a failure by dS/2 + w at most, and by dS²/4 + w² of squares: so for w ≤ dS/2, or w² ≤ 3dS²/4, Δ₁ = dS and
 Δ₂² = dS² are those of the whole vector of d + 1 numbers, whose noise is one release. Beside quantiles the count (Δ = 1) has an
-eighth of the spend, and sequential composition adds the two. What is told of it is within 0 and B: post-processing.
+eighth of the spend, and sequential composition adds the two. What is told about it is within 0 and B: post-processing.
 
 Nothing that a guest returns raises an error out here. When the answer comes is no part of the theorem: it follows from the number
 of blocks and their seconds (`sandbox/grid.py`), and on a machine too slow for that it comes after twice as long.

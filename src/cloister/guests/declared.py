@@ -130,7 +130,7 @@ class HostNoise:
 
 
 def terms(spend: Guarantee) -> dict[str, str]:
-    """What a declared guest is told of its spend, as exact texts.
+    """What a declared guest is told about its spend, as exact texts.
 
     >>> terms(PureDP("0.5")), terms(ApproxDP(1, "1e-6"))["delta"]
     ({'epsilon': '1/2'}, '1/1000000')

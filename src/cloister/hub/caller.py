@@ -78,7 +78,7 @@ async def _person(request: Request) -> Caller:
 
 
 def somebody(calls: Collection[object]) -> bool:
-    """Whether a route with these dependencies takes somebody who has logged in, whatever it names besides.
+    """Whether a route with these dependencies takes somebody who has signed in, whatever it names besides.
 
     >>> somebody([_caller]), somebody([_caller, _person])
     (False, True)

@@ -141,8 +141,8 @@ def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
 
 
 def told_of(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:
-    """What is told of each row that can be read: one that is damaged, also within a column, keeps no other out of a list.
-    `partly`: of a damaged one, too, where that is in another column than those that are told of."""
+    """What is told about each row that can be read: one that is damaged, also within a column, keeps no other out of a list.
+    `partly`: of a damaged one, too, where that is in another column than those that are told about."""
     found = []
     for row in rows if partly else readable(rows):
         with contextlib.suppress(CloisterError, ValueError, TypeError, LookupError, AttributeError):

@@ -1,6 +1,6 @@
 """What the API says of itself, besides what its routes and their types say: how one proves who asks, and what is refused how.
 
-Each operation names the ways that its gate takes: an API token, whose needed scope is named too, or the cookie of a log-in, with
+Each operation names the ways that its gate takes: an API token, whose needed scope is named too, or the cookie of a sign-in, with
 the token against forgery where it writes. An operation that is open to everybody names none.
 """
 

@@ -1,5 +1,5 @@
 """What a number means where one is asked for: what ε does to an attacker's best odds about somebody's presence, and about a value
-of theirs, what it does for a family, which δ is too large. The arithmetic is `privacy/inference.py`; here it is told in percent.
+of theirs, what it does for a family, which δ is too large. The arithmetic is `privacy/inference.py`; here it is told in per cent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Guidance:
 
 
 def best_odds(budget: Guarantee, *, about: About = "presence", people: int = 1) -> float:
-    """The probability with which the best guess is right, in percent, rounded up.
+    """The probability with which the best guess is right, in per cent, rounded up.
 
     >>> best_odds(PureDP(0)), best_odds(PureDP(1)), best_odds(ApproxDP(1, "0.1")), best_odds(ZCDP("0.5")), best_odds(PureDP(8))
     (50.0, 73.2, 75.8, 75.0, 99.97)
@@ -110,7 +110,7 @@ def budget_of(epsilon: str = "", delta: str = "", rho: str = "") -> Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class SpendGuidance:
-    """How often, in percent, an attacker who would guess right every second time guesses right with the answer: whether one
+    """How often, in per cent, an attacker who would guess right every second time guesses right with the answer: whether one
     person, or a family of four, is in the data, and which of two values they have; and how a spend of that size is usually seen.
     """
 

@@ -97,7 +97,7 @@ def in_measure(cost: Guarantee, kind: str) -> Guarantee:
     """`cost` as a charge against a budget of this kind, by exact implications only.
 
     Pure counts as approximate with δ = 0, and the other way; pure counts as zCDP with ρ = ε²/2 (Bun & Steinke 2016, Proposition
-    1.4). Anything else would lose something that only the asker can choose (a δ), so it is refused.
+    1.4). Anything else would lose something that only the analyst can choose (a δ), so it is refused.
 
     >>> in_measure(PureDP(1), "zcdp"), in_measure(ApproxDP(1, 0), "pure")
     (ZCDP(rho='0.5'), PureDP(epsilon='1'))

@@ -1,7 +1,7 @@
 """The wire of PostgreSQL: psql, DBeaver, Grafana and pandas ask private questions with no plug-in.
 
     backend.py      what is needed of whoever answers; local.py: one local session; the hub brings its own
-    server.py       the listener; limits.py: what one client may take; startup.py: encryption, wishes, log-in
+    server.py       the listener; limits.py: what one client may take; startup.py: encryption, wishes, sign-in
     protocol.py     messages; types.py: values on the wire; failures.py: errors with SQLSTATE
     connection.py   the simple and the extended protocol, and their threads
     words.py        PostgreSQL's words; statements.py: what a statement is; reading.py: how it is read, with rest.py

@@ -1,4 +1,4 @@
-"""What the wire needs of whoever answers: a log-in, and for each person a session of questions.
+"""What the wire needs of whoever answers: a sign-in, and for each person a session of questions.
 
 The wire knows nothing of accounts, roles and policies. It asks at every question, so a right that was taken away is gone at the
 next statement. All methods block and are called from threads, those of one session one after the other; a call may go on after

@@ -1,4 +1,4 @@
-"""One connection after its log-in: the simple and the extended protocol, message by message.
+"""One connection after its sign-in: the simple and the extended protocol, message by message.
 
 After an error, messages of the extended protocol are skipped up to the next Sync, as the protocol wants it. A portal runs at most
 once: what it found is kept, and asking it again for rows charges nothing.

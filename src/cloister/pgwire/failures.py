@@ -81,7 +81,7 @@ class Failure:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What a client is told of an error.
+    """What a client is told about an error.
 
     >>> failure_of(UnknownTable("The table 'x' was not found", why="there is 'people'", instead="people"))
     Failure(code='42P01', message="The table 'x' was not found: there is 'people'", hint='people', severity='ERROR')

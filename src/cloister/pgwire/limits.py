@@ -18,7 +18,7 @@ class Limits:
     connections: int = 200
     """At once, those that have not logged in yet included."""
     strangers: int = 50
-    """At once, of those that have not logged in yet; half as many more from networks where somebody has. Past them the oldest
+    """At once, of those that have not signed in yet; half as many more from networks where somebody has. Past them the oldest
     goes (`server.py`)."""
     each: int = 20
     """Connections of one person."""

@@ -3,11 +3,11 @@
 Everything that waits for a client waits in one event loop with a limit of time; everything that computes runs in threads. So a
 slow or hostile client holds up nobody else. Logs name the kind of an event, never what anybody asked or was told.
 
-Who has connected and not yet logged in: so many at once, and who comes now goes before who has long been silent.
+Who has connected and not yet signed in: so many at once, and who comes now goes before who has long been silent.
 
 Where there is no more room, the network that has the most strangers gives up its oldest. So one address that opens sockets and
-says nothing takes room from itself, and however many addresses do so, whoever logs in at once gets through: to be the oldest, a
-client must be slower than all that came after it. Networks from which somebody has logged in lately have room of their own.
+says nothing takes room from itself, and however many addresses do so, whoever signs in at once gets through: to be the oldest, a
+client must be slower than all that came after it. Networks from which somebody has signed in lately have room of their own.
 Whose token is being looked at is given up for nobody.
 """
 

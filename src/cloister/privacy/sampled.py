@@ -1,4 +1,4 @@
-"""The worst pairs of a release about a Poisson sample: with Gaussian noise, what one step of stochastic gradient descent tells of
+"""The worst pairs of a release about a Poisson sample: with Gaussian noise, what a step of stochastic gradient descent says about
 one unit; and with any other release whose loss is bounded (Laplace noise, randomised response, an ε or (ε, δ) that is promised).
 
 Guarantee. Each unit takes part with probability at most q, independently; the sum of those who do moves by at most Δ₂ with one of

@@ -41,7 +41,7 @@ def bounded(
     select: exp.Select, where: Expression | None, reader: Reader, options: Options
 ) -> tuple[exp.Select, Expression | None, tuple[str, ...]]:
     """The question over one row for each person and group, where it bounds what they contribute; else as it is. And what its
-    asker should know of it."""
+    analyst should know of it."""
     rows = reader.rows
     if options.rows is not None and rows.relation.unit is not None:
         if where is not None:

@@ -6,7 +6,7 @@ form means is never guessed: it is read by the parser, with numbers of ours in t
 
 - each of these numbers is in the condition on the rows, once, as the constant of a comparison, and nowhere else in what was
   read;
-- putting the asker's own numbers into their places gives exactly what the parser makes of the asker's own text.
+- putting the analyst's own numbers into their places gives exactly what the parser makes of the analyst's own text.
 
 A number is digits without a sign, a point or a leading zero, with a word or the end behind it: to put others there changes no
 word of the text, in any dialect. What a form means is kept by the very tables that it was read against, which are never changed:

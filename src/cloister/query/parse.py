@@ -56,8 +56,8 @@ _MOST_PARTS, _MOST_PARTS_CUT = 15_000, 6_000
 class Parsed:
     """The questions that a text asks, one for each grouping set, and how their answer is laid out.
 
-    `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `certain` says
-    that the declaration alone gives the answer; `written` are the names of columns that are in the text, in small letters;
+    `spend` is what the text says that it may cost, where it says so; `notes` are what else its analyst should know; `certain`
+    says that the declaration alone gives the answer; `written` are the names of columns that are in the text, in small letters;
     `publics` the columns of public tables that were read to find constants; `tree` is the text as it was parsed.
 
     >>> from cloister.query.layout import Shown

@@ -1,7 +1,7 @@
-"""The line to write instead, in the asker's own tables and columns.
+"""The line to write instead, in the analyst's own tables and columns.
 
 Refusals are written where they are raised, about the tables of the SQL reference: `people` (age, sex, born, …) and `visits`,
-whose unit is `patient`; `x` stands for any number. Before a refusal leaves, each of these names that the asker does not have
+whose unit is `patient`; `x` stands for any number. Before a refusal leaves, each of these names that the analyst does not have
 becomes one of the same kind that the asked table declares. Where it declares none, the line is a question that it does answer.
 Only declarations are read here, and they are public.
 

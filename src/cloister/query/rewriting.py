@@ -152,7 +152,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.B
 
 
 def _compared(node: exp.Expression) -> exp.Expression:
-    """A text of a day that is compared, or that tells of one part of it, made of parts of the day; as a key it is a period
+    """A text of a day that is compared, or that says about one part of it, made of parts of the day; as a key it is a period
     otherwise (`postprocessing/periods.py`)."""
     if not isinstance(node, exp.TimeToStr):
         return node

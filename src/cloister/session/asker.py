@@ -3,7 +3,7 @@
 The rule. Whoever asks for a spend of s gets what is stored where that cost s or more, as sharp as it is, and pays for s: of what
 others paid, so much is debited that it makes s together with what this person paid and was debited for the same question; never
 more than others paid. Where less than s was spent, the rest is bought in the same step, and stands or is refused together with
-the debit. So nobody's allotment loses more than what that person named, however much others paid.
+the debit. So nobody's share loses more than what that person named, however much others paid.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one door: what can be asked of a session, and who asks.
 
 A door holds an `Asker`, who never changes, and what is remembered of the questions: how the tables are seen now, the last shape,
-what was bought. The way of a question is in `buying.py` and `running.py`, functions of the asker. Exact values computed from
+what was bought. The way of a question is in `buying.py` and `running.py`, functions of the analyst. Exact values computed from
 private rows exist there alone, in calls made through `scrubbed`, between the reservation and the noise. What leaves is a
 `Release`, and it leaves after its charge and itself were committed in one transaction. Every way in goes through `Seen.applied`,
 so that whoever asks on somebody's behalf sees what that person may see.
@@ -422,7 +422,7 @@ class Door:
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
         """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
-        It never spends of a population. The use of what others paid for debits this person's allotment, as in `measure`; without
+        It never spends of a population. The use of what others paid for debits this person's share, as in `measure`; without
         a spend by all that they paid, unless this person was given it before.
 
         >>> from cloister.session import Count

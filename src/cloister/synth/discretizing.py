@@ -241,7 +241,7 @@ def _shared(counts: Floats, total: float, noise: float, strict: float) -> Floats
 
 def _bins(weights: Floats, lengths: Floats, bins: int) -> Integers:
     """The leaves with which a bin begins: each holds about as many rows, and a leaf with more of them is a bin of its own. Wide
-    leaves are in no bin with narrow ones: what the marginals then tell of a bin puts right what the tree said of its leaves.
+    leaves are in no bin with narrow ones: what the marginals then say about a bin puts right what the tree said of its leaves.
 
     >>> _bins(np.array([1.0, 1.0, 9.0, 1.0, 0.0]), np.ones(5), 4).tolist()
     [0, 2, 3]

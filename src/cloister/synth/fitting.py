@@ -121,7 +121,7 @@ def fit(
         that says whose row a row is names people, and is never among them. `cl.synth.QuantileBins(name)` cuts a number with a
         long tail where its rows are, `cl.synth.Calendar(name)` keeps weekday and season of a day: for a tenth of the spend each,
         and three tenths at most, in a charge of its own before the other. Of categories, more than 1,000 need `QuantileBins`.
-        The population's budget is asked for both charges before the first; an analyst's allotment for each by itself.
+        The population's budget is asked for both charges before the first; an analyst's share for each by itself.
     rules
         What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
         `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
@@ -130,7 +130,7 @@ def fit(
         neighbours, sensitivity and charge are those of any other column.
     earlier
         Questions that you asked before, as texts in SQL: counts of all rows by one to three of the columns. Their answers are
-        evidence that costs nothing again (`earlier.py` has the conditions and the proof): noise falls where they tell of the
+        evidence that costs nothing again (`earlier.py` has the conditions and the proof): noise falls where they say about the
         same cells. The model's `cost` names their charges too, since it shows what they said.
     progress
         Told what is being done.

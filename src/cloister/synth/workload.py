@@ -1,6 +1,6 @@
 """What a synthetic table is for, as sets of columns, and which tables a method measures for it.
 
-All of it follows from public facts: the declared states, the name of the method and what the asker wrote.
+All of it follows from public facts: the declared states, the name of the method and what the analyst wrote.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class SiteAgent(Caller):
         return "" if self.signed is None else self.signed.roster.digest
 
     def between(self) -> None:
-        """Makes the rows ready anew, as they are now. Rounds that began go on about the rows that they began with; where the new
+        """Makes the rows ready again, as they are now. Rounds that began go on about the rows that they began with; where the new
         ones can't be read, the old ones stay, and the owner's log says why."""
         if self._stale():
             try:

@@ -548,8 +548,8 @@ def _check_quorum(roster: Roster, names: Iterable[str]) -> None:
 
 
 def _view(keys: bytes, members: Sequence[str]) -> str:
-    """What a site was told of the others (a digest of their keys, and who sent shares): it says so with its numbers and signs it
-    with the survivors."""
+    """What a site was told about the others (a digest of their keys, and who sent shares): it says so with its numbers and signs
+    it with the survivors."""
     return hashlib.sha256(keys + canonical_json(list(members)).encode()).hexdigest()
 
 

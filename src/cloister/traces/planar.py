@@ -215,8 +215,8 @@ class PlanarLaplace:
 class PermanentReports:
     """One report for each place, kept for good: who goes home every evening reports one noisy home, not a cloud around it.
 
-    A place is a cell of `size` metres, and what is reported is the noisy middle of the cell: so a report tells of the cell
-    alone, and staying within it tells nothing. Guarantee: `guarantee` so far, for every distinct place that was reported ε a
+    A place is a cell of `size` metres, and what is reported is the noisy middle of the cell: so a report says something about the
+    cell alone, and staying within it tells nothing. Guarantee: `guarantee` so far, for every distinct place that was reported ε a
     metre and √2·ε(size + step); it stays with the person and is added to nothing else. Proof: the middles of the cells of two
     places d metres apart are at most d + √2·size apart, since each coordinate is moved by half a cell at most; the rest is
     `PlanarLaplace`. It compares days on which the same reports are equal: which reports are equal shows which places are.

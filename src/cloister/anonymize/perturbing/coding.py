@@ -47,7 +47,7 @@ class TopBottomCoding:
     Say `top` and `bottom` yourself, from public knowledge. With `top_quantile` ("0.99") or `bottom_quantile` the bound is a
     value of the table itself: somebody's exact value is then published, as many times as there are values above it; the
     result says that it was looked up. The ends become the `bound`, or their own "mean" or "median" (so that totals stay, and
-    the few people behind it are told of in sum: refused for fewer than `least` of them). Whole numbers stay whole where the
+    the few people behind it are told about in sum: refused for fewer than `least` of them). Whole numbers stay whole where the
     bound is. Missing values stay missing.
 
     >>> done = TopBottomCoding(column="pay", top=5000, bottom=800).apply(

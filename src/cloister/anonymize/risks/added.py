@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What one column, or all of them, would tell of a published table to somebody who knows it.
+    """What one column, or all of them, would say something about a published table to somebody who knows it.
 
     >>> found = Added(columns=("pay",), rows=400, alone=344, below=390, k=1, alone_before=0, k_before=5)
     >>> print(found)

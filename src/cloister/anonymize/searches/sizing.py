@@ -32,7 +32,7 @@ _MIXER = 0x9E3779B97F4A7C15
 
 
 class Sized:
-    """The classes of a node, as far as sizes tell of them.
+    """The classes of a node, as far as sizes say about them.
 
     It is what a metric wants to know of a node , where `exact`.
     """

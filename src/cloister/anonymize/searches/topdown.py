@@ -46,7 +46,7 @@ class TopDown(Search):
 
     It starts with each column on its highest level, and again from a node of the lattice that a greedy search finds. The next
     split is the one that gains most for each row that it costs: what is gained is how much less of their column the cells cover
-    (`target`: how much the split tells of that column, in bits), and what is lost are the rows that would be suppressed. A
+    (`target`: how much the split says about that column, in bits), and what is lost are the rows that would be suppressed. A
     split that asks for more suppressed rows than are left is not tried again. The steps end where no split is allowed; of all
     steps the one that scores best is returned, so with a target the last one.
 

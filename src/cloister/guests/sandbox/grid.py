@@ -1,9 +1,9 @@
 """When a guest's runs begin and end, and when an answer comes: moments that follow from declarations, and that no row can move.
 
-A guest that could choose how long its run takes would tell of its rows by the clock: to whoever waits for the answer, and, where
-it can read a clock, to the next run. So runs begin on a grid of steps, each is ended before its step is over, whatever it does,
-and what is left of a step is waited for. An answer comes when the time of all steps is over, counted from the opening of the
-sandbox, before any row is read: reading them is within it.
+A guest that could choose how long its run takes would say something about its rows by the clock: to whoever waits for the answer,
+and, where it can read a clock, to the next run. So runs begin on a grid of steps, each is ended before its step is over, whatever
+it does, and what is left of a step is waited for. An answer comes when the time of all steps is over, counted from the opening of
+the sandbox, before any row is read: reading them is within it.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class ProcessSandbox:
             request = self._request(arguments)
             self.grid.await_step()
             return ran_of(self._exchange(request))
-        except (CloisterError, OSError):  # a server that can't be had again: an error here would tell of one run
+        except (CloisterError, OSError):  # a server that can't be had again: an error here would say something about one run
             return Ran()
 
     def close(self) -> None:

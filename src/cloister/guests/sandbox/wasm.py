@@ -64,7 +64,7 @@ class Sandbox:
         except (CloisterError, OSError):
             if not self._opened:
                 raise
-            return Ran()  # one that can't be had again: an error here would tell of one run
+            return Ran()  # one that can't be had again: an error here would say something about one run
         assert worker.stdin is not None
         assert worker.stdout is not None
         argument = json.dumps(arguments)
@@ -132,7 +132,7 @@ class Sandbox:
 
 def ran_of(told: str) -> Ran:
     """What a run says of itself. The guest holds the whole interpreter, so the text may be anything, and nothing that it says may
-    raise an error here or cost a worker: either would be seen outside, and tell of one block."""
+    raise an error here or cost a worker: either would be seen outside, and say about one block."""
     try:
         found = json.loads(told)
         printed = str(found.get("printed", ""))

@@ -2,7 +2,7 @@
 
 Three ways to decide (`Action.by`):
 
-- `role`: the role is enough; the action touches no object of somebody else (invite people, read the trail).
+- `role`: the role is enough; the action touches no object of somebody else (invite people, read the audit log).
 - `owner`: the role, and the object is one's own (grant access to a data set, cancel a job).
 - `grant`: the role, and the object is one's own or its owner granted the action (ask a question, see a release).
 

@@ -2,7 +2,7 @@
 
 The order is fixed, and the first refusal stands:
 
-1. the action is known; who acts has logged in; their token's scopes and their roles let them do it at all;
+1. the action is known; who acts has signed in; their token's scopes and their roles let them do it at all;
 2. the institution's rules (mandatory: no owner can loosen them);
 3. the policies attached to the object and to the columns that are touched (they bind its owner too);
 4. the owner: oneself, an overseer's office, or one whole grant all of whose conditions hold (discretionary).
@@ -58,7 +58,7 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
 
 
 def may(who: Who, what: str) -> Decision:
-    """Whether somebody may do something at all: their log-in, their token and their roles, before any object is looked at.
+    """Whether somebody may do something at all: their sign-in, their token and their roles, before any object is looked at.
 
     >>> may(Who(), "public.read").reason, may(Who(), "question.ask").reason, may(Who(id="p1"), "question.ask").reason
     ('public', 'login', 'no-role')

@@ -1,6 +1,6 @@
 """What a decision says: yes or no, by which rule, why, whom to ask, and how far a yes reaches.
 
-A reason is a key of `REASONS`, with the values that its sentence shows. Those are the asker's own words or public declarations;
+A reason is a key of `REASONS`, with the values that its sentence shows. Those are the analyst's own words or public declarations;
 no reason is computed from rows.
 """
 

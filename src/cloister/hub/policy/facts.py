@@ -49,7 +49,7 @@ SENSITIVITIES = ("", "public", "internal", "confidential", "special")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """The person who acts. An empty id is somebody who has not logged in.
+    """The person who acts. An empty id is somebody who has not signed in.
 
     >>> Who(id="p1", roles=frozenset({"analyst"})).token_scopes is None
     True
@@ -71,7 +71,7 @@ class Who:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members(Shape):
     """Who is in a role on an object. Each kind that is stated must hold: one of the people, institutions and projects, and all of
-    the certificates and attributes. Nothing stated is nobody; `anybody` is everyone who has logged in. People are named by their
+    the certificates and attributes. Nothing stated is nobody; `anybody` is everyone who has signed in. People are named by their
     id, or by the e-mail address that they have here, now or later.
 
     >>> Members(institutions=frozenset({"north"}), training=frozenset({"GCP"})).anybody
@@ -268,7 +268,7 @@ class Object:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
     """What is known of one population's money: what this act asks for, what was spent before, and what this person drew; or the
-    budget, or the allotment, that this act would set.
+    budget, or the share, that this act would set.
 
     >>> Spend().asked is None
     True
@@ -329,7 +329,7 @@ class MandatoryRule(Shape):
     """A rule of the institution, above every owner. The first fields say where it applies, the others what it demands there.
 
     Where `actions` is None it applies to everything that reads rows or releases; its ceilings apply wherever a cost, a budget or
-    an allotment is stated.
+    a share is stated.
 
     >>> MandatoryRule(id="m1", title="Clinical data", labels=frozenset({"clinical"}), training=frozenset({"GCP"})).deny
     False

@@ -250,7 +250,7 @@ def _left(share: Guarantee, which: Object, context: Context) -> Guarantee | None
 def _beyond_share(share: Guarantee, which: Object, context: Context) -> bool:
     spend = context.spend.get(which.population)
     if spend is None or spend.asked is None:
-        return False  # the ledger's allotment keeps to `Narrowed.share`
+        return False  # the ledger's share keeps to `Narrowed.share`
     try:
         return not (spend.asked if spend.drawn is None else spend.drawn + spend.asked) <= share
     except CloisterError:  # guarantees that do not add up: what can't be checked is refused

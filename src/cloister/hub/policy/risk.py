@@ -5,7 +5,7 @@ with probability (1 + a) / 2. The *risk* is the most that this advantage a can b
 (`privacy/inference.py`). It is about presence. A guess between two values of somebody who is in the data may be better, since
 neighbours differ by a person more or less and another value is two such steps; a refusal tells both.
 
-A grant's limit on the risk is held against all that the asker drew from the population and what they ask for besides: promises
+A grant's limit on the risk is held against all that the analyst drew from the population and what they ask for besides: promises
 add up, advantages do not. So it is computed from declarations and the ledger alone; no row is read.
 """
 

@@ -3,7 +3,7 @@
 {"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}, "unit": "patient", "max_rows": 5, "size": 40000, "through": null,
  "during": null, "reasons": {"age": "the study takes adults up to 90"}}
 
-A bound that is copied from the data tells of the rows. So each has its public reason beside it.
+A bound that is copied from the data says something about the rows. So each has its public reason beside it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class TrailLine(Base):
 class TrailAbout(Base):
     """The objects that a line is about, to find it by: its own, and the data sets whose ids its details name; each by its kind
     and its id ("data-set:…", "population:…"), since things of two kinds may have one name. It follows from the lines, and is
-    compared with them when the trail is verified."""
+    compared with them when the audit log is verified."""
 
     __tablename__ = "trail_about"
 

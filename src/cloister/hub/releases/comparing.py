@@ -1,7 +1,7 @@
 """A release against the rows that it was made of: exact and not private, an owner's view (`hub/work/owner_view.py`).
 
-Only who owns the data set, and sees the release, has it made and looks at it. It is encrypted, gone after a week, decided anew at
-each look, and has no file. A kind says what is compared (`AgainstRows`).
+Only who owns the data set, and sees the release, has it made and looks at it. It is encrypted, gone after a week, decided again
+at each look, and has no file. A kind says what is compared (`AgainstRows`).
 """
 
 from __future__ import annotations

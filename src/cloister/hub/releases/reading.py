@@ -6,7 +6,7 @@ A table that became a data set is also for those to whom a grant opens every col
 Whether somebody is shown still what another asked: by a share, which is a delegation, or as a member of its project.
 
 Facts are read here, and the policy decides (`hub/policy/shares.py`): of a share, whether whoever gave it may give it now, at the
-network and with the log-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
+network and with the sign-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def releases_of(
     """The newest releases that somebody may see now, of a kind ("all": of every one), or of this very query; `after` is the id of
     the last one that was seen.
 
-    A title and a question tell of data too: a release that was closed to this person since is not in the list either.
+    A title and a question say something about data too: a release that was closed to this person since is not in the list either.
     """
     kinds = [each for each in hub.kinds.values() if kind in ("all", each.name)]
     of_kind = StoredRelease.kind.in_([each.name for each in kinds])

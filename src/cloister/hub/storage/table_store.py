@@ -15,8 +15,8 @@ rid of that as well, give the hub a new master key afterwards and destroy the ol
 What an upload is, for its owner: names and kinds of columns, some rows, and a declaration with the bounds left out.
 
 Kinds are those that `PrivateTable` recognises; a CSV file is text throughout. A suggestion is what a column may be declared as.
-Bounds and categories are never filled in: one that is copied from the data tells of the rows. Where rows are shown, what is
-suggested for a text follows from the rows that are shown, and is for anyone who may see these.
+Bounds and categories are never filled in: one that is copied from the data says something about the rows. Where rows are shown,
+what is suggested for a text follows from the rows that are shown, and is for anyone who may see these.
 """
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own

@@ -1,7 +1,7 @@
 """What a page posts: parsed, limited in size, and refused where it does not come from a page of ours made for this browser.
 
-The token of a form is a signature of the log-in (or, before there is one, of a random cookie), so a page of another site, or of
-another log-in, has none that fits. Handlers take `form: FormDep`.
+The token of a form is a signature of the sign-in (or, before there is one, of a random cookie), so a page of another site, or of
+another sign-in, has none that fits. Handlers take `form: FormDep`.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def bars_of(picture: Any, width: int, height: int) -> dict[str, Any]:
 
 
 def themed(svg: str) -> str:
-    """A picture whose colours follow the page: as an image it is told of the dark scheme of the element that holds it.
+    """A picture whose colours follow the page: as an image it is told about the dark scheme of the element that holds it.
 
     >>> "prefers-color-scheme" in themed('<svg xmlns="http://www.w3.org/2000/svg"><text fill="#222">a</text></svg>')
     True

@@ -12,10 +12,10 @@ plan that was charged cannot run any more. The charge belongs to the population 
 but the ledger says for which plan it was made, and a line of it must not come to stand for another one. So the work is not done,
 the charge stands, and whoever wants it of the new rows orders it.
 
-Guarantee: that of one run. Randomness is drawn anew in the second attempt for what had not been settled, and of the first nothing
-had left the door: a charge is settled once, by whichever attempt comes first, and only what is settled is read. So what is made
-is a function of one release a charge, and its cost is the sum of these charges. That there was a second attempt is seen; a row
-that made the first one die is seen by that at most once more than was paid for, as the ledger has it
+Guarantee: that of one run. Randomness is drawn again in the second attempt for what had not been settled, and of the first
+nothing had left the door: a charge is settled once, by whichever attempt comes first, and only what is settled is read. So what
+is made is a function of one release a charge, and its cost is the sum of these charges. That there was a second attempt is seen;
+a row that made the first one die is seen by that at most once more than was paid for, as the ledger has it
 (docs/explanation/ledger.md).
 """
 

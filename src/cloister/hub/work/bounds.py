@@ -130,7 +130,7 @@ def own_share(
     hub: Hub, population: str, who: str, objects: Iterable[Object], decisions: Mapping[str, Decision]
 ) -> tuple[Guarantee, Guarantee] | None:
     """What an account may draw of a population in all, and what is left of it, where anything but the budget caps it: its
-    allotment, or the share of a grant that the decisions stand on, whichever leaves less.
+    share, or the share of a grant that the decisions stand on, whichever leaves less.
     """
     allotted = hub.ledger.allotment(population, who)
     found = [] if allotted is None else [allotted]

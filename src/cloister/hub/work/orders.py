@@ -381,7 +381,7 @@ def _refusals(
 
     try:
         yield refused
-    except Superseded:  # whoever has it now tells of it
+    except Superseded:  # whoever has it now says so
         raise
     except CloisterError as error:
         if not noted:

@@ -1,6 +1,6 @@
 """Exact findings for the owner of a data set alone: no release, and nothing of it leaves.
 
-What is found is encrypted and bound to its data set, gone after seven days, and decided anew at each look: of a data set that is
+What is found is encrypted and bound to its data set, gone after seven days, and decided again at each look: of a data set that is
 another's by now, or for which a rule forbids it, nothing is shown. What fails behind the door says no value of a row.
 """
 

@@ -56,7 +56,7 @@ class Recheck:
     """What several releases that leave in one transaction need to know once: who asked for them, as they are now, and of which
     facts it is to be asked.
 
-    The same person with the same token is looked up once; how each of them came (the address, the log-in) stays each one's own.
+    The same person with the same token is looked up once; how each of them came (the address, the sign-in) stays each one's own.
     """
 
     def __init__(self) -> None:

@@ -103,7 +103,7 @@ class Judge:
         full = np.concatenate([X, np.repeat(X[-1:], blocks * _BLOCK - len(X), axis=0)])
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")  # names of features were compared before; other warnings may tell of rows
+                warnings.simplefilter("ignore")  # names of features were compared before; others may say something about rows
                 say = model.predict if self.measure != "reliability" else model.predict_proba
                 said = [np.asarray(say(full[first : first + _BLOCK])) for first in range(0, len(full), _BLOCK)]
         except CloisterError:

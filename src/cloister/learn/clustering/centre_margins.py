@@ -6,7 +6,7 @@ of that make an interval that holds θ as often as q says, however few rows the 
 much as that of S wherever a centre is far from the origin. What was done to the ratio afterwards (an empty cell's count was
 raised, a centre drawn in, clipped) moves what is shown, not the interval; so a half-width reaches to its farther end.
 
-In a subspace, of projection P, the sums tell of Pθ alone, and the released mean m stands for the rest. The mean of all rows is
+In a subspace, of projection P, the sums say about Pθ alone, and the released mean m stands for the rest. The mean of all rows is
 S*/n* about the middle of the box, for the sum and the number that m was made of, so what is left, (1 − P)(S*/n* − m), has an
 interval of the same kind. Half of what may be missed is for that.
 

@@ -11,10 +11,10 @@ are drawn one after the other, and their shares add up (Dwork & Roth 2014, Theor
 a person is in one leaf of a tree and counts there in one class, so the counts move by 1 in all, and the discrete Laplace noise of
 their share has the scale 1/ε (Ghosh, Roughgarden & Sundararajan 2009). The trees of a forest:
 
-- persons="apart": each person is sent to one tree, by a coin that nobody's data had a say in. Given the coins, neighbours differ
+- people="apart": each person is sent to one tree, by a coin that nobody's data had a say in. Given the coins, neighbours differ
   in one tree's rows by one person: every tree may spend the whole (parallel composition, McSherry 2009, Theorem 4; a mixture over
   coins of ε-close laws is ε-close).
-- persons="all": each person is in all trees; each tree's levels get an equal part of the share, and the leaf counts of all trees
+- people="all": each person is in all trees; each tree's levels get an equal part of the share, and the leaf counts of all trees
   together move by as much as there are trees.
 
 What happens to the counts afterwards (shrinking towards the node above, by public weights) is post-processing.

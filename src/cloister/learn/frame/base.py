@@ -112,7 +112,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if allowance is None:
             self._learn(rows, allowance)
         else:
-            with np.errstate(all="ignore"):  # an overflow may tell of rows: no warning speaks of it
+            with np.errstate(all="ignore"):  # an overflow may say something about rows: no warning speaks of it
                 self._learn(rows, allowance)
         return self._settled(allowance)
 
@@ -257,7 +257,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         unsaid = {"random", *(name for name in self.told_by_features if getattr(self, name, None) is None)}
         return {name: value for name, value in self.get_params(deep=False).items() if name not in unsaid}
 
-    # ── what is told of it ───────────────────────────────────────────────────────────────────────
+    # ── what is told about it ───────────────────────────────────────────────────────────────────────
 
     def card(self, **about: Any) -> Card:
         """The model card: data, bounds, what was spent on what, and what was found out about it (`frame/card.py`)."""

@@ -105,7 +105,7 @@ def numbers_of(values: npt.NDArray[Any]) -> Floats:
     if values.dtype.kind == "c":
         return np.where(values.imag == 0, values.real, np.nan).astype(np.float64)
     if values.dtype.kind in _NUMBERS:
-        with np.errstate(all="ignore"):  # an overflow may tell of a row
+        with np.errstate(all="ignore"):  # an overflow may say something about a row
             return np.asarray(values, dtype=np.float64)
     cells = values.astype(object).ravel().tolist()
     return np.fromiter(map(number_of, cells), dtype=np.float64, count=len(cells)).reshape(values.shape)

@@ -154,5 +154,5 @@ def _solved(rows: Floats, bend: Floats, flat: Floats, gradient: Floats) -> Float
     hessian[np.diag_indices_from(hessian)] += flat
     try:
         return np.asarray(np.linalg.solve(hessian, -gradient))
-    except np.linalg.LinAlgError:  # would tell of the rows; straight down is always a way
+    except np.linalg.LinAlgError:  # would say something about the rows; straight down is always a way
         return np.asarray(-gradient / (np.trace(hessian) + 1.0))

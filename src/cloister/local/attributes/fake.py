@@ -34,7 +34,7 @@ _LISTED = 1 << 10
 
 
 class FakeData:
-    """The frequencies of several attributes where each person tells of one, drawn by chance, and makes the others up (RS+FD:
+    """The frequencies of several attributes where each person reports one, drawn by chance, and makes the others up (RS+FD:
     Arcolezi et al. 2021).
 
     A report has a part for every attribute. The part of the drawn one is the value through a frequency oracle with the whole ε;

@@ -5,9 +5,9 @@ that may follow a kept prefix; where they would be counted is a hash away. The b
 stand out only from the noise of its own prefix's continuations. On the last level the fingerprint must be that of the string.
 
 All levels count the same people, in groups made by chance. So a candidate whose levels disagree is none: it was counted, on some
-level, at the place of a frequent string. What is left over is the largest of many noises; that is why a candidate is told of only
-if its levels' sum is above what these would come to, and if it stands out on the last level, where candidates are few. Beside a
-better one with the same beginning and fingerprint, it's told of only if no level doubts it.
+level, at the place of a frequent string. What is left over is the largest of many noises; that is why a candidate is reported
+only if its levels' sum is above what these would come to, and if it stands out on the last level, where candidates are few.
+Beside a better one with the same beginning and fingerprint, it's reported only if no level doubts it.
 """
 
 from __future__ import annotations

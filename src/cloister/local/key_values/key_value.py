@@ -52,7 +52,7 @@ class KeyValue(Protocol):
 
     Error: the counts and the sums of values are unbiased; a mean is their ratio. Variances grow with padding² in the unary form,
     where the drawing is all loss, and little in the direct one, where they grow with the number of keys. A person with more than
-    `padding` keys is refused, on the person's own machine, or with `clip=True` tells of each with the lesser chance 1/size, and
+    `padding` keys is refused, on the person's own machine, or with `clip=True` reports each with the lesser chance 1/size, and
     then counts for padding/size of a person.
 
     >>> films = KeyValue(["Alien", "Brazil", "Casablanca"], low=1, high=5, epsilon=2, padding=2)

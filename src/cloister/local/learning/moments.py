@@ -65,7 +65,7 @@ class LocalMoments:
     """Means, variances and covariances of several numbers of a person, from one report.
 
     Guarantee: ε-local privacy for the whole record. The numbers, brought to [−1, 1], and all their products two by two are one
-    vector with entries in [−1, 1]; it goes through `Hybrid` at ε, which draws the entries that a person tells of by lot.
+    vector with entries in [−1, 1]; it goes through `Hybrid` at ε, which draws the entries that a person reports by lot.
 
     Error: each entry's variance is that of `Hybrid` with d(d + 3)/2 dimensions: products are many, so few numbers and many
     people are needed.

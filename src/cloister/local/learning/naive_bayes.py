@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 class LocalNaiveBayes:
     """How features hang together with a class, when no respondent tells any of them.
 
-    Guarantee: ε-local privacy for a person's whole record, class and all. A person tells of k features, drawn by lot without a
+    Guarantee: ε-local privacy for a person's whole record, class and all. A person reports k features, drawn by lot without a
     look at the record; for each of them the cell (value, class) goes through a frequency oracle at ε/k. The k reports compose
     to ε, and the lot says nothing of the record. (A published program sends a report of every feature in the slot of every class,
     each at ε: (d + 1)·ε in all.)
@@ -41,7 +41,7 @@ class LocalNaiveBayes:
     known variance of the noise says (James & Stein 1961, positive part), and made consistent (norm-sub). `negative="one"` does
     as the published program does: what is below 0 becomes 1.
 
-    A feature of one value is the same for all: nobody tells of it, and it costs no report.
+    A feature of one value is the same for all: nobody reports it, and it costs no report.
 
     >>> model = LocalNaiveBayes([["low", "high"], range(3)], ["no", "yes"], epsilon=2)
     >>> people = [["low", 0], ["high", 2]] * 5000

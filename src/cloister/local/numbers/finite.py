@@ -1,6 +1,6 @@
 """Mechanisms whose report is one of a few thousand cells: a histogram is their sketch, and it tells more than a mean.
 
-For several coordinates, a person tells of k = max(1, min(d, ⌊ε/2.5⌋)) of them, drawn without replacement, each at ε/k (Wang et
+For several coordinates, a person reports k = max(1, min(d, ⌊ε/2.5⌋)) of them, drawn without replacement, each at ε/k (Wang et
 al. 2019). Which ones is drawn without a look at the numbers, so the reports compose to ε.
 """
 
@@ -110,7 +110,7 @@ class FiniteMechanism(NumericMechanism):
         first, second = (float(counts @ each) / n for each in (self._firsts, seconds))
         doubt = float(self._doubts(sketch, np.array([first]), counts[None, :])[0])
         noise, part = self._noise_of_spread(first, doubt, counts)
-        noise += (1 - self.picks / self.dimensions) / 4  # of who told of it: squares from 0 to 1 vary by no more
+        noise += (1 - self.picks / self.dimensions) / 4  # of who reported it: squares from 0 to 1 vary by no more
         span = self.interval.span
         return Spread(
             value=span**2 * (second - first**2 + doubt),
@@ -204,7 +204,7 @@ class FiniteMechanism(NumericMechanism):
 
     def _doubts(self, sketch: Sketch, means: Floats, counts: npt.NDArray[np.int64]) -> Floats:
         """The variance of means, as the reports themselves tell it: the mean of (report − number)² over people, within what is
-        possible at all; where people tell of some coordinates only, what that leaves out comes to it."""
+        possible at all; where people report some coordinates only, what that leaves out comes to it."""
         told = counts.sum(axis=1)
         squares = counts @ self._firsts**2 / told
         seconds = means**2 if self._seconds is None else counts @ self._seconds / told
@@ -231,7 +231,7 @@ class FiniteMechanism(NumericMechanism):
 
 
 def told_coordinates(epsilon: Fraction, dimensions: int) -> int:
-    """How many coordinates a person tells of: k = max(1, min(d, ⌊ε/2.5⌋)).
+    """How many coordinates a person reports: k = max(1, min(d, ⌊ε/2.5⌋)).
 
     >>> told_coordinates(Fraction(1), 10), told_coordinates(Fraction(8), 10), told_coordinates(Fraction(8), 2)
     (1, 3, 2)

@@ -26,7 +26,7 @@ _MOST_DIMENSIONS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """Estimated numbers, one for each coordinate; NaN with an infinite variance where nobody told of it.
+    """Estimated numbers, one for each coordinate; NaN with an infinite variance where nobody reported it.
 
     >>> import numpy as np
     >>> means = Numbers(value=np.array([0.5, 0.25]), variance=np.array([0.01, 0.04]), n=100)

@@ -41,7 +41,7 @@ class OptimalPiecewise(WindowMechanism):
     `distribution` says (`Distribution.hidden`). Without this bias there is `Piecewise` on the whole interval, whose deviation is
     1 + e^{−ε/2} times as large.
 
-    Several `dimensions`: each person tells of max(1, min(d, ⌊ε/2.5⌋)) coordinates, each as above at its share of ε (finite.py).
+    Several `dimensions`: each person reports max(1, min(d, ⌊ε/2.5⌋)) coordinates, each as above at its share of ε (finite.py).
 
     >>> mechanism = OptimalPiecewise(-1, 1, epsilon=1)
     >>> round(mechanism.variance(), 2), round(mechanism.cut, 3), round(mechanism.distance(), 3)
@@ -114,7 +114,7 @@ class OptimalPiecewise(WindowMechanism):
 
     def read(self, reports: Any) -> Floats:
         """Each report as a number of the declared interval: the middle of its cell. One person's number, as near as can be told.
-        With dimensions, a row of numbers, with NaN for what the person didn't tell of.
+        With dimensions, a row of numbers, with NaN for what the person didn't report.
 
         >>> OptimalPiecewise(0, 6, epsilon=1, grid=4).read([0, 5]).tolist()
         [0.5, 5.5]

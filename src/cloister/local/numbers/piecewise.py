@@ -76,7 +76,7 @@ class Piecewise(WindowMechanism):
     for that width, so that the ratio of two probabilities is at most e^ε in integers (proof: `Window`). A number between two
     points of the grid goes to one of them by a coin, and a mixture of points is as private as the points.
 
-    Several `dimensions`: each person tells of max(1, min(d, ⌊ε/2.5⌋)) coordinates; see finite.py.
+    Several `dimensions`: each person reports max(1, min(d, ⌊ε/2.5⌋)) coordinates; see finite.py.
 
     Error: variance t²/(e^{ε/2} − 1) + (e^{ε/2} + 3)/(3(e^{ε/2} − 1)²) for a person at t of [−1, 1], divided by n: least at the
     middle. Below ε ≈ 1.29 Duchi's is better; the Laplace mechanism never is.

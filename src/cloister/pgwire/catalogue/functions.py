@@ -1,7 +1,7 @@
 """PostgreSQL's functions that catalogue queries use, as macros; and the plain ones that may be called as they are.
 
 What is on neither list is refused: the sandbox could do no harm with it, but a list that is known is easier to trust. Functions
-that tell of what does not exist here (indexes, rules, sizes) give NULL or nothing.
+that say about what does not exist here (indexes, rules, sizes) give NULL or nothing.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def reads(name: str) -> tuple[str, ...]:
 
 
 def constants(*, user: str, database: str, version: str) -> dict[str, str]:
-    """What stands for functions without arguments that tell of the connection.
+    """What stands for functions without arguments that say about the connection.
 
     >>> constants(user="ada", database="hub", version="PostgreSQL 15.0")["current_user"]
     "'ada'"

@@ -1,4 +1,4 @@
-"""What may be answered after what was answered: overlap and audit, over the questions of all askers and all processes.
+"""What may be answered after what was answered: overlap and audit, over the questions of all analysts and all processes.
 
 Query-set overlap: a set that has much in common with an earlier one, about the same column, is refused.
 
@@ -80,7 +80,7 @@ class Admission:
         """A column whose sums are audited is not read by conditions: its values would make the sets.
 
         It follows from the questions alone, and comes before anything that depends on records: else the size of a set that an
-        audited column makes would tell of its values.
+        audited column makes would say something about its values.
         """
         if not self._controls.audit_sums:
             return None

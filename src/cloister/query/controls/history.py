@@ -1,4 +1,4 @@
-"""The sets that were answered, kept as long as the ledger: overlap and audit are about all questions of all askers.
+"""The sets that were answered, kept as long as the ledger: overlap and audit are about all questions of all analysts.
 
 One small SQLite file beside the ledger (`<ledger>.controls`), or memory where the ledger is in memory. A line is written, under
 the file's write lock, in the same transaction as the decision, so that no interleaving of processes answers two questions that

@@ -85,7 +85,7 @@ _MOST_ROWS_OF_ONE = 50
 
 @dataclass(frozen=True, init=False)
 class Controls:
-    """Inference controls for a statistical database whose askers are trusted. **Not differential privacy**: each control stops
+    """Inference controls for a statistical database whose analysts are trusted. **Not differential privacy**: each control stops
     some attacks and leaves others; nothing bounds what all answers together tell.
 
     Parameters

@@ -1,7 +1,7 @@
 """The way of a question from its plan to a stored answer: reserve, aggregate, noise, settle, in that order and nowhere else.
 
 Exact values computed from private rows exist in calls made through `scrubbed`, between the reservation and the noise. What was
-bought before is counted in, so that nothing is paid twice; what others paid for debits this person's allotment, once, by the rule
+bought before is counted in, so that nothing is paid twice; what others paid for debits this person's share, once, by the rule
 that `asker.py` states.
 """
 

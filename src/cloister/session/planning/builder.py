@@ -184,7 +184,7 @@ class Builder(Sharing):
         return ((self._add(rows_block(self.max_rows)).raws[0].name, 1.0),)
 
     def _rows_of_all(self) -> tuple[tuple[str, float], ...]:
-        """The rows as each block tells of them, weighted by inverse variance: the noises of a block's raws have one scale, the
+        """The rows as each block says about them, weighted by inverse variance: the noises of a block's raws have one scale, the
         same in each, so a reading that is the sum of j raws has j times the variance of one."""
         told = [(*self._values(column), (f"nulls:{column}", 1.0)) for column in self.with_nulls]
         whole = sum(1 / len(each) for each in told)

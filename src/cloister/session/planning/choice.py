@@ -9,7 +9,7 @@ one with the smaller total variance is taken, each block counted in units of the
     Gaussian   Σ l2²/(2ρᵢ)      with ρᵢ ∝ l2
 
 One number is sharper with Laplace noise; where a unit moves many (counts over k groups have l1 = k and l2 = √k) Gaussian
-noise wins. Where the asker fixes what part of the spend each block takes, its variance counts by the square of that part: the
+noise wins. Where the analyst fixes what part of the spend each block takes, its variance counts by the square of that part: the
 noise of what takes little matters little. What is charged is (ε, δ) in either case. With undeclared keys a threshold needs a δ
 too: then half of the δ is the threshold's and half the noise's. The guarantees of the two halves add, by sequential composition.
 """

@@ -1,4 +1,4 @@
-"""Several marginals of one table: what each tells of the others, and the tables that agree with each other and with all of them.
+"""Several marginals of one table: what each says about the others, and the tables that agree with each other and with all.
 
 A *marginal* is named by the axes that it keeps, a sorted tuple of their numbers: `()` is the total, `(0, 2)` the table of axes 0
 and 2. Axis i has n_i groups, that of rows without a value included, so that each marginal is an exact sum of the finest table.
@@ -102,7 +102,7 @@ def effects_of(sizes: Sequence[int], marginals: Collection[Marginal]) -> list[Ma
 
 
 def precision(sizes: Sequence[int], measured: Mapping[Marginal, float], effect: Marginal) -> float:
-    """U_T: what the measured marginals, each with its variance, tell of an effect; 0 where they tell nothing.
+    """U_T: what the measured marginals, each with its variance, say about an effect; 0 where they tell nothing.
 
     >>> precision((2, 3), {(0,): 1.0, (0, 1): 1.0}, (0,))
     1.3333333333333333

@@ -1,6 +1,6 @@
 """What columns of common names usually hold: kinds and bounds from public knowledge, by the name alone.
 
-A suggestion is a function of the column's name and of today's year; rows have no part in it. So what it tells of a table is what
+A suggestion is a function of the column's name and of today's year; rows have no part in it. So what it says about a table is what
 its list of columns tells, which a declaration publishes anyhow. Each comes with the public reason, for the owner to check: a
 vocabulary knows what ages are, and not whom a study took.
 

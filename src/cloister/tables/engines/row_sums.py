@@ -278,7 +278,7 @@ class RowSums:
 
     def exact(self, rows: FeatureRows) -> Integers:
         """The exact sum over these rows."""
-        with np.errstate(all="ignore"):  # an overflow may tell of a row
+        with np.errstate(all="ignore"):  # an overflow may say something about a row
             return self._exact(rows)
 
     def _exact(self, rows: FeatureRows) -> Integers:

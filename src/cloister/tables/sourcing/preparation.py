@@ -2,7 +2,7 @@
 
 The rules are written once; what engines spell differently is in a `Spelling`. Three steps, one inside the other: `raw` reads a
 value of the declared kind (or NULL) from whatever the source holds; `code` clamps and rounds; the place orders the rows of a unit
-(`order.py`). None of them can fail on a row: a preparation that fails for one person's value would tell of that person.
+(`order.py`). None of them can fail on a row: one that fails for one person's value would say something about that person.
 """
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public

@@ -19,8 +19,8 @@ give it one label a bit, and garbled gates (`garbling.py`) with one label a wire
 simulated from its result: A is a random element, columns are masked by seeds that it lacks, the proof by a random block, and
 labels of results stand for these alone. ∎ Each message's length follows from the program.
 
-Outside: a garbler that cheats (a wrong circuit is not found out, and what the evaluator then returns could tell of its
-numbers), an evaluator that enters other numbers than it has (the circuit moves them into the declared bounds) or stops before
+Outside: a garbler that cheats (a wrong circuit is not found out, and what the evaluator then returns could say something about
+its numbers), an evaluator that enters other numbers than it has (the circuit moves them into the declared bounds) or stops before
 it returns results, and whoever sits between the two: use a transport that encrypts and checks who is there, such as TLS with
 certificates (`cloister.crypto`).
 """

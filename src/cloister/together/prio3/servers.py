@@ -59,7 +59,7 @@ class PrioServer:
     prio3: what is added up.
     place: which server this is, from 0 on.
     key: 32 random bytes, the same at all servers.
-    epsilon: what the sum may tell of one report.
+    epsilon: what the sum may say something about one report.
 
     >>> from cloister.together.prio3.circuits import Count
     >>> prio3, random = Prio3(Count(), context=b"smokers"), Random()

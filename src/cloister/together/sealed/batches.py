@@ -19,7 +19,7 @@ what follows them, are never in one sum either.
 
 The header has the format, bounds included. Whoever relays a batch can't put another header before the same key: it would not
 open. Nor can a stranger charge the people that a format names: the owner signs the header, with a keyed digest of the batch's key
-in it, for one key holder, which takes batches of the owners that it was told of and of nobody else.
+in it, for one key holder, which takes batches of the owners that it was told about, and of nobody else.
 
 A cell and its pad modulo 2⁶⁴ are uniform, whatever the cell holds (`cloister.crypto.masking`).
 """

@@ -8,7 +8,7 @@ new key k′ alone does neither. Sketch: x + F_k′ is uniform to someone withou
 not stay: with it k opens the new cells. It stands in no file of the hub once it was added, and travels as cells do, over TLS.
 Who copied both, the old key and the hub's old cells, read everything: no new key undoes that. Of rows that were withdrawn
 the difference is random: the new key holder can't open them, whatever a hub shows it. The new batches are signed by the key
-holder that wrote them, for the owner of the old ones: the other one is told of its key as of an owner's.
+holder that wrote them, for the owner of the old ones: the other one is told about its key as about an owner's.
 
 A difference that is added twice, or to another batch, gives sums that mean nothing; the header says to which it belongs. Who
 renews twice has two keys for the same rows: their beginning is the same, so no key holder puts both in one sum.

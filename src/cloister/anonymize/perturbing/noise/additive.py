@@ -39,7 +39,7 @@ class AdditiveNoise:
     """Add random numbers to columns: x + e.
 
     Protects: exact values; somebody who knows a person's income does not find that number in the table. Does not protect:
-    against approximate matches (an outlier stays one); a column that several others tell of (`remove_noise` takes most of
+    against approximate matches (an outlier stays one); a column that several others predict (`remove_noise` takes most of
     independent noise off correlated columns); many releases of the same rows, whose noise averages out. It is no differential
     privacy: bounds are not declared and the noise is not calibrated to one person's effect. For that, take `cloister.local`
     (each value noised with an ε) or `cloister.noise`.
@@ -170,7 +170,7 @@ class MultiplicativeNoise:
 
     e is normal with standard deviation `scale` (0.1: some ten per cent) and mean −scale²/2, so that factors are 1 in the
     mean and totals are kept in expectation. Protects as `AdditiveNoise` does. Does not protect: zeros stay zero and signs
-    stay; the largest value likely stays the largest; several columns multiplied by themselves still tell of one another. It
+    stay; the largest value likely stays the largest; several columns multiplied by themselves still say about one another. It
     is no differential privacy.
 
     The law that comes back is that of e: `reconstruct(…, multiplicative=True)` goes through logarithms.

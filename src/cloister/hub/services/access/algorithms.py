@@ -278,8 +278,8 @@ def _ran() -> tuple[ColumnElement[bool], ...]:
 
 
 def under(db: Session, name: str, *, known: bool = True) -> dict[str, str]:
-    """What a line of the trail says of the algorithm that a request named: its id, or as it was named to whom it is not `known`,
-    since they read their own lines; nothing for none."""
+    """What a line of the audit log says of the algorithm that a request named: its id, or as it was named to whom it is not
+    `known`, since they read their own lines; nothing for none."""
     if not name or not known:
         return {"algorithm": name} if name else {}
     row = db.scalar(select(Algorithm).where((Algorithm.id == name) | (Algorithm.name == name)))

@@ -1,8 +1,8 @@
 """Accounts: people, what proves who they are, and the ways in.
 
-- `identification.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: log-ins, API tokens, one-time links; each a secret
+- `identification.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: sign-ins, API tokens, one-time links; each a secret
   that is shown once and kept as a digest.
-- `log_in.py` holds the rules of logging in; `hashing.py`, `throttle.py`: passwords and how guessing is made
+- `log_in.py` holds the rules of signing in; `hashing.py`, `throttle.py`: passwords and how guessing is made
   slow; `totp.py`, `second_factor.py`: codes; `oidc.py`, `sign_on.py`: single sign-on.
 - `people.py`: who is here, with which roles. `notices.py`: what others did to one's account. `pages_*.py`, `api.py`: all of it in
   a browser and for programs.

@@ -1,7 +1,7 @@
 """Passwords as they are kept: Argon2id, so many at once, and one hash of work whatever is known of the person.
 
 Parameters are those that OWASP's Password Storage Cheat Sheet names for Argon2id: 19 MiB, two passes, one lane. A hash made with
-weaker ones is made again when its owner next logs in.
+weaker ones is made again when its owner next signs in.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logging in with a password and a code, and what changes with them: the rules, without the pages.
+"""Signing in with a password and a code, and what changes with them: the rules, without the pages.
 
 Whoever tries learns one thing only, that it was wrong: an unknown address, a wrong password, a blocked person and one without a
 password are told in the same words, after the same one hash. Every attempt is counted before it is looked at (`throttle.py`).
@@ -138,7 +138,7 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
 
 
 def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens: bool = False) -> str:
-    """Set another password in a log-in: all other log-ins end, and this one gets another secret for its cookie. API tokens are
+    """Set another password in a sign-in: all other sign-ins end, and this one gets another secret for its cookie. API tokens are
     revoked, unless they are wanted still: whoever knew the password may have made one.
     """
     mine, shared = throttle.account(hub, caller.email), throttle.network(hub, caller.address)

@@ -1,8 +1,8 @@
-"""What others did to somebody's account, told to them: from the lines of the trail, which nobody takes away.
+"""What others did to somebody's account, told to them: from the lines of the audit log, which nobody takes away.
 
 Anyone who makes a link to a new password could use it themselves. They are not kept from that, since a forgotten password needs
 somebody's help; but it is not done in silence: the person finds on the page of their account who made which link, when, and from
-where it was used, and each log-in says so for a month. That does not end with the first log-in after it, since that may be the
+where it was used, and each sign-in says so for a month. That does not end with the first sign-in after it, since that may be the
 stranger's; and nobody can have it unsaid.
 """
 

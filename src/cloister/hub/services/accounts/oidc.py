@@ -1,5 +1,5 @@
 """An identity provider, as OpenID Connect Core 1.0 and RFC 9700 say: authorization code with PKCE, nonce and state; nothing is
-believed that was not signed by the provider's published keys, for this hub, for this log-in, just now.
+believed that was not signed by the provider's published keys, for this hub, for this sign-in, just now.
 
 The provider is the administrator's setting; the addresses that it publishes must be as well protected as its own.
 """

@@ -61,7 +61,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/login/second", dependencies=_OPEN)
     def second(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
-        if caller.logged_in:  # every log-in that is whole comes by here
+        if caller.logged_in:  # every sign-in that is whole comes by here
             response = RedirectResponse(back, 303)
             with hub.database.reading() as db:
                 said = said_at_log_in(hub, db, caller.id, request_gettext(request))

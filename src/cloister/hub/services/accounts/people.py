@@ -118,7 +118,7 @@ def add_person(
 
 
 def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iterable[str]) -> bool:
-    """Give a person exactly these roles; whether anything changed. What they are logged in to ends, since it may now do other
+    """Give a person exactly these roles; whether anything changed. What they are signed in to ends, since it may now do other
     things, and so do open links that they made where a role is taken; the last administrator stays one.
     """
     had = set(roles_of(db, person.id))

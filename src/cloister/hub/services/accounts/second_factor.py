@@ -1,6 +1,6 @@
-"""The second factor: set up in a log-in, asked for at each further one, with codes to fall back on.
+"""The second factor: set up in a sign-in, asked for at each further one, with codes to fall back on.
 
-While it is being set up, the key lies wrapped in the row of the log-in; it becomes the person's when a code proves that their
+While it is being set up, the key lies wrapped in the row of the sign-in; it becomes the person's when a code proves that their
 authenticator has it. Backup codes have 50 random bits and are kept keyed by the hub, so that a copy of the database alone
 does not let them be guessed.
 """

@@ -1,7 +1,7 @@
-"""Log-ins of browsers: begun, made again, ended. The cookie holds a secret of 256 bits, the database its digest.
+"""Sign-ins of browsers: begun, made again, ended. The cookie holds a secret of 256 bits, the database its digest.
 
-A log-in whose second factor is still missing is *half*: it names nobody, and is good for the second step alone.
-The secret changes whenever what it may do changes: at the log-in, at the second factor, with the password, with the roles.
+A sign-in whose second factor is still missing is *half*: it names nobody, and is good for the second step alone.
+The secret changes whenever what it may do changes: at the sign-in, at the second factor, with the password, with the roles.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Single sign-on as the hub sees it: a browser leaves for the identity provider, and somebody comes back.
 
-What left is remembered in the database and bound to the browser by a cookie; it counts once. A known subject is logged in. One
+What left is remembered in the database and bound to the browser by a cookie; it counts once. A known subject is signed in. One
 that is new becomes a person, if the provider has verified their address and nobody here has it: an address alone never opens an
-account that is there; its owner logs in and connects it.
+account that is there; its owner signs in and connects it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ the count.
 
 An attempt is counted before its password is looked at, so that many at once gain nothing; a right password takes the count away.
 After some free failures each further one doubles a wait, up to a quarter of an hour. What is sent during a wait is not looked at
-and does not lengthen it, and failures are forgotten with time: nobody is locked out for good. A browser that has logged in to
+and does not lengthen it, and failures are forgotten with time: nobody is locked out for good. A browser that has signed in to
 the account before is counted by itself, so that a stranger's guesses do not keep its owner out (OWASP's device cookies).
 """
 

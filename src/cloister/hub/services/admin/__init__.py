@@ -1,7 +1,7 @@
 """The hub's own state: whether it is well, what it counts, how it is set.
 
-Pages of the administrator, and the two addresses that machines read: /healthz and /metrics. People, policies and the trail have
-services of their own.
+Pages of the administrator, and the two addresses that machines read: /healthz and /metrics. People, policies and the audit log
+have services of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The way of a question through the hub: allowed, answered, kept, written down; and only then does a byte of it leave.
 
 The charge and the answer are one transaction of the ledger. What the hub keeps besides (the release under an address, the line of
-the trail, the answer under its idempotency key) is a second one, after it: a process that dies in between has charged and not
+the audit log, the answer under its idempotency key) is a second one, after it: a process that dies in between has charged and not
 answered, and the same question again is answered from the ledger at no further cost.
 """
 

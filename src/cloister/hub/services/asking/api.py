@@ -231,7 +231,7 @@ def _reading(router: APIRouter) -> None:
 
 
 def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:
-    """Refuses to give an answer again that its asker may not look at any more: a key is no way around the policy of a release.
+    """Refuses to give an answer again that its analyst may not look at any more: a key is no way around the policy of a release.
     A token that was made to ask gets the answer of what it asked, whatever else it was made for.
     """
 

@@ -1,4 +1,4 @@
-"""What left the door is kept: the releases under their addresses, the answer under its key, the lines of the trail; in one
+"""What left the door is kept: the releases under their addresses, the answer under its key, the lines of the audit log; in one
 transaction, which answers that come together share.
 
 The first thread to come writes for all who wait, so that they share one push to the disk; each of them goes on, and lets a byte

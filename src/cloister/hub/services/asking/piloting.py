@@ -1,7 +1,7 @@
 """What to expect of a mean or a quantile, whose margin depends on how many rows its group has, which is private.
 
 Where the owner declared no size, the forecast is a small table: the margins in groups of 100, 1,000 and 10,000 rows. A pilot is a
-count of the same groups for a small spend. It is a query like any other, an answer in the list of its asker; what follows from
+count of the same groups for a small spend. It is a query like any other, an answer in the list of its analyst; what follows from
 its noisy counts is post-processing, and costs nothing.
 """
 

@@ -1,5 +1,5 @@
 """What changes budgets: raising one, allotting a share, asking for more, and the answer. Each is checked against the ceilings of
-the institution first, and stands in the trail as well as in the ledger."""
+the institution first, and stands in the audit log as well as in the ledger."""
 
 from __future__ import annotations
 

@@ -215,8 +215,8 @@ def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
 
 def preparation_report(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, PreparationReport]:
     """A data set of the caller's own, and what was read of it; the rows are read once for that. A line that is no row, or a value
-    that does not fit, changes answers without a word, since an answer that told of it would tell of a person. Anyone who has the
-    file may know, and learns it here."""
+    that does not fit, changes answers without a word, since an answer that told about it would say something about a person.
+    Anyone who has the file may know, and learns it here."""
     with hub.database.reading() as db:
         row = reading.owned(hub, db, caller, name)
         if row.public:

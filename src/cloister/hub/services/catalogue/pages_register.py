@@ -124,7 +124,7 @@ def routes(router: APIRouter) -> None:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
             fields = await form.head()
         except CloisterError:
-            await run_in_threadpool(lambda: _own(hub, caller, number))  # somebody else's upload is not told of by this either
+            await run_in_threadpool(lambda: _own(hub, caller, number))  # somebody else's upload is not told about by this either
             raise
         check_token(request, fields)
         await run_in_threadpool(lambda: _own(hub, caller, number))  # before the first byte of the file

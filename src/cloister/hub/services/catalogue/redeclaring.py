@@ -3,7 +3,7 @@
 As long as nothing was charged to its population, the declaration changes in place. Afterwards it is a new version of the same
 rows, under the same population: what was spent stays spent, and answers keep the declaration that they were given under. Either
 is safe for the people in the rows, since each answer's noise and charge follow from the declaration as it was when it was asked;
-what a declaration may not do is tell of the rows, so each bound has its public reason again.
+what a declaration may not do is say something about the rows, so each bound has its public reason again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From what arrived to a data set that can be asked: all of it, or nothing.
 
 Everything that can be said in advance is checked before a row is stored. Then the upload becomes a table under a key of its own,
-which is written down at once; then population, data set, version and trail are one transaction, at whose end the ledger opens the
-budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
+which is written down at once; then population, data set, version and audit log are one transaction, at whose end the ledger opens
+the budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
 """
 
 from __future__ import annotations

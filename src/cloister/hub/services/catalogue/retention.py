@@ -101,7 +101,7 @@ class Keeper:
         self._awake.set()
 
     def _look(self) -> None:
-        pause = _FIRST  # first the other services open: the trail compares itself with its file before anything is written
+        pause = _FIRST  # first the other services open: the audit log compares itself with its file before anything is written
         while True:
             self._awake.wait(pause)
             self._awake.clear()

@@ -1,6 +1,6 @@
 """A trial reading: what of an upload does not fit its declaration, for its owner alone, before the table opens.
 
-It is an owner's view (`records/owner_views.py`): exact, encrypted, decided anew at each look, and costs nothing. It is bound to
+It is an owner's view (`records/owner_views.py`): exact, encrypted, decided again at each look, and costs nothing. It is bound to
 an upload, and is gone with it: when the table opens, when the upload is discarded, or after a day. The audit log says that it was
 made, and nothing of what it found. It tells the owner how to mend the declaration from public knowledge; whoever copied a value
 from it into the declaration would publish that value, so the page says so, and the form asks again.

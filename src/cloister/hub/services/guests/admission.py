@@ -50,7 +50,7 @@ _LATE = N_("a run ended later than its blocks and seconds say")
 _BEYOND = N_("it asked for tables or columns that it does not declare")
 _BROKEN = N_("an audit broke its guarantee")
 REASONS = {"late": _LATE, "beyond": _BEYOND, "broken": _BROKEN}
-"""Why the hub stops one by itself; nobody is late any more, but earlier versions wrote it down. None tells of a row: what was
+"""Why the hub stops one by itself; nobody is late any more, but earlier versions wrote it down. None says about a row: what was
 asked follows from private answers, and audits use made-up rows."""
 
 

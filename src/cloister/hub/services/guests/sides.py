@@ -1,4 +1,4 @@
-"""One run from two sides: what the author of the code is told of it, and what the owner of the data sees.
+"""One run from two sides: what the author of the code is told about it, and what the owner of the data sees.
 
 The author learns that it ran, when, for which purpose, from which institution, and on which data set where they may know of it:
 never a value, and never who. The owner sees besides who asked, what it cost whom, which columns were read and who had admitted

@@ -2,7 +2,7 @@
 
 All of it follows from the released model and from declarations: no row is read and nothing is spent. A number whose margin the
 method does not know says so. What a column does is tried on made-up rows, which are even over the declared values: that column
-alone is drawn anew, with all of its zeros and ones where it is a category, and what the model then says otherwise is counted.
+alone is drawn again, with all of its zeros and ones where it is a category, and what the model then says otherwise is counted.
 """
 
 from __future__ import annotations

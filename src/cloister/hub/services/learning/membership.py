@@ -43,7 +43,7 @@ _BEGIN = "membership inference: "
 
 
 def lines_of(promise: Guarantee, found: MembershipResult | None) -> dict[str, str]:
-    """The lines of a card, by what follows "membership inference: "; shares in percent.
+    """The lines of a card, by what follows "membership inference: "; shares in per cent.
 
     >>> from cloister.privacy import PureDP
     >>> for what, text in lines_of(PureDP(1), None).items():
@@ -128,7 +128,7 @@ def _sure_of(model: PrivateModel, *, has_target: bool) -> Confidence | None:
 
 
 def _percent_up(share: float) -> str:
-    """A share in percent, of three digits, never less than it is.
+    """A share in per cent, of three digits, never less than it is.
 
     >>> _percent_up(0.0027182), _percent_up(1.0), _percent_up(0.00100001)
     ('0.272 %', '100 %', '0.101 %')

@@ -1,4 +1,4 @@
-"""Rows of one's own in, predictions out: CSV both ways. Nothing private is read: the model is released, the rows are the asker's.
+"""Rows of one's own in, predictions out: CSV both ways. Nothing private is read: the model is released, the rows are their own.
 
 What a column holds follows from its declaration, as when the model learnt: what lies outside the bounds is moved to the nearest
 bound. A row in which a feature is missing, or is no declared category, gets no prediction.

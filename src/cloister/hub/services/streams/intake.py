@@ -1,6 +1,6 @@
 """Readings as devices send them: known by their key, within their quota, for themselves, kept encrypted until their step is over.
 
-What a device is told of its batch (how many were late, or at no moment) follows from the batch and the public clock alone.
+What a device is told about its batch (how many were late, or at no moment) follows from the batch and the public clock alone.
 Many batches are taken in by one transaction: over HTTP one, over MQTT as many as came meanwhile.
 """
 

@@ -1,6 +1,6 @@
 """The API of surveys: composing, opening, inviting, results; and, for whoever has a survey's link, what it asks and one report.
 
-A report bears no log-in and is not tied to a page of ours: it is worth what its token is worth.
+A report bears no sign-in and is not tied to a page of ours: it is worth what its token is worth.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ What is counted lives in this process's memory alone, under names made with a ke
 soon as it is full again: no address is kept, and nothing tells later which network answered.
 
 What it can't do: many networks together (a botnet, a mobile carrier) send as much as they like; several processes of a hub each
-count for themselves, and a restart counts anew. Whoever needs to count people asks by invitation, where nothing of this applies.
+count for themselves, and a restart counts again. Whoever needs to count people asks by invitation, where nothing of this applies.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "reports
 
 
 def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response | str:
-    """The file, and a line of the trail; or, where words are still to be looked for, the job that does. Reports come in the order
+    """The file, and a line of the audit log; or, where words are to be looked for, the job that does. Reports come in the order
     of their names, which are chance, with the survey that they answer: `cloister survey collect` makes the same results of them.
     """
     if form not in _TYPES:

@@ -1,6 +1,6 @@
 """Synthetic tables: noisy counts of a data set are measured once, and anybody who sees the release draws rows for nothing more.
 
-- `order.py`: what somebody wants. `making.py`: an order in the frame (`hub/work`), and what to expect of it beforehand.
+- `order.py`: what somebody wants. `making.py`: an order in the frame (`hub/work`), and what to expect of it in advance.
 - `tables.py`: synthetic tables as a kind of release (`hub/releases`): page, files, rows.
 - `pages.py`: what its form shows; the routes are those of every order (`hub/work/ordering.py`).
 

@@ -1,4 +1,4 @@
-"""The trail: an append-only, hash-chained record of who did what to which, when, for what purpose, at what cost.
+"""The audit log: an append-only, hash-chained record of who did what to which, when, for what purpose, at what cost.
 
 - `chain.py`, `writing.py`, `verifying.py`: the chain, how lines are added to it, how it is checked.
 - `reading.py`, `export.py`: filters, pages and files of lines, for stewards, for owners, for oneself.

@@ -160,7 +160,7 @@ def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterat
 
 
 def watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None = None) -> list[str]:
-    """Look at a question of the caller's, once its line of the trail is committed; the ids of new alerts.
+    """Look at a question of the caller's, once its line of the audit log is committed; the ids of new alerts.
 
     Lines that came in since the last look are looked at too, in their order: whichever process is first judges each. The answer
     is on its way by then, so a database that is away makes no error here: it is logged, and the next look reads on.

@@ -1,7 +1,7 @@
 """The chain: each line's hash seals the line and the hash before it, so that no line can be changed, dropped or moved unseen.
 
-HMAC-SHA-256 under the trail's key: who can write to the database, and does not have the key, can make no line that fits. What a
-chain cannot tell is that its last lines are gone; for that its end is copied to a file (`writing.py`).
+HMAC-SHA-256 under the audit log's key: who can write to the database, and does not have the key, can make no line that fits. What
+a chain cannot tell is that its last lines are gone; for that its end is copied to a file (`writing.py`).
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | 
 
 class _Shapes:
     """The shapes of forms: texts that differ in the numbers of their conditions alone have shapes that do so too. As in
-    `query/forms.py`, a form is looked at with numbers of ours in it, when it comes again, and kept where putting the asker's own
-    into what was found gives exactly what is found of the asker's own text.
+    `query/forms.py`, a form is looked at with numbers of ours in it, when it comes again, and kept where putting the analyst's
+    own into what was found gives exactly what is found of the analyst's own text.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""The trail's pages: all of it for stewards and administrators, one's own acts for everyone, one's own data for owners; and the
-alerts."""
+"""The audit log's pages: all of it for stewards and administrators, one's own acts for everyone, one's own data for owners; and
+the alerts."""
 
 from __future__ import annotations
 

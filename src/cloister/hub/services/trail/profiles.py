@@ -1,6 +1,6 @@
 """What is usual for a person: how many questions a day, at which hours, about which columns and data sets, at what cost.
 
-A history is read from the trail alone, and grows by the lines that are new since it was looked at last, so that looking after
+A history is read from the audit log alone, and grows by the lines that are new since it was looked at last, so that looking after
 each question stays quick however long it is.
 """
 

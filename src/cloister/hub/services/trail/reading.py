@@ -42,7 +42,7 @@ class Filters:
     person: str = ""
     """An id, or a part of the e-mail address or the name."""
     action: str = ""
-    """An action, or an area of them such as "dataset"."""
+    """An action, or an area of them such as "data set"."""
     object: str = ""
     """An id, the name of a data set, or a kind and an id as "population:patients"."""
     purpose: str = ""

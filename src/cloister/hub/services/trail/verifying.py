@@ -25,7 +25,7 @@ _NO_LINE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError
 
 
 def verify(hub: Hub) -> Literal[True] | BrokenLine:
-    """Read the whole trail: True, or the first line that does not fit.
+    """Read the whole audit log: True, or the first line that does not fit.
 
     Lines that are written while it reads are left to the next time. A loss that was found and written down (`trail.gap`) counts
     as broken until somebody has answered for it.

@@ -2,8 +2,8 @@
 
 The head's row is locked until the transaction ends (SQLite: its one writer), so concurrent writers form one chain; write late in
 a transaction, and the others wait shortly. After the commit the end is appended to `trail.head` in the hub's folder, by the
-ledger's own way of keeping it: a trail whose newest lines are gone does not contain the end that the file knows. Such a loss is
-written into the trail itself when it is found, as `trail.gap`, and stays there until somebody answers for it (`accept`).
+ledger's own way of keeping it: an audit log whose newest lines are gone does not contain the end that the file knows. Such a loss
+is written into the audit log itself when it is found, as `trail.gap`, and stays there until somebody answers for it (`accept`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write(
 ) -> int:
     """Write a line in the transaction of `db`; the line's number. It exists if and only if that transaction is committed.
 
-    `details` hold names and ids, and the asker's own question; `data_sets` (ids of data sets, never names: a name may be
+    `details` hold names and ids, and the analyst's own question; `data_sets` (ids of data sets, never names: a name may be
     another's later) makes the line visible to their owners.
     """
     told: dict[str, Any] = {"kind": kind, "object_id": object_id, "purpose": purpose, "cost": cost, "outcome": outcome}
