@@ -41,7 +41,13 @@ def main() -> None:
     for point in found.points:
         if point.method == "RUCA, one bit" and point.dimensions == 1:
             linked = f"{point.secret_of_strangers:.3f} of strangers are linked, {found.strangers_guess:.3f} by chance"
-            report("one bit of RUCA: the use is read", ratio=point.utility, limit=USE, detail=f"{splits} splits; {linked}")
+            unseen = f"{point.utility_of_strangers:.3f} of people that were not in training"
+            report(
+                "one bit of RUCA: the use is read", ratio=point.utility, limit=USE, detail=f"{splits} splits; {unseen}; {linked}"
+            )
+            best = max(found.points, key=lambda each: each.utility_of_strangers or 0)
+            name = f"{best.method}, {best.dimensions} dimensions; one bit of RUCA {point.utility_of_strangers:.3f}"
+            report("glasses of people that were not in training", ratio=best.utility_of_strangers, limit=USE, detail=name)
             report("one bit of RUCA: who it is", ratio=point.secret, limit=SECRET, detail=f"by {point.secret_by}", most=True)
 
 

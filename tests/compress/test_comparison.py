@@ -35,6 +35,22 @@ def test_what_is_aimed_at_stays_and_the_rest_is_lost(found: TradeOff) -> None:
     assert (found.utility_guess, found.secret_guess) == (0.5, 1 / 12)
 
 
+def test_strangers_stand_beside_known_people_and_earlier_files_are_read(found: TradeOff) -> None:
+    """Of few pictures a projection learns the people: their rows are rebuilt better than those of anybody else."""
+    for point, line in zip(found.points, found.text().splitlines()[1:], strict=False):
+        assert point.utility_of_strangers is not None
+        assert point.rebuilt_of_strangers is not None
+        assert f"{point.utility:.3f}{point.utility_of_strangers:>11.3f}" in line
+        assert f"{point.rebuilt:.2f}{point.rebuilt_of_strangers:>11.2f}" in line
+    assert found.points[0].rebuilt < found.points[0].rebuilt_of_strangers  # type: ignore[operator]
+    earlier = json.loads(found.to_json())
+    for each in earlier["points"]:
+        del each["rebuilt_of_strangers"]
+    read = TradeOff.from_json(json.dumps(earlier))
+    assert [each.rebuilt_of_strangers for each in read.points] == [None] * 3
+    assert TradeOff.from_json(found.to_json()) == found
+
+
 def test_attackers_do_better_than_the_published_measure(found: TradeOff) -> None:
     """A projection's own inverse knows nothing of rows: it looks worse than whoever learns. It is one of the attackers."""
     for point in found.points:

@@ -55,11 +55,13 @@ class Point(NamedTuple):
     """The same by the projection's own inverse alone, as papers print it: it knows nothing of rows, so it mostly flatters."""
     columns: tuple[float, ...]
     """Of each column the share of its variance that the best attacker of rows gets back."""
+    rebuilt_of_strangers: float | None = None
+    """How far the best guess is from rows of people that no attacker has seen."""
 
 
 _NAMES = (
     *("method", "dimensions", "utility", "secret", "secret_by", "secret_of_strangers", "utility_of_strangers"),
-    *("rebuilt", "rebuilt_by", "published", "columns"),
+    *("rebuilt", "rebuilt_by", "published", "columns", "rebuilt_of_strangers"),
 )
 """Of the fields of a point, in their order, where it is stored: never renamed."""
 
@@ -95,20 +97,24 @@ class TradeOff:
         """What `to_json` wrote."""
         told = json.loads(text)
         points = tuple(
-            Point(**{**{name: each[name] for name in _NAMES}, "columns": tuple(each["columns"])}) for each in told.pop("points")
+            Point(**{name: each[name] for name in _NAMES if name in each} | {"columns": tuple(each["columns"])})
+            for each in told.pop("points")
         )
         return cls(points=points, **told)
 
     def text(self) -> str:
-        """A table for a terminal."""
-        lines = [f"{'method':<14}{'dims':>5}{'use':>7}{'secret':>8}{'strangers':>11}{'rebuilt':>9}{'published':>11}"]
+        """A table for a terminal: each number with people whom attackers know, and with strangers."""
+        heads = (
+            f"{'method':<14}{'dims':>5}{'use':>7}{'strangers':>11}{'secret':>8}{'strangers':>11}{'rebuilt':>9}{'strangers':>11}"
+        )
+        lines = [f"{heads}{'published':>11}"]
         for each in self.points:
-            far, own = _shown(each.secret_of_strangers, 3), _shown(each.published, 2)
-            lines.append(
-                f"{each.method:<14}{each.dimensions:>5}{each.utility:>7.3f}{each.secret:>8.3f}{far:>11}{each.rebuilt:>9.2f}{own:>11}"
-            )
-        guess = _shown(self.strangers_guess, 3)
-        lines.append(f"{'guessing':<19}{self.utility_guess:>7.3f}{self.secret_guess:>8.3f}{guess:>11}{self.mean_row:>9.2f}")
+            use, secret = _shown(each.utility_of_strangers, 3), _shown(each.secret_of_strangers, 3)
+            far, own = _shown(each.rebuilt_of_strangers, 2), _shown(each.published, 2)
+            known = f"{each.method:<14}{each.dimensions:>5}{each.utility:>7.3f}{use:>11}{each.secret:>8.3f}{secret:>11}"
+            lines.append(f"{known}{each.rebuilt:>9.2f}{far:>11}{own:>11}")
+        guess, use = _shown(self.strangers_guess, 3), f"{self.utility_guess:>7.3f}"
+        lines.append(f"{'guessing':<19}{use}{'':>11}{self.secret_guess:>8.3f}{guess:>11}{self.mean_row:>9.2f}")
         return "\n".join([*lines, self.published_means, self.mark])
 
     def __repr__(self) -> str:
@@ -217,22 +223,25 @@ def _judged(made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], s
 
 def _strangers(
     made: Any, rows: Any, use: Any, secret: Any, cut: tuple[Any, Any], seed: int, *, linking: bool
-) -> tuple[float, float | None]:
-    """The use, and the best attacker; None where strangers have no class of the secret that known people have."""
+) -> tuple[float, float | None, float]:
+    """The use, the best attacker of the secret (None where strangers have no class of it that known people have), and that of
+    rows."""
     known, others = cut
     made.fit(rows[known], use[known], secret[known])
     z, seen = made.transform(rows[known]), made.transform(rows[others])
     kept = use_kept(z, use[known], seen, use[others])
+    guesses = rows_rebuilt(z, rows[known], seen, seed, getattr(made, "inverse_transform", None))
+    rebuilt = min(distance(guess, rows[others]) for guess in guesses.values())
     if linking:
-        return kept, max(linked(z, secret[known], seen, secret[others]).values(), default=None)
+        return kept, max(linked(z, secret[known], seen, secret[others]).values(), default=None), rebuilt
     met = np.isin(secret[others], secret[known])
     if not met.any():
-        return kept, None
-    return kept, max(labels_read(z, secret[known], seen[met], secret[others][met], seed).values())
+        return kept, None, rebuilt
+    return kept, max(labels_read(z, secret[known], seen[met], secret[others][met], seed).values()), rebuilt
 
 
-def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[float, float | None]]) -> Point:
-    best, strangers = {}, [each for _, each in far if each is not None]
+def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[float, float | None, float]]) -> Point:
+    best, strangers = {}, [each for _, each, _ in far if each is not None]
     for what, choose in (("secret", max), ("rebuilt", min)):
         each = {attacker: float(np.mean([one[what][attacker] for one in seen])) for attacker in seen[0][what]}
         by = choose(each, key=each.__getitem__)
@@ -249,6 +258,7 @@ def _point(name: str, count: int, seen: list[dict[str, Any]], far: list[tuple[fl
         rebuilt_by=best["rebuilt"][1],
         published=None if seen[0]["published"] is None else float(np.mean([one["published"] for one in seen])),
         columns=tuple(np.mean([one["columns"][best["rebuilt"][1]] for one in seen], axis=0).round(4).tolist()),
+        rebuilt_of_strangers=float(np.mean([each[2] for each in far])) if far else None,
     )
 
 

@@ -101,23 +101,26 @@ def _projected(view: View) -> dict[str, Any]:
         (_("Accuracy of guessing"), f"{_share(found['utility_guess'])} / {_share(found['secret_guess'])}"),
         (_("Error of the mean row"), f"{found['mean_row']:.2f}"),
     ]
-    columns = [_("Method"), _("Dimensions"), _("Use"), _("Secret"), _("Best attacker"), _("Secret of strangers")]
+    columns = [_("Method"), _("Dimensions"), _("Use"), _("Use of strangers"), _("Secret"), _("Best attacker")]
+    columns += [_("Secret of strangers"), _("Best attacker of rows"), _("Columns rebuilt"), _("Error of rows")]
     lines = [
         [
             each["method"],
             each["dimensions"],
             _share(each["utility"]),
+            "–" if each["utility_of_strangers"] is None else _share(each["utility_of_strangers"]),
             _share(each["secret"]),
             _(ATTACKERS.get(each["secret_by"], each["secret_by"])),
             "–" if each["secret_of_strangers"] is None else _share(each["secret_of_strangers"]),
             _(ATTACKERS.get(each["rebuilt_by"], each["rebuilt_by"])),
             _best(names, each["columns"]),
             f"{each['rebuilt']:.2f}",
+            "–" if each.get("rebuilt_of_strangers") is None else f"{each['rebuilt_of_strangers']:.2f}",
             "–" if each["published"] is None else f"{each['published']:.2f}",
         ]
         for each in found["points"]
     ]
-    heads = [*columns, _("Best attacker of rows"), _("Columns rebuilt"), _("Error of rows"), _("Published error")]
+    heads = [*columns, _("Error of strangers' rows"), _("Published error")]
     faces = _faces(view.row.body, _("the mean")) if told.get("pictures") else ""
     rebuilt = "" if faces else _rebuilt(view.row.body, _("Column"), _("Method"))
     pictures = {"picture": _picture(view.row.body), "rebuilt": rebuilt, "faces": faces}
