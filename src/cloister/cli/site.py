@@ -181,7 +181,7 @@ def reread(data: Path) -> None:
     """
     _settings(data)
     (data / _STALE).touch()
-    click.echo("the running site reads its rows anew within half a minute; `cloister site show` says when it did")
+    click.echo("the running site reads its rows again within half a minute; `cloister site show` says when it did")
 
 
 @site.command()

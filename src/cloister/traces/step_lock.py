@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +31,8 @@ class StepLock:
     (None, [1], False)
     """
 
+    __slots__ = ("_lock", "_refusal", "broken")
+
     def __init__(
         self,
         what: str = "The step was refused",
@@ -41,7 +42,7 @@ class StepLock:
         instead: str,
     ) -> None:
         """What is refused once a step was broken off while it kept, why, and what to do instead."""
-        self._lock, self._refusal = threading.Lock(), partial(error, what, why=why, instead=instead)
+        self._lock, self._refusal = threading.Lock(), (error, what, why, instead)
         self.broken = False
         """Whether a step may have been taken whose release nobody has."""
 
@@ -49,7 +50,8 @@ class StepLock:
         """`draw` changes nothing, and may refuse; `keep` makes what was drawn the state, and gives what is released."""
         with self._lock:
             if self.broken:
-                raise self._refusal()
+                error, what, why, instead = self._refusal
+                raise error(what, why=why, instead=instead)
             drawn = draw()
             self.broken = True  # before anything changes: an interruption of what follows finds it so
             try:
