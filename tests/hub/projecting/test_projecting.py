@@ -122,6 +122,26 @@ def test_the_forms_offer_what_is_known_and_a_yes_in_any_case_approves(house: Hou
         assert post(house, owner, "/projected-data", {**ATTACK, "approval": said}).status_code == 422, said
 
 
+def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House, owner: Visitor) -> None:
+    """Of several data sets the first is chosen until another is; what was ticked is ordered, and stands there after a refusal."""
+    other = {"columns": {"height": {"kind": "integer", "low": 0, "high": 250}, "ill": {"kind": "boolean"}}}
+    house.sample_data_set("others", owner=owner, declaration=other, rows={"height": [170] * 40, "ill": [True] * 40})
+    for path, ticked in (("/fit-projection", []), ("/project-data", ["PCA", "DCA", "RUCA", "random"])):
+        page = owner.client.get(f"{path}?about=others").text
+        assert re.findall(r'<input type="checkbox" name="columns" value="(\w+)"', page) == ["height"], "numbers alone"
+        labels = page.partition('name="utility"')[2].partition("</select>")[0]
+        assert re.findall(r'<option value="(\w+)"', labels) == ["height", "ill"]
+        assert 'type="hidden" name="table" value="others"' in page
+        assert re.findall(r'name="methods" value="(\w+)" checked', page) == ticked
+        assert 'name="columns" value="height"' not in owner.client.get(path).text, "of the first"
+    token = re.search(r'name="form_token" value="(\w+)"', owner.client.get("/fit-projection").text)
+    assert token is not None
+    order = {"key": "k", "table": "people", "columns": ["age", "pay"], "method": "PCA", "dimensions": "9", "spend": "1"}
+    page = owner.client.post("/fit-projection/price", data={**order, "form_token": token[1]}).text
+    assert "whole number from 1 to the 2 columns" in page
+    assert re.findall(r'name="columns" value="(\w+)" checked', page) == ["age", "pay"]
+
+
 def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(house: House, owner: Visitor) -> None:
     """Drawn faces of 8 × 8 pixels: DCA keeps glasses and shows nobody's face, PCA shows it."""
     faces = drawn_faces(12, 6)

@@ -62,9 +62,10 @@ _LABELS = {
 }
 
 
-def asked(label: str, about: str = "", **more: Any) -> Any:
-    """A field of an order with the words of its form; English msgids."""
-    return field(metadata={"label": label, "help": about}, **more)
+def asked(label: str, about: str = "", *, several: bool = False, **more: Any) -> Any:
+    """A field of an order with the words of its form; English msgids. `several`: a list separated by commas, of boxes to tick
+    where what there is to choose from is known."""
+    return field(metadata={"label": label, "help": about, "several": several}, **more)
 
 
 def whole(text: str) -> int:
@@ -244,28 +245,34 @@ def order_pages(
     doubt: Doubt | None = None,
     before: Before | None = None,
     priced_at: str = "price",
+    heading: str = "",
 ) -> APIRouter:
     """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. Work by the
     marked door has no price; `before` says what stands in its place. What `doubt` says is confirmed first. `more`: what a
-    template of its own shows besides, by what was typed; of the plain form `choices`, by the name of a field. A field that is a
-    tuple is one of boxes to tick; one that is a mapping is not on the form."""
+    template of its own shows besides, by what was typed; of the plain form `choices`, by the name of a field, and `chosen`, the
+    data set that they are of. A field that is a tuple is one of boxes to tick; one that is a mapping is not on the form."""
     router = APIRouter()
+    several = {each.name for each in fields(request) if each.metadata.get("several")}
     lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
     def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, Any], **told: Any) -> Response:
         with hub.database.reading() as db:
-            shows, projects = more(hub, db, caller, values), open_projects(db, caller)
+            shows, projects = {"chosen": "", **more(hub, db, caller, values)}, open_projects(db, caller)
         problem = told.get("problem")
         inputs = list(_inputs(request, values, shows.get("choices", {}))) if template == _PLAIN else ()
         how = {"work": work, "path": path, "inputs": inputs, "projects": projects, "key": new_secret()}
+        how["heading"] = heading or work.title
         status = 200 if problem is None else problem.status
         return render(asked, template, status=status, **how, **shows, **{"price": None, "before": None, "problem": None, **told})
 
     def typed(form: Form) -> dict[str, Any]:
-        return {name: tuple(dict.fromkeys(form.all(name))) if many else form.get(name, "") for name, many in lists.items()}
+        return {name: tuple(dict.fromkeys(form.all(name))) if many else _text(form, name) for name, many in lists.items()}
+
+    def _text(form: Form, name: str) -> str:
+        return ", ".join(form.all(name)) if name in several else form.get(name, "")
 
     def wanted_in(form: Form) -> Any:
-        texts = {name: form.text(name, most=2000) for name, many in lists.items() if not many}
+        texts = {name: form.text(name, most=2000) for name, many in lists.items() if not many and name not in several}
         return request(**{**typed(form), **texts})
 
     @router.get(path, dependencies=[needs(work.action)])
@@ -317,12 +324,14 @@ def _inputs(
 ) -> Iterator[dict[str, Any]]:
     """The fields of the form; what was typed is among the choices of its field, whatever it is."""
     for each in fields(request):
-        value = values.get(each.name, "")
-        known = [*choices.get(each.name, ())]
-        known += [(value, value)] if known and value and value not in dict(known) else []
+        value = values.get(each.name, each.default if isinstance(each.default, str) else "")
+        known, several = [*choices.get(each.name, ())], each.metadata.get("several", False)
+        typed = [name for part in value.split(",") if (name := part.strip())] if several else [value]
+        known += [(name, name) for name in typed if known and name and name not in dict(known)]
         needed = not isinstance(each.default, str)
         label = each.metadata.get("label") or _LABELS[each.name]
         yield {"name": each.name, "label": label, "help": each.metadata.get("help", ""), "required": needed} | {
             "value": value,
             "choices": known,
+            "ticked": typed if several and known else None,
         }

@@ -48,7 +48,9 @@ def _pages() -> APIRouter:
     from cloister.hub.services.guests.pages import choices, routes
     from cloister.hub.work.ordering import order_pages
 
-    return packages.pages(routes(order_pages(RUNNING, Order, "/run-algorithm", more=choices, errors=expected)))
+    return packages.pages(
+        routes(order_pages(RUNNING, Order, "/run-algorithm", more=choices, errors=expected, heading=N_("Run an algorithm")))
+    )
 
 
 def _api() -> APIRouter:

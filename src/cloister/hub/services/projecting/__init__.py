@@ -33,8 +33,10 @@ def _pages() -> APIRouter:
     from cloister.hub.work.ordering import order_pages
 
     router = APIRouter()
-    router.include_router(order_pages(ATTACKING, Attack, "/project-data", more=partial(choices, marked=True)))
-    router.include_router(order_pages(FITTING, Fit, "/fit-projection", more=choices))
+    router.include_router(
+        order_pages(ATTACKING, Attack, "/project-data", more=partial(choices, marked=True), heading=N_("Project data"))
+    )
+    router.include_router(order_pages(FITTING, Fit, "/fit-projection", more=choices, heading=N_("Fit a projection")))
     return router
 
 

@@ -26,7 +26,7 @@ ACTION = "compress.run"
 METHODS = ("PCA", "DCA", "RUCA", "DUCA", "random")
 """Linear ones, with as many directions as there are columns."""
 _MOST_COLUMNS, _MOST_PIXELS, _MOST_POINTS = 50, 256, 20
-_COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, separated by commas"))
+_COLUMNS = asked(N_("Columns"), N_("names of columns of numbers, separated by commas"), several=True)
 _UTILITY = asked(N_("Label of use"), N_("the column that stays readable"))
 
 
@@ -57,7 +57,9 @@ class Attack:
     columns: str = _COLUMNS
     utility: str = _UTILITY
     secret: str = asked(N_("Secret"), N_("the column that is not to be readable"))
-    methods: str = asked(N_("Methods"), N_("PCA, DCA, RUCA, DUCA, random; separated by commas"), default="PCA, DCA, RUCA, random")
+    methods: str = asked(
+        N_("Methods"), N_("PCA, DCA, RUCA, DUCA, random; separated by commas"), several=True, default="PCA, DCA, RUCA, random"
+    )
     dimensions: str = asked(N_("Dimensions"), N_("how many numbers are kept of a row, such as 1, 2, 5"))
     approval: str = asked(
         N_("Approval"),
@@ -152,11 +154,25 @@ class Fit:
         return listed(self.columns)
 
 
-def choices(hub: Hub, db: Db, caller: Caller, _: Mapping[str, Any], *, marked: bool = False) -> dict[str, Any]:
-    """What the form offers: the data sets that somebody may project, and the methods. `marked`: one's own alone."""
-    open_to = [each.which for each in offers(hub, db, caller, ACTION, under=(), anyhow=True)]
-    tables = [(each.name, each.name) for each in open_to if not marked or each.owner == caller.id]
-    return {"choices": {"table": tables, "method": [(each, each) for each in METHODS[:-1]]}}
+def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any], *, marked: bool = False) -> dict[str, Any]:
+    """What the form offers: the data sets that somebody may project, the columns of the chosen one (of the first, where none is
+    named), and the methods. `marked`: one's own alone."""
+    from cloister.tables import Integer, Real
+
+    open_to = [
+        each for each in offers(hub, db, caller, ACTION, under=(), anyhow=True) if not marked or each.which.owner == caller.id
+    ]
+    tables = [(each.which.name, each.which.name) for each in open_to]
+    known: dict[str, Any] = {"table": tables, "method": [(each, each) for each in METHODS[:-1]]}
+    known["methods"] = [(each, each) for each in METHODS]
+    about = typed.get("table") or (tables[0][0] if tables else "")
+    chosen = next((each.table for each in open_to if each.which.name == about), None)
+    columns = {} if chosen is None else dict(chosen.columns or {})
+    if 0 < len(columns) <= _MOST_COLUMNS:  # of a picture each pixel is a column: they are typed
+        labels = [(name, name) for name in columns]
+        numbers = [(name, name) for name, domain in columns.items() if isinstance(domain, Integer | Real)]
+        known |= {"columns": numbers, "utility": labels, "secret": labels}
+    return {"choices": known, "tables": tables, "chosen": about if columns and len(tables) > 1 else ""}
 
 
 def listed(text: str) -> tuple[str, ...]:
