@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cloister.compress import drawn_faces
+from cloister.compress import drawn_faces, from_tables, trade_off
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.jobs import Workers
@@ -122,8 +123,11 @@ def test_the_forms_offer_what_is_known_and_a_yes_in_any_case_approves(house: Hou
         assert post(house, owner, "/projected-data", {**ATTACK, "approval": said}).status_code == 422, said
 
 
-def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(house: House, owner: Visitor) -> None:
+def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(
+    house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Drawn faces of 8 × 8 pixels: DCA keeps glasses and shows nobody's face, PCA shows it."""
+    monkeypatch.setattr(from_tables, "trade_off", partial(trade_off, splits=1))
     faces = drawn_faces(12, 6)
     small = faces.pixels.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4))
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
