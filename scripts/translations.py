@@ -89,11 +89,11 @@ BELOW = (
 _CALLS = re.compile(rb"\b(?:_|n?p?gettext|NC?_)\(")
 
 
-def _python(file: BinaryIO, *how: Any) -> Iterator[Any]:
+def _python(file: BinaryIO, *given: Any, **how: Any) -> Iterator[Any]:
     """Babel's extractor, for a file in which there is something to extract: it takes most of a second for a hundred files."""
     if _CALLS.search(file.read()):
         file.seek(0)
-        yield from extract_python(file, *how)
+        yield from extract_python(file, *given, **how)
 
 
 FOLDER = HUB / "web" / "translations"
