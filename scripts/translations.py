@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from babel.messages import Catalog, Message
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract_from_dir, extract_python
 from babel.messages.pofile import read_po, write_po
 
 from cloister.hub.policy.methods import offered
@@ -84,9 +86,19 @@ BELOW = (
     "session/execution/stepping.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
+_CALLS = re.compile(rb"\b(?:_|n?p?gettext|NC?_)\(")
+
+
+def _python(file: BinaryIO, *given: Any, **how: Any) -> Iterator[Any]:
+    """Babel's extractor, for a file in which there is something to extract: it takes most of a second for a hundred files."""
+    if _CALLS.search(file.read()):
+        file.seek(0)
+        yield from extract_python(file, *given, **how)
+
+
 FOLDER = HUB / "web" / "translations"
 LANGUAGES = ("zh_CN",)
-METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2"), ("**/templates/**.svg", "jinja2")]
+METHODS = [("**.py", _python), ("**/templates/**.html", "jinja2"), ("**/templates/**.svg", "jinja2")]
 OPTIONS = {
     "**/templates/**.html": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
     "**/templates/**.svg": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},

@@ -53,6 +53,16 @@ def house(tmp_path: Path, empty_hub: Path, clock: Clock) -> Iterator[House]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def one_house(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator[House]:
+    """One for the tests of a file that only look, or mend what they break; each begins with `in_front()`."""
+    folder = tmp_path_factory.mktemp("one") / "hub"
+    shutil.copytree(empty_hub, folder)
+    made = House(folder, Clock())
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def world(tmp_path: Path, empty_hub: Path, clock: Clock, kind_of_world: Callable[[Path, Clock], Any]) -> Iterator[Any]:
     """The hub of a room with a world of its own (`kind_of_world`): some services, and browsers without scripts."""

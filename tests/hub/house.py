@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from sqlalchemy import Connection, Engine, event, inspect, update
 from starlette.testclient import TestClient
 
-from cloister.hub import database, migrations, services
+from cloister.hub import database, migrations, services, serving
 from cloister.hub.app import make_app
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
@@ -35,7 +35,6 @@ from cloister.hub.services.accounts import add_person, hashing, make_token
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import scopes_for
 from cloister.hub.services.catalogue.sources import table_store_of
-from cloister.hub.serving import server
 from cloister.hub.settings import Settings
 from cloister.privacy import Guarantee, PureDP
 
@@ -81,6 +80,8 @@ class Visitor:
     caller: Caller
     client: TestClient
     token: str
+    known: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The token of forms, by the log-in that it is of."""
 
     @property
     def id(self) -> str:
@@ -92,7 +93,10 @@ class Visitor:
 
     def csrf(self) -> dict[str, str]:
         """The header that a page's own script sends with what it writes."""
-        return {"X-CSRF-Token": self.client.get("/api/v1/me").json()["csrf"]}
+        log_in = str(sorted((each.name, each.value) for each in self.client.cookies.jar))
+        if log_in not in self.known:
+            self.known[log_in] = self.client.get("/api/v1/me").json()["csrf"]
+        return {"X-CSRF-Token": self.known[log_in]}
 
 
 @contextmanager
@@ -162,6 +166,10 @@ class House:
         with cheap_passwords():
             self.hub = Hub(self.settings, services.all_services(), clock=clock)
         self.app = application(self.hub)
+
+    def in_front(self) -> None:
+        """The application that all houses of a process share is around this one again."""
+        application(self.hub)
 
     def close(self) -> None:
         self.hub.close()
@@ -332,7 +340,10 @@ def application(hub: Hub) -> FastAPI:
     """The real application around a hub. Its routes are built once for all tests, since that takes most of a second."""
     if not _built():
         _built().append(make_app(hub))
-    app = _built()[0]
+    return _around(hub, _built()[0])
+
+
+def _around(hub: Hub, app: FastAPI) -> FastAPI:
     app.state.hub = hub
     hub.serves = True
     for layer in app.user_middleware:
@@ -342,10 +353,17 @@ def application(hub: Hub) -> FastAPI:
     return app
 
 
+_SPARE: dict[tuple[str, ...], list[FastAPI]] = {}
+"""Applications that are served by no test now, by the services in them."""
+
+
 @contextmanager
 def served(hub: Hub) -> Iterator[str]:
     """The hub over real connections, on a free port of this machine: its address."""
-    web = server(hub)
+    spare = _SPARE.setdefault(tuple(each.name for each in hub.services), [])
+    app = _around(hub, spare.pop() if spare else make_app(hub))
+    with patch.object(serving, "make_app", lambda _: app):
+        web = serving.server(hub)
     web.config.port = 0
     thread = threading.Thread(target=web.run, daemon=True)
     thread.start()
@@ -358,3 +376,4 @@ def served(hub: Hub) -> Iterator[str]:
     finally:
         web.should_exit = True
         thread.join(timeout=30)
+        spare.append(app)

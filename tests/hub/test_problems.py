@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Iterator
 
 import pytest
 from fastapi import APIRouter
@@ -15,7 +16,7 @@ from cloister.hub.app import make_app
 from cloister.hub.guard import needs
 from cloister.hub.problems import TooMany, Unauthenticated, problem_of
 from cloister.hub.service import Service
-from tests.hub.house import House
+from tests.hub.house import Clock, House
 
 CANARY = "canary-row-value-4711"
 
@@ -53,9 +54,10 @@ def test_statuses(error: errors.CloisterError, status: int) -> None:
     assert problem_of(error).status == status
 
 
-@pytest.fixture
-def failing(house: House) -> TestClient:
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """An application with routes that fail in every way."""
+    house = House(tmp_path_factory.mktemp("failing") / "hub", Clock())
 
     def fail(kind: str) -> None:
         if kind == "unforeseen":
@@ -76,7 +78,8 @@ def failing(house: House) -> TestClient:
 
     house.hub.services = (Service(name="failing", title="Failing", pages=routes, api=routes), *house.hub.services)
     app, more = make_app(house.hub), {"raise_server_exceptions": False, "follow_redirects": False}
-    return TestClient(app, base_url=house.settings.origin, client=("127.0.0.1", 1), **more)
+    yield TestClient(app, base_url=house.settings.origin, client=("127.0.0.1", 1), **more)
+    house.close()
 
 
 @pytest.mark.parametrize("kind", ["unforeseen", "chained"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -24,6 +25,7 @@ import cloister as cl
 from cloister.client import HubUnreachable
 from cloister.errors import InvalidParameter
 from tests.hub.house import Clock, House, served
+from tests.tiers import some_by_day
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
@@ -97,9 +99,9 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("theirs"), "theirs")
 
 
-def stage(tmp_path: Path, **settings: str) -> Iterator[tuple[str, str]]:
+def stage(folder: Path, **settings: str) -> Iterator[tuple[str, str]]:
     """The address of a hub, and its analyst's token."""
-    house = House(tmp_path / "hub", Clock(), **settings)
+    house = House(folder, Clock(), **settings)
     ana = house.person("analyst")
     house.sample_data_set(readers=[ana])
     with served(house.hub) as url:
@@ -107,16 +109,16 @@ def stage(tmp_path: Path, **settings: str) -> Iterator[tuple[str, str]]:
     house.close()
 
 
-@pytest.fixture
-def secure(tmp_path: Path, ours: Authority) -> Iterator[tuple[str, str]]:
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory, ours: Authority) -> Iterator[tuple[str, str]]:
     certificate, key = ours.issue("hub")
-    yield from stage(tmp_path, certificate=certificate, certificate_key=key)
+    yield from stage(tmp_path_factory.mktemp("secure") / "hub", certificate=certificate, certificate_key=key)
 
 
 @pytest.fixture
 def mutual(tmp_path: Path, ours: Authority) -> Iterator[tuple[str, str]]:
     certificate, key = ours.issue("hub")
-    yield from stage(tmp_path, certificate=certificate, certificate_key=key, client_authority=ours.file)
+    yield from stage(tmp_path / "hub", certificate=certificate, certificate_key=key, client_authority=ours.file)
 
 
 def place(url: str) -> tuple[str, int]:
@@ -182,8 +184,9 @@ def test_a_certificate_without_its_key_keeps_the_hub_from_starting(tmp_path: Pat
     house.close()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_in_order_when_it_is_told_to(tmp_path: Path, how: signal.Signals) -> None:
+@some_by_day("how", [signal.SIGINT, signal.SIGTERM], lambda how: how == signal.SIGTERM)
+def test_it_ends_in_order_when_it_is_told_to(tmp_path: Path, empty_hub: Path, how: signal.Signals) -> None:
+    shutil.copytree(empty_hub, tmp_path / "hub")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -14,6 +14,7 @@ from cloister.pgwire.catalogue.declared import Facts
 from cloister.pgwire.catalogue.sandbox import Catalogue
 from cloister.pgwire.failures import Refused
 from tests.pgwire.conftest import Running, people
+from tests.tiers import some_by_day
 
 LINES = (Path(__file__).parent / "tools.sql").read_text().split("\n", 1)[1]
 TOOLS = [each.strip() for each in LINES.split(";\n") if each.strip()]
@@ -39,7 +40,7 @@ def test_what_tools_ask_is_answered_in_both_protocols(running: Running, place: i
     assert running.charges == 0
 
 
-@pytest.mark.parametrize("loaded", ["", "import ibis.backends.sql.dialects"])
+@some_by_day("loaded", ["", "import ibis.backends.sql.dialects"], bool)
 def test_the_catalogue_does_not_ask_who_else_uses_the_parser(loaded: str) -> None:
     """Ibis changes what sqlglot writes for some functions of PostgreSQL, from the moment that it is loaded."""
     asked = "SELECT array_length(ARRAY[1, 2], 1), power(2, 3)"

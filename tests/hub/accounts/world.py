@@ -112,6 +112,7 @@ class Browser:
             follow_redirects=False,
             raise_server_exceptions=True,
         )
+        self._known: dict[str, str] = {}
 
     def get(self, path: str, **more: Any) -> Any:
         return self.client.get(path, **more)
@@ -134,7 +135,9 @@ class Browser:
 
     def api(self, method: str, path: str, **more: Any) -> Any:
         """Ask the API as the page's own script would: with the cookie, and the token against forgery."""
-        headers = {"X-CSRF-Token": self.client.get("/api/v1/me").json().get("csrf", ""), **more.pop("headers", {})}
+        if self.cookie not in self._known:  # it is that of the log-in
+            self._known = {self.cookie: self.client.get("/api/v1/me").json().get("csrf", "")}
+        headers = {"X-CSRF-Token": self._known[self.cookie], **more.pop("headers", {})}
         return self.client.request(method, f"/api/v1{path}", headers=headers, **more)
 
     def who(self) -> str:

@@ -73,8 +73,14 @@ def drawn(setting: str) -> str:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_name_is_on_another_and_none_is_outside(setting: str) -> None:
+def test_each_choice_has_its_name_on_no_other_and_none_is_outside(setting: str) -> None:
     found = boxes(drawn(setting))
+    shown = ", ".join(found)
+    levels = [each for each in SETTINGS[setting] if each["of"] == "levels"]
+    for point in SETTINGS[setting]:
+        assert point["of"] == "levels" or re.search(rf"\b{point['k']}\b", shown), point["k"]
+    assert shown.count("as it is") == 1
+    assert len(re.findall(r"\b[A-I]\b", shown)) == len(levels)
     assert len(found) >= 2
     for (one, here), (other, there) in combinations(found.items(), 2):
         assert not here.meets(there), (one, other)
@@ -83,14 +89,12 @@ def test_no_name_is_on_another_and_none_is_outside(setting: str) -> None:
         assert -3 <= box.top < box.bottom <= 283, (name, box)
 
 
-def test_every_choice_has_its_name_where_there_is_room() -> None:
-    for setting, given in SETTINGS.items():
-        shown = ", ".join(boxes(drawn(setting)))
-        for point in given:
-            if point["of"] == "k":
-                assert re.search(rf"\b{point['k']}\b", shown), (setting, point["k"])
-        assert shown.count("as it is") == 1
-        assert len(re.findall(r"\b[A-I]\b", shown)) == len([each for each in given if each["of"] == "levels"]), setting
+def test_a_line_through_a_box_is_seen_and_one_beside_it_is_not() -> None:
+    box = Box(0, 0, 10, 4)
+    through = [((-5, 1), (15, 3)), ((5, -9), (5, 9)), ((3, 2), (3, 2)), ((4, 3), (40, 30)), ((-1, 3.5), (0.9, 4.4))]
+    beside = [((-5, 4), (15, 4)), ((0, -9), (0, 9)), ((-3, 2), (-1, 2)), ((11, 2), (11, 2)), ((-1, 3.5), (0.5, 4.4))]
+    assert [box.crossed(each) for each in (*through, *beside)] == [True] * 5 + [False] * 5
+    assert [box.crossed((to, at)) for at, to in (*through, *beside)] == [True] * 5 + [False] * 5
 
 
 def test_a_name_far_from_its_point_is_led_to_it() -> None:

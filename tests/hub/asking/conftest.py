@@ -58,6 +58,10 @@ class Stage:
 
 @pytest.fixture
 def stage(house: House) -> Stage:
+    return stage_in(house)
+
+
+def stage_in(house: House) -> Stage:
     owner = house.person("owner", email="olga@example.org", name="Olga Owner")
     ana = house.person("analyst", email="ana@example.org", name="Ana Analyst")
     people = house.sample_data_set("people", owner=owner)

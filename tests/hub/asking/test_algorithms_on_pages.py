@@ -15,7 +15,7 @@ from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.access import grant
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
-from tests.hub.asking.test_pages import FORM, send
+from tests.hub.asking.test_pages import FORM, hidden, send
 from tests.hub.house import Visitor
 from tests.hub.web.browser import strict
 
@@ -118,6 +118,8 @@ def test_a_question_is_explained_rehearsed_and_asked_under_it(play: Play):
 
 
 def test_another_question_or_none_is_refused_in_words(play: Play):
+    made = play.u3.client.get("/ask").text
+    page_has = {name: hidden(made, name) for name in ("key", "form_token")}
     for form, status, said in (
         ({"algorithm": "a1", "sql": COUNT}, 422, "says otherwise"),
         ({"algorithm": "", "sql": BY_SEX}, 403, "denied"),
@@ -126,7 +128,7 @@ def test_another_question_or_none_is_refused_in_words(play: Play):
         ({"algorithm": "never-was", "sql": ""}, 404, "There is no such algorithm"),
     ):
         for path in ("/ask", "/ask/explain", "/ask/rehearse", "/ask/save"):
-            page = send(play.u3, path, {**ASKS, **form, "title": "T"})
+            page = play.u3.client.post(path, data={**page_has, **ASKS, **form, "title": "T"})
             if path == "/ask/save" and status == 403:
                 assert page.status_code == 303, "to keep it asks nothing"
                 continue

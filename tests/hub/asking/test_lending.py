@@ -4,6 +4,7 @@ in files, and in the workspace of a project."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from cloister.hub.records.access import Grant, Project, ProjectMember
 from cloister.hub.records.accounts import Person, PersonRole
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
-from tests.hub.asking.conftest import COUNT, MAY, Stage
+from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage, stage_in
 from tests.hub.asking.test_policy import rule
 from tests.hub.asking.test_sources import attach, end_rules
-from tests.hub.house import Visitor
+from tests.hub.house import House, Visitor
 
 Ends = tuple[Callable[[Stage], object], Callable[[Stage], object]]
 
@@ -79,6 +80,10 @@ ENDS: dict[str, Ends] = {
 
 @pytest.fixture
 def bob(stage: Stage) -> Visitor:
+    return bob_in(stage)
+
+
+def bob_in(stage: Stage) -> Visitor:
     """Somebody who was shown Ana's answer, and may download what came of the data."""
     found = stage.house.person("analyst", email="bob@example.org", name="Bob")
     stage.house.grant(stage.people, found, by=stage.owner, actions=["release.download"])
@@ -99,28 +104,63 @@ def seen(stage: Stage, number: str, who: Visitor) -> list[int]:
     return [who.client.get(each).status_code for each in pages] + [stage.get(each, who).status_code for each in api]
 
 
+def works(number: str, who: Visitor) -> tuple[int, bool]:
+    """The page, and whether the workspace of the project has it."""
+    return who.client.get(f"/releases/{number}").status_code, number in who.client.get("/projects/study").text
+
+
 def listed(stage: Stage, who: Visitor) -> int:
     return len(stage.get("/releases", who).json()["releases"]) + who.client.get("/releases?which=shown").text.count("COUNT(*)")
 
 
+@dataclass
+class Shared:
+    """A stage on which Bob was shown one answer, and another one in a project."""
+
+    stage: Stage
+    bob: Visitor
+    number: str
+    in_project: str
+
+    def sleeps(self) -> None:
+        assert seen(self.stage, self.number, self.bob) == [403] * 6
+        assert works(self.in_project, self.bob) == (403, False)
+        assert listed(self.stage, self.bob) == 0, "a title and a question tell of data too"
+
+    def is_awake(self) -> None:
+        assert seen(self.stage, self.number, self.bob) == [200] * 6
+        assert works(self.in_project, self.bob) == (200, True)
+        assert listed(self.stage, self.bob) > 0
+
+
+@pytest.fixture(scope="module")
+def shared(one_house: House) -> Shared:
+    """One for all ways in which it falls asleep, since it wakes after each."""
+    stage = stage_in(one_house)
+    bob = bob_in(stage)
+    study = one_house.workspace(stage.people, stage.ana, bob, by=stage.owner, actions=["question.ask"])
+    number, in_project = (str(stage.ask(sql)["id"]) for sql in (COUNT, BY_SEX))
+    for each, whom in ((number, {"email": "bob@example.org"}), (in_project, {"project": study})):
+        assert stage.post(f"/releases/{each}/shares", whom).status_code == 200
+    found = Shared(stage, bob, number, in_project)
+    found.is_awake()
+    return found
+
+
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
-def test_a_share_sleeps_while_its_giver_could_not_give_it_and_wakes_when_they_can(
-    stage: Stage, number: str, bob: Visitor, ends: Ends
-) -> None:
-    assert seen(stage, number, bob) == [200] * 6
-    assert listed(stage, bob) > 0
+def test_a_share_sleeps_while_its_giver_could_not_give_it_and_wakes_when_they_can(shared: Shared, ends: Ends) -> None:
+    stage, number, bob = shared.stage, shared.number, shared.bob
+    stage.house.in_front()
     end, again = ends
     end(stage)
-    assert seen(stage, number, bob) == [403] * 6
-    assert listed(stage, bob) == 0, "a title and a question tell of data too"
+    shared.sleeps()
     told = stage.get(f"/releases/{number}", bob).json()
     assert told["detail"].startswith("the person who shared it may not share it any more")
     assert told["instead"] == "ask the person who shared it (Ana Analyst)"
     assert told["rule"]
     assert not {"people", "COUNT"} & set(told["detail"].split())
     again(stage)
-    assert seen(stage, number, bob) == [200] * 6
-    assert listed(stage, bob) > 0
+    shared.is_awake()
 
 
 def test_a_release_that_was_withdrawn_is_not_told_from_none(stage: Stage, number: str, bob: Visitor) -> None:
@@ -172,26 +212,13 @@ class TestProjects:
     def study(self, stage: Stage, bob: Visitor) -> str:
         return stage.house.workspace(stage.people, stage.ana, bob, by=stage.owner, actions=["question.ask"])
 
-    def works(self, stage: Stage, number: str, who: Visitor) -> tuple[int, bool]:
-        return who.client.get(f"/releases/{number}").status_code, number in who.client.get("/projects/study").text
-
-    @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
-    def test_what_was_shown_to_a_project_sleeps_too(self, stage: Stage, study: str, bob: Visitor, ends: Ends) -> None:
-        number = stage.ask(COUNT)["id"]
-        assert stage.post(f"/releases/{number}/shares", {"project": study}).status_code == 200
-        assert self.works(stage, number, bob) == (200, True)
-        ends[0](stage)
-        assert self.works(stage, number, bob) == (403, False)
-        ends[1](stage)
-        assert self.works(stage, number, bob) == (200, True)
-
     def test_a_sharer_who_left_the_project_shows_nothing_in_it(self, stage: Stage, study: str, bob: Visitor) -> None:
         number = stage.ask(COUNT)["id"]
         stage.post(f"/releases/{number}/shares", {"project": study})
         with stage.hub.database.begin() as db:
             db.delete(db.get_one(ProjectMember, (study, stage.ana.id)))
             bump(db)
-        assert self.works(stage, number, bob) == (403, False)
+        assert works(number, bob) == (403, False)
         [told] = stage.get(f"/releases/{number}/shares").json()["shares"]
         assert told["asleep"] == "you are not a member of the project any more"
 
@@ -200,7 +227,7 @@ class TestProjects:
         assert stage.get(f"/releases/{number}", bob).status_code == 200, "the project's answer is its members' own"
         changed(Grant, "to-study", revoked=stage.hub.now())(stage)
         changed(Person, "ana", blocked=True)(stage)
-        assert self.works(stage, number, bob) == (200, True)
+        assert works(number, bob) == (200, True)
         changed(Project, study, closed=stage.hub.now())(stage)
         assert bob.client.get(f"/releases/{number}").status_code == 200
 
@@ -211,10 +238,10 @@ class TestProjects:
         with stage.hub.database.begin() as db:
             db.add(ProjectMember(project=study, person=eve.id, joined=stage.hub.now()))
             bump(db)
-        assert self.works(stage, number, eve) == (403, False)
+        assert works(number, eve) == (403, False)
         told = stage.get(f"/releases/{number}", eve).json()
         assert (told["rule"], told["instead"]) == (f"data-set:{stage.people.id}", "ask its owner (Olga Owner)")
         members = {"projects": [study], "people": [stage.ana.id, eve.id]}
         changed(Grant, "to-study", attributes=members)(stage)
-        assert self.works(stage, number, eve) == (200, True)
+        assert works(number, eve) == (200, True)
         assert stage.get(f"/releases/{number}", eve).status_code == 200

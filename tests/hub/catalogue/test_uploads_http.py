@@ -22,6 +22,7 @@ from cloister.hub.web.multipart import FileForm
 from cloister.printable import UNPRINTABLE
 from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World, text_of
 from tests.hub.storage.test_foreign import xlsx, zipped
+from tests.tiers import by_day_and_night
 
 
 def parquet(rows: int = 50) -> bytes:
@@ -84,20 +85,26 @@ LAWFUL = ["<script>alert(1)</script>", "{{ 7 * 7 }}", "=1+1", "a'b", "a\\\\b", "
           "年龄", "سن\u200cاش", "👩\u200d🔬", "x" * 200, "select", "__class__", "${x}"]  # fmt: skip
 
 
-def with_header(name: str, kind: str) -> bytes:
+def with_header(names: list[str], kind: str) -> bytes:
     if kind == "parquet":
         file = io.BytesIO()
-        pq.write_table(pa.table({"age": [30, 40], name: ["F", "M"]}), file)
+        pq.write_table(pa.table({"age": [30, 40], **{name: ["F", "M"] for name in names}}), file)
         return file.getvalue()
-    quoted = name.replace('"', '""')
-    return f'age,"{quoted}"\n30,F\n40,M\n'.encode()
+    quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+    return f"age,{quoted}\n30{',F' * len(names)}\n40{',M' * len(names)}\n".encode()
 
 
+@by_day_and_night("doors", day=1, night=2)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_column_that_cannot_be_shown_is_refused_where_its_file_comes_in(world: World, ada: Sender, kind: str) -> None:
+def test_a_column_that_cannot_be_shown_is_refused_where_its_file_comes_in(
+    world: World, ada: Sender, kind: str, doors: int
+) -> None:
+    """By day each name comes in by the API in a file of one kind, and by the form in one of the other."""
     media = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}[kind]
-    for name in UNLAWFUL:
-        for answer in (ada.upload(with_header(name, kind), media), ada.send(with_header(name, kind), f"people.{kind}")):
+    for place, name in enumerate(UNLAWFUL, kind == "csv"):
+        content = with_header([name], kind)
+        for door in range(place, place + doors):
+            answer = ada.upload(content, media) if door % 2 else ada.send(content, f"people.{kind}")
             assert answer.status_code == 422, repr(name)
             assert UNPRINTABLE.search(answer.text.replace("\n", "").replace("\t", "")) is None, repr(name)
     assert world.left() == (0, 0, 0, 0, [])
@@ -106,13 +113,13 @@ def test_a_column_that_cannot_be_shown_is_refused_where_its_file_comes_in(world:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_any_other_name_is_shown_as_it_is_and_nowhere_as_anything_else(ada: Sender, kind: str) -> None:
     media = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}[kind]
-    for name in [*LAWFUL, *(['a"b'] if kind == "parquet" else [])]:
-        answer = ada.upload(with_header(name, kind), media)
-        assert answer.status_code == 201, (name, answer.text)
+    for names in (LAWFUL[:1], [*LAWFUL, *(['a"b'] if kind == "parquet" else [])]):
+        answer = ada.upload(with_header(names, kind), media)
+        assert answer.status_code == 201, answer.text
         told = answer.json()
-        assert [column["name"] for column in told["columns"]] == ["age", name]
+        assert [column["name"] for column in told["columns"]] == ["age", *names]
         page = ada.get(f"/register/{told['id']}").text
-        assert name in html.unescape(page), name
+        assert [name for name in names if name not in html.unescape(page)] == []
         assert "<script>alert(1)" not in page
         assert ada.api("DELETE", f"/uploads/{told['id']}").status_code == 204
 
@@ -126,7 +133,7 @@ def test_a_file_over_the_limit_is_refused_while_it_comes(world: World, ada: Send
     def endless() -> Any:
         nonlocal sent
         yield b"a,b\n"
-        while sent < 500 * 2**20:
+        while sent < 16 * 2**20:
             sent += 2**18
             yield b"1,2\n" * 2**16
 

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 
-import pytest
 from click.testing import CliRunner
 
 from cloister.cli.worker import worker
+from tests.tiers import some_by_day
 
 SCRIPT = """
 from cloister.cli.worker import worker
@@ -20,7 +20,7 @@ worker()
 """
 
 
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+@some_by_day("told", [signal.SIGTERM, signal.SIGINT], lambda told: told == signal.SIGINT)
 def test_it_runs_jobs_until_it_is_told_to_end(tmp_path, told):
     from cloister.privacy import PureDP
     from tests.hub.jobs.charging import open_hub

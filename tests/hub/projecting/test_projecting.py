@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cloister.compress import drawn_faces
+from cloister.compress import drawn_faces, from_tables, trade_off
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.jobs import Workers
@@ -142,8 +143,11 @@ def test_the_columns_of_the_chosen_data_set_are_ticked_and_stay_so(house: House,
     assert re.findall(r'name="columns" value="(\w+)" checked', page) == ["age", "pay"]
 
 
-def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(house: House, owner: Visitor) -> None:
+def test_pictures_are_shown_as_the_best_attacker_rebuilds_them(
+    house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Drawn faces of 8 × 8 pixels: DCA keeps glasses and shows nobody's face, PCA shows it."""
+    monkeypatch.setattr(from_tables, "trade_off", partial(trade_off, splits=1))
     faces = drawn_faces(12, 6)
     small = faces.pixels.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4))
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]

@@ -19,7 +19,7 @@ CANARY = "CanaryOfARow"
 DECLARATION = {"columns": {"name": {"kind": "text"}, "k": {"kind": "integer", "low": 0, "high": 9}}}
 KILLED = """
     import os, signal
-    from hashlib import sha512
+    from hashlib import shake_256
     from pathlib import Path
     from cloister.hub.services.asking import QuestionRequest, ask
     from cloister.privacy import ApproxDP
@@ -27,7 +27,7 @@ KILLED = """
 
     house = House(Path({folder!r}), Clock(), memory="32MiB")
     ana = house.person("analyst")
-    rows = {{"name": [f"{canary} {{sha512(b'%d' % each).hexdigest()}}" for each in range(300_000)], "k": [1] * 300_000}}
+    rows = {{"name": [f"{canary} {{shake_256(b'%d' % each).hexdigest(480)}}" for each in range(40_000)], "k": [1] * 40_000}}
     house.sample_data_set("people", rows=rows, declaration={declaration!r}, readers=[ana], budget=ApproxDP(9, "1e-6"))
     ask(house.hub, ana.caller, QuestionRequest(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
     print("spilled", flush=True)

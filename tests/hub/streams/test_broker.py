@@ -25,6 +25,7 @@ from tests.hub.house import Clock, House
 from tests.hub.streams.broker import Broker, Device
 from tests.hub.streams.test_streams import Play
 from tests.hub.test_serving import Authority
+from tests.tiers import by_day_and_night
 
 pytestmark = pytest.mark.skipif(engines.mosquitto() is None, reason="Mosquitto is not here")
 
@@ -134,28 +135,31 @@ with Hub(settings, all_services(), clock=lambda: now):
 """
 
 
+@by_day_and_night("hubs", day=2, night=3)
 def test_each_reading_is_counted_once_though_the_hub_is_killed_and_the_broker_restarts(
-    play: Play, broker: Broker, tmp_path: Path
+    play: Play, broker: Broker, tmp_path: Path, hubs: int
 ) -> None:
+    """At night the first hub is killed alone, and the next one with the broker; by day the first one with the broker."""
     number, key = play.stream(until="2026-03-02T14:00:00Z", hourly=10**6, most=1000, rho="100000000000")
-    hub, many = play.house.hub, 600
+    hub, each_hub = play.house.hub, 200
+    many = hubs * each_hub
     now, at = play.house.clock.now, hub.now().isoformat()
     words = [sys.executable, "-c", WORKER, str(play.house.settings.data), broker.address, broker.authority.file, str(now)]
     device = Device(broker)
     try:
-        for attempt in range(3):
+        for attempt in range(hubs):
             worker = Process(f"hub {attempt}", words, tmp_path / f"hub-{attempt}.log", ready="ready")
             if not attempt:  # the broker keeps messages for a hub once it has been there
                 device.subscribe(f"cloister/streams/{number}/schema")
                 assert device.next("/schema")["most"] == 1000
-            begun = attempt * many // 3
+            begun = attempt * each_hub
             sent = [
-                device.publish(number, key, {"at": at, "room": "hall", "id": each}) for each in range(begun, begun + many // 3)
+                device.publish(number, key, {"at": at, "room": "hall", "id": each}) for each in range(begun, begun + each_hub)
             ]
             _waits(hub, number, begun + 1)
-            if attempt < 2:
+            if attempt < hubs - 1:
                 worker.kill()
-            if attempt == 1:
+            if attempt == hubs - 2:
                 broker.process.end()
                 broker.start()
             for each in sent:  # a device that had no acknowledgement sends again by itself

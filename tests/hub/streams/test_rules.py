@@ -27,12 +27,24 @@ def play(house: House) -> Play:
     return Play(house, house.person("owner"), house.person("analyst"))
 
 
-def rule(play: Play, **said: Any) -> None:
-    """The institution writes a rule."""
+@pytest.fixture(scope="module")
+def shown(one_house: House) -> tuple[Play, str, str]:
+    """One hub for all that only look: a stream with two steps, its id and its name, under no rule between two tests."""
+    play = Play(one_house, one_house.person("owner"), one_house.person("analyst"))
+    number, name = released(play)
+    without_second_factor(play)
+    for each in (play.ada, play.bob):
+        one_house.awake(each)
+    return play, number, name
+
+
+def rule(play: Play, **said: Any) -> str:
+    """The institution writes a rule: its id."""
     with play.house.hub.database.begin() as db:
-        wanted = {"id": new_id(), "title": "A rule", "made_by": play.ada.id, "created": play.house.hub.now()}
-        db.add(InstitutionRule(rule=said, **wanted))
+        wanted = {"title": "A rule", "made_by": play.ada.id, "created": play.house.hub.now()}
+        db.add(InstitutionRule(id=(number := new_id()), rule=said, **wanted))
         bump(db)
+    return number
 
 
 def without_second_factor(play: Play) -> None:
@@ -55,22 +67,26 @@ RULES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("said", RULES, ids=str)
 @pytest.mark.parametrize("who", ["ada", "bob"])
-def test_a_rule_closes_each_way_to_what_was_released(play: Play, said: dict[str, Any], who: str) -> None:
-    number, name = released(play)
-    without_second_factor(play)
+def test_a_rule_closes_each_way_to_what_was_released(shown: tuple[Play, str, str], said: dict[str, Any], who: str) -> None:
+    play, number, name = shown
+    play.house.in_front()
     visitor: Visitor = getattr(play, who)
-    play.house.awake(visitor)
     assert [status for _, status in looks(play, visitor, number, name)] == [200] * 9
-    rule(play, **said)
-    refused = dict(looks(play, visitor, number, name))
-    assert refused.pop("list") == 200
-    assert set(refused.values()) <= {403, 404}, refused
-    assert number not in play.api("GET", "", who=visitor).text
-    assert number not in visitor.client.get("/streams").text
-    session = HubSession(play.house.hub, visitor.caller.email, visitor.token, "127.0.0.1")
-    assert name not in session.tables()
-    with pytest.raises(cl.CloisterError):
-        session.ask(f"SELECT step, room, n FROM {name}", Asking(confidence=0.95))
+    made = rule(play, **said)
+    try:
+        refused = dict(looks(play, visitor, number, name))
+        assert refused.pop("list") == 200
+        assert set(refused.values()) <= {403, 404}, refused
+        assert number not in play.api("GET", "", who=visitor).text
+        assert number not in visitor.client.get("/streams").text
+        session = HubSession(play.house.hub, visitor.caller.email, visitor.token, "127.0.0.1")
+        assert name not in session.tables()
+        with pytest.raises(cl.CloisterError):
+            session.ask(f"SELECT step, room, n FROM {name}", Asking(confidence=0.95))
+    finally:
+        with play.house.hub.database.begin() as db:
+            db.delete(db.get_one(InstitutionRule, made))
+            bump(db)
 
 
 def looks(play: Play, visitor: Visitor, number: str, name: str) -> list[tuple[str, int]]:

@@ -298,18 +298,26 @@ def _later(play: Play, hours: int) -> str:
     return (play.house.hub.now() + timedelta(hours=hours)).isoformat()
 
 
-@pytest.mark.parametrize("width", [390, 1200])
-def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any, width: int) -> None:
+def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any) -> None:
+    def looks(name: str = "") -> None:
+        """Narrow, and wide."""
+        for width in (1200, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            accessible(page)
+            if name and (folder := os.environ.get("CLOISTER_PICTURES")):
+                Path(folder).mkdir(exist_ok=True)
+                page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
+
     address = serve(play.house.app)
-    guarded = visit(address, width=width)
+    guarded = visit(address, width=390)
     name = cookie_name(play.house.hub.settings)
     play.house.awake(play.ada)
     guarded.context.add_cookies([{"name": name, "value": play.ada.client.cookies[name], "url": address}])
     page = guarded.page("/streams")
-    page.get_by_label("Title").fill(f"House {width}")
+    page.get_by_label("Title").fill("House 390")
     page.get_by_label("The first step begins").fill(play.house.hub.now().isoformat())
     page.get_by_label("The last step ends").fill(_later(play, 4))
-    accessible(page)
+    looks()
     page.get_by_role("button", name="Open the stream").click()
     page.get_by_label("Name of a new device").fill("badge 17")
     page.get_by_role("button", name="Add the device").click()
@@ -324,10 +332,7 @@ def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any, width: i
         assert release_due(play.house.hub) >= 1
     expect(page.locator("main")).to_contain_text("Step 2", timeout=15_000)  # by itself
     expect(page.locator("img.chart")).to_be_visible()
-    accessible(page)
-    if folder := os.environ.get("CLOISTER_PICTURES"):
-        Path(folder).mkdir(exist_ok=True)
-        page.screenshot(path=f"{folder}/stream-{width}.png", full_page=True)
+    looks("stream")
 
 
 def test_what_is_computed_of_a_reading_and_where_it_is(play: Play) -> None:

@@ -1,4 +1,4 @@
-/** Asks the front through pgjdbc: a prepared question with parameters, then what tools ask of the catalogue. One line a finding. */
+/** Asks the front through pgjdbc, at one address after the other: a prepared question with parameters, then what tools ask of the catalogue. One line a finding. */
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
@@ -10,7 +10,13 @@ import java.sql.Statement;
 
 class Ask {
     public static void main(String[] words) throws SQLException {
-        try (Connection connection = DriverManager.getConnection(words[0], "ada", words[1])) {
+        for (int place = 1; place < words.length; place++) {
+            ask(words[place], words[0]);
+        }
+    }
+
+    static void ask(String address, String token) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(address, "ada", token)) {
             try (Statement statement = connection.createStatement()) {
                 statement.execute("SET cloister.spend = 9");
             }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 
 WORDS = frozenset({"action", "first", "last", "title", "titles", "what", "whom", "why"})
@@ -43,14 +44,19 @@ _PART = "part of another text"
 _CODE = re.compile(r"[A-Z0-9_ ]+|'[^']*'")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Shape:
-    pattern: re.Pattern[str]
+    expression: str
     places: tuple[str, ...]
     said: str
     weight: int
     word: str
     """One that stands in each text of this shape; "" where none is sure to."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a text may be of this shape: of two thousand, a page asks for a few."""
+        return re.compile(self.expression, re.DOTALL)
 
 
 class Shapes:
@@ -163,7 +169,7 @@ def _shape(text: str, said: str) -> _Shape | None:
         if place:
             pattern += f"(?P={place})" if place in seen else f"(?P<{place}>.+?)"
             seen.add(place)
-    return _Shape(re.compile(pattern, re.DOTALL), places, said, weight, _surely(fixed))
+    return _Shape(pattern, places, said, weight, _surely(fixed))
 
 
 def _surely(fixed: list[str]) -> str:

@@ -180,11 +180,15 @@ class Box:
         return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
 
     def crossed(self, segment: Segment) -> bool:
-        """Whether a line goes through it: looked at every two pixels."""
-        (x, y), (to_x, to_y) = segment
-        steps = max(1, int(hypot(to_x - x, to_y - y) / 2))
-        at = ((x + (to_x - x) * step / steps, y + (to_y - y) * step / steps) for step in range(steps + 1))
-        return any(self.left < one < self.right and self.top < other < self.bottom for one, other in at)
+        """Whether a line goes through its inside."""
+        begin, end = 0.0, 1.0  # the part of the line that may be inside
+        for low, high, at, to in zip((self.left, self.top), (self.right, self.bottom), *segment, strict=True):
+            if at == to:
+                end = end if low < at < high else 0.0
+            else:
+                one, other = (low - at) / (to - at), (high - at) / (to - at)
+                begin, end = max(begin, min(one, other)), min(end, max(one, other))
+        return begin < end
 
 
 @dataclass(frozen=True)
