@@ -496,7 +496,7 @@ def requests_of(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
     from .conftest import DuckDBLoader
 
@@ -514,7 +514,7 @@ def test_many_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
 
 @pytest.mark.postgres
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_generated_tables_on_postgres(postgres_server: str, table: Any, requests: Any) -> None:
     from .conftest import PostgresLoader
 
@@ -533,7 +533,7 @@ def test_many_generated_tables_on_postgres(postgres_server: str, table: Any, req
 
 @pytest.mark.spark
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=6))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_generated_tables_on_spark(spark_session: Any, table: Any, requests: Any) -> None:
     from .conftest import SparkLoader
 

@@ -274,8 +274,8 @@ def test_the_median_withstands_blocks_that_lie() -> None:
 
 @pytest.mark.parametrize(("statistic", "level"), [("q10", 10), ("median", 50), ("q90", 90)])
 def test_a_quantile_of_the_blocks(statistic: str, level: int) -> None:
-    guest = guest_of("return [sum(rows['age']) % 101]", statistic=statistic, blocks=400, seconds=0.005)
-    values = [int(each) for each in Random.deterministic(9).below(101, 4000)]
+    guest = guest_of("return [sum(rows['age']) % 101]", statistic=statistic, blocks=200, seconds=0.005)
+    values = [int(each) for each in Random.deterministic(9).below(101, 2000)]
     assert run(guest, ages(values), PureDP(4)).values["0"] == pytest.approx(level, abs=12)
 
 

@@ -16,6 +16,7 @@ from cloister.errors import EngineError
 from cloister.guests.sandbox import image as images
 from cloister.guests.sandbox.wasm import Ran, Sandbox
 from cloister.noise import Random
+from tests.tiers import by_day_and_night
 
 HOSTILE = {
     "reads a file": "open('/etc/passwd').read()",
@@ -144,14 +145,15 @@ def test_what_cannot_be_read_costs_no_worker(told: str) -> None:
         assert sandbox._worker is before
 
 
-def test_five_hundred_hostile_guests_leave_no_process_and_no_file(tmp_path: Path) -> None:
+@by_day_and_night("guests", 150, 500)
+def test_hundreds_of_hostile_guests_leave_no_process_and_no_file(guests: int) -> None:
     """Pieces of hostile code in a seeded mixture: none gives a value that holds what it was not given."""
     random, pieces = Random.deterministic(21), list(HOSTILE.values())
     before = set(Path("/tmp").iterdir())
     with Sandbox(code_of("1"), "f", seconds=0.01) as sandbox:
         assert sandbox._worker is not None
         worker = sandbox._worker.pid
-        for _ in range(500):
+        for _ in range(guests):
             chosen = [pieces[place] for place in random.below(len(pieces), 3).tolist()]
             body = "".join(f"    try: told.append(repr({each}))\n    except BaseException: pass\n" for each in chosen)
             text = f"import os, sys, time\ndef f(rows):\n    told = []\n{body}    return told\n"

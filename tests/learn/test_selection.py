@@ -17,6 +17,7 @@ from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
+from tests.tiers import by_day_and_night
 
 COUNT = 4000
 X = ((np.arange(COUNT) * 0.618034) % 1).reshape(-1, 1)
@@ -79,20 +80,21 @@ def test_the_loss_of_a_best_score_alone_exceeds_that_of_one_try(law: Any) -> Non
 
 
 @pytest.mark.statistical
+@by_day_and_night("searches", 40, 80)
 @pytest.mark.parametrize("law", ["logarithmic", "geometric"])
-def test_the_margin_of_a_best_score_covers_the_best(law: Any) -> None:
-    """Twelve settings that are equally good, of whose scores the best is kept: 80 searches, seeded; where 95 % cover, fewer than
-    64 do with a probability below 1e-6. The margin of one try covers fewer."""
+def test_the_margin_of_a_best_score_covers_the_best(law: Any, searches: int) -> None:
+    """Twelve settings that are equally good, of whose scores the best is kept; where 95 % cover, fewer than 29 of 40 searches, or
+    64 of 80, do with a probability below 1e-6. The margin of one try covers fewer."""
     random = Random.deterministic(12)
     x, y = X[:1200], np.arange(1200) % 2  # nothing to be learned: each setting is right in half of the rows
     covered = alone = 0
-    for _ in range(80):
+    for _ in range(searches):
         model = PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.5"] * 12}, epsilon="0.2", tries=20, law=law, random=random)
         score = model.fit(x, y).best_score_
         off = abs(score.value - 0.5)
         covered += off <= score.margin(0.95)
         alone += off <= replace(score, tries=1).margin(0.95)
-    assert covered >= 64
+    assert covered >= {40: 29, 80: 64}[searches]
     assert alone < covered
 
 

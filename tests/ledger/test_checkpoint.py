@@ -322,9 +322,9 @@ def small(place: Any) -> None:
 
 
 @pytest.mark.postgres
-@by_day_and_night("parts", 2, 1)
+@by_day_and_night("parts", 3, 1)
 def test_verify_survives_any_value_in_any_cell_of_postgres(postgres_server: Any, tmp_path: Path, parts: int) -> None:
-    """By day every cell has half of the values, in turn: what is read of them is read as from SQLite, which has them all."""
+    """By day every cell has a third of the values, in turn: what is read of them is read as from SQLite, which has them all."""
     import psycopg
 
     from tests.ledger.conftest import Place, new_schema

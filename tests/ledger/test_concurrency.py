@@ -15,6 +15,7 @@ from cloister.ledger.commit import Entry, GroupCommit
 from cloister.ledger.request import Request
 from cloister.ledger.writer import Act
 from cloister.privacy import PureDP
+from tests.tiers import by_day_and_night
 
 CLIENT = """
 import sys
@@ -59,8 +60,9 @@ def race(durable, processes: int, charges: int) -> None:
         assert ledger.verify() is True
 
 
-def test_processes_share_a_budget_that_fits_half(durable):
-    race(durable, 8, 50)
+@by_day_and_night("processes", 4, 8)
+def test_processes_share_a_budget_that_fits_half(durable, processes):
+    race(durable, processes, 50)
 
 
 @pytest.mark.slow

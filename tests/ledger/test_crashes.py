@@ -18,6 +18,7 @@ from cloister.errors import LedgerError, LedgerUnavailable
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from tests.ledger.conftest import KEY
+from tests.tiers import by_day_and_night
 
 COST = PureDP("0.001")
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,8 +76,9 @@ def kill_and_look(durable, times: int, *, seed: int) -> None:
     assert len(left) > times
 
 
-def test_killed_at_any_moment(durable):
-    kill_and_look(durable, 8, seed=1)
+@by_day_and_night("times", 4, 8)
+def test_killed_at_any_moment(durable, times):
+    kill_and_look(durable, times, seed=20)
 
 
 @pytest.mark.slow

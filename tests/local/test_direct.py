@@ -16,7 +16,7 @@ from cloister.attacks import audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import DirectEncoding, HistogramEncoding, RandomizedResponse, Sketch, UnaryEncoding
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult" / "adult_train.csv.gz"
@@ -50,13 +50,15 @@ def test_the_variance_is_the_formula() -> None:
         assert RandomizedResponse(epsilon=epsilon).variance(7) == pytest.approx(7 * odds / (odds - 1) ** 2)
 
 
+@BY_CELLS
 @pytest.mark.parametrize("epsilon", ["0.5", "3"])
-def test_the_error_is_what_theory_says(epsilon: str) -> None:
-    within_theory(trials(DirectEncoding(range(40), epsilon), n=2_000, seed=11))
+def test_the_error_is_what_theory_says(epsilon: str, cells: int) -> None:
+    within_theory(trials(DirectEncoding(range(40), epsilon), n=2_000, seed=11, cells=cells), cells)
 
 
-def test_the_error_of_yes_and_no_is_what_theory_says() -> None:
-    within_theory(trials(RandomizedResponse(epsilon=1), n=400, seed=12, cells=140_000))  # a "no" mirrors a "yes"
+@BY_CELLS
+def test_the_error_of_yes_and_no_is_what_theory_says(cells: int) -> None:
+    within_theory(trials(RandomizedResponse(epsilon=1), n=400, seed=12, cells=2 * cells), cells)  # a "no" mirrors a "yes"
 
 
 def test_the_words_are_used_up_in_the_order_that_is_stated() -> None:

@@ -11,7 +11,7 @@ from cloister.attacks import audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import HadamardResponse
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
 
 
@@ -69,11 +69,12 @@ def test_the_words_are_used_up_in_the_order_that_is_stated(size: int, epsilon: s
         assert len(script.words_used) == 3
 
 
+@BY_CELLS
 @pytest.mark.parametrize("epsilon", ["0.5", "1"])
-def test_the_error_is_what_theory_says_with_one_block(epsilon: str) -> None:
+def test_the_error_is_what_theory_says_with_one_block(epsilon: str, cells: int) -> None:
     oracle = HadamardResponse(range(100), epsilon)
     assert oracle.blocks == 1
-    within_theory(trials(oracle, n=1_000, seed=41))
+    within_theory(trials(oracle, n=1_000, seed=41, cells=cells), cells)
 
 
 @pytest.mark.parametrize("epsilon", ["3", "5"])

@@ -12,7 +12,7 @@ from cloister.attacks import audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import LocalHashing, Sketch
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
 
 
@@ -88,9 +88,10 @@ def test_the_best_field_is_near_the_textbooks_optimum() -> None:
     assert LocalHashing(range(4), 3).buckets == 4  # one function: direct encoding
 
 
+@BY_CELLS
 @pytest.mark.parametrize(("epsilon", "buckets"), [("0.5", None), ("1", None), ("3", None), ("1", 2), ("1", 5)])
-def test_the_error_is_what_theory_says(epsilon: str, buckets: int | None) -> None:
-    within_theory(trials(LocalHashing(range(70), epsilon, buckets=buckets), n=1_000, seed=31))
+def test_the_error_is_what_theory_says(epsilon: str, buckets: int | None, cells: int) -> None:
+    within_theory(trials(LocalHashing(range(70), epsilon, buckets=buckets), n=1_000, seed=31, cells=cells), cells)
 
 
 @pytest.mark.parametrize("epsilon", ["1", "4"])

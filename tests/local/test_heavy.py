@@ -13,6 +13,7 @@ from cloister.local.frequency.blocks import Blocks
 from cloister.local.frequency.mixing import mixed
 from cloister.noise import Random
 from tests.local.words import Scripted
+from tests.tiers import by_day_and_night, some_by_day
 
 WORD = 1 << 64
 
@@ -86,10 +87,10 @@ def people(n: int, names: int = 10, prefix: str = "") -> list[str]:
     return held + [f"{prefix}{mix(i):x}"[: 8 + len(prefix)] for i in range(n - len(held))]
 
 
-@pytest.mark.parametrize("prefix", ["", "https://"])
+@some_by_day("prefix", ["www.", "", "https://"], lambda prefix: prefix == "www.")
 def test_frequent_texts_are_found_and_margins_cover(prefix: str) -> None:
     heavy = HeavyHitters(4, length=8 + len(prefix))
-    told = people(100_000, prefix=prefix)
+    told = people(60_000, prefix=prefix)
     found = heavy.find(heavy.aggregate(heavy.randomize(told, random=Random.deterministic(4))), most=20)
     truth = np.array([told.count(str(value)) for value in found.values])
     assert set(found.values) == {f"{prefix}name {k}" for k in range(1, 11)}
@@ -130,18 +131,18 @@ def test_the_top_twenty_of_a_zipf_law_on_64_bits() -> None:
         assert len(top - set(found.values)) <= 2
 
 
-def test_who_holds_a_string_with_enough_others_is_found() -> None:
-    heavy = HeavyHitters(4, bits=32)
-    n = 100_000
+@by_day_and_night("bits", 16, 32)
+def test_who_holds_a_string_with_enough_others_is_found(bits: int) -> None:
+    heavy = HeavyHitters(4, bits=bits)
+    n, held = 100_000, 123456789 % 2 ** (bits - 1)
     needed = int(heavy.least(n))
     assert 0 < needed < n / 20
     hits = 0
     for seed in range(4):
-        values = np.concatenate(
-            [np.full(needed, 123456789), mixed(np.arange(n - needed, dtype=np.uint64)).astype(np.int64) >> 33 & (2**31 - 1)]
-        )
+        others = mixed(np.arange(n - needed, dtype=np.uint64)) >> np.uint64(65 - bits)
+        values = np.concatenate([np.full(needed, held), others.astype(np.int64)])
         found = heavy.find(heavy.aggregate(heavy.randomize(values, random=Random.deterministic(seed))))
-        hits += 123456789 in found.values
+        hits += held in found.values
     assert hits >= 3
 
 

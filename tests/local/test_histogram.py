@@ -15,7 +15,7 @@ from cloister.local import HistogramEncoding, Sketch
 from cloister.local.frequency.histogram import STEPS, Summed, best_threshold
 from cloister.noise import Random
 from cloister.privacy import PureDP
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 
 
 @pytest.mark.parametrize("epsilon", ["0.000001", "0.3", "1", "40"])
@@ -110,13 +110,16 @@ def test_the_variance_of_the_sum_is_the_formula() -> None:
         assert oracle.variance(5) == oracle.variance(5, 1.0) == pytest.approx(40 / epsilon**2, rel=1e-4)
 
 
-def test_the_error_of_the_sum_is_what_theory_says() -> None:
-    within_theory(trials(HistogramEncoding(range(70), 1), n=100, seed=31))
+@BY_CELLS
+def test_the_error_of_the_sum_is_what_theory_says(cells: int) -> None:
+    within_theory(trials(HistogramEncoding(range(70), 1), n=100, seed=31, cells=cells), cells)
 
 
+@BY_CELLS
 @pytest.mark.parametrize("threshold", [True, "0.25"])
-def test_the_error_of_the_threshold_is_what_theory_says(threshold: object) -> None:
-    within_theory(trials(HistogramEncoding(range(70), 2, threshold=threshold), n=1_000, seed=32))  # type: ignore[arg-type]
+def test_the_error_of_the_threshold_is_what_theory_says(threshold: object, cells: int) -> None:
+    oracle = HistogramEncoding(range(70), 2, threshold=threshold)  # type: ignore[arg-type]
+    within_theory(trials(oracle, n=1_000, seed=32, cells=cells), cells)
 
 
 def test_both_kinds_are_histogram_encodings_and_can_be_sent_to_other_processes() -> None:

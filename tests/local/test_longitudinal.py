@@ -73,7 +73,7 @@ def test_a_long_history_audited_by_sampling_keeps_the_promise() -> None:
             rows[row] = days[0], days[5]
         return rows
 
-    found = audit(ten_days, 0, 1, runs=6_000, random=Random.deterministic(1))
+    found = audit(ten_days, 0, 1, runs=3_000, random=Random.deterministic(1))
     assert not found.contradicts(LocalMemory(waves=2).promised({"q": oracle}))
     assert found.epsilon > 1.0
 

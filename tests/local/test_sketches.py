@@ -13,7 +13,7 @@ from cloister.local import CountMeanSketch, Sketch
 from cloister.local.frequency.mixing import mixed
 from cloister.local.frequency.packed import unpacked
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 
 
 @pytest.mark.parametrize("kind", [{"buckets": 4}, {"buckets": 4, "hadamard": True}, {"buckets": 4, "hashes": 3}])
@@ -55,10 +55,11 @@ def test_a_wide_sketch_audited_by_sampling_keeps_epsilon() -> None:
     assert found.epsilon > 0.8
 
 
+@BY_CELLS
 @pytest.mark.parametrize("kind", [{"buckets": 16}, {"buckets": 16, "hadamard": True}, {"hadamard": True}])
 @pytest.mark.parametrize("epsilon", ["1", "3"])
-def test_the_error_is_what_theory_says(epsilon: str, kind: dict[str, Any]) -> None:
-    within_theory(trials(CountMeanSketch(range(70), epsilon, **kind), n=1_000, seed=61))
+def test_the_error_is_what_theory_says(epsilon: str, kind: dict[str, Any], cells: int) -> None:
+    within_theory(trials(CountMeanSketch(range(70), epsilon, **kind), n=1_000, seed=61, cells=cells), cells)
 
 
 def test_few_hash_functions_are_right_on_average_and_their_margins_wider() -> None:

@@ -13,7 +13,7 @@ from cloister.attacks import audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import SubsetSelection
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
 
 
@@ -84,9 +84,10 @@ def test_the_number_of_picks_is_the_best_one() -> None:
         assert oracle.report_size == (math.comb(size, best) - 1).bit_length()
 
 
+@BY_CELLS
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
-def test_the_error_is_what_theory_says(epsilon: str) -> None:
-    within_theory(trials(SubsetSelection(range(70), epsilon), n=500, seed=51))
+def test_the_error_is_what_theory_says(epsilon: str, cells: int) -> None:
+    within_theory(trials(SubsetSelection(range(70), epsilon), n=500, seed=51, cells=cells), cells)
 
 
 def test_sketches_add_up_and_bad_input_is_refused() -> None:

@@ -55,14 +55,14 @@ def test_answers_of_every_kind_are_found_again() -> None:
         "number": 30,
         "place": (47.9, 8.1),
     }
-    results = collect(survey, [respond(survey, answers, "open", random=random).to_json() for _ in range(600)])
-    assert results.tally.n == 600
+    results = collect(survey, [respond(survey, answers, "open", random=random).to_json() for _ in range(300)])
+    assert results.tally.n == 300
     assert results.alarms == []
     expected = {"yes-no": ["yes"], "choice": ["green"], "long": ["option 3"], "several": ["b", "c"], "scale": ["often"]}
     for name, given_ in (expected | {"place": ["2,0"], "spread": ["no answer"], "number": ["a number"]}).items():
         estimate = results[name].combined.estimate
         for label, count, variance in zip(estimate.values, estimate.counts, estimate.variances, strict=True):
-            true = 600 * (label in given_)
+            true = 300 * (label in given_)
             assert abs(count - true) < SIGMAS * variance**0.5 + 1e-9, (name, label)
     mean = results["number"].combined.mean()
     assert mean is not None

@@ -12,6 +12,7 @@ import pytest
 from cloister.errors import BudgetExceeded
 from cloister.local.survey import Choice, Number, Results, Scale, Survey, Tally, Word, YesNo, collect, respond
 from cloister.noise import Random
+from tests.tiers import by_day_and_night
 
 SIGMAS = 6.0
 """Beyond so many standard deviations an estimate lies once in 5·10⁸ times."""
@@ -99,14 +100,15 @@ def test_the_values_are_read_by_the_channel_of_their_own_level() -> None:
 
 
 @pytest.mark.parametrize("want", ["mean", "spread"])
-def test_levels_that_answer_numbers_alike_seldom_seem_to_differ(want: str) -> None:
-    """60 surveys in which a lot decides who is careful: of 60 p-values below 1/20 each with a probability of 1/20 at most, 13
-    or more come together in fewer than one in 10⁵ such tests; the generator is fixed."""
+@by_day_and_night("surveys", 20, 60)
+def test_levels_that_answer_numbers_alike_seldom_seem_to_differ(surveys: int, want: str) -> None:
+    """A lot decides who is careful: of p-values below 1/20 each with a probability of 1/20 at most, 9 of 20, or 15 of 60, come
+    together with one below 2e-7."""
     made = Survey("n", "N", [Number("hours", "How many?", low=0, high=40, want=want)], levels={"careful": 1, "open": 4}, cap=4)
     low = 0
-    for seed in range(60):
+    for seed in range(surveys):
         low += _alike(made, seed, lambda _, turn: turn) < 0.05
-    assert low < 13
+    assert low < {20: 9, 60: 15}[surveys]
 
 
 @pytest.mark.parametrize("want", ["mean", "spread"])

@@ -14,7 +14,7 @@ from cloister.errors import InvalidParameter
 from cloister.local import Sketch, UnaryEncoding
 from cloister.local.frequency.packed import unpacked
 from cloister.noise import Random
-from tests.local.trials import trials, within_theory
+from tests.local.trials import BY_CELLS, trials, within_theory
 from tests.local.words import Scripted
 
 WORD = 1 << 64
@@ -69,9 +69,10 @@ def test_the_variance_is_the_formula() -> None:
         assert oue.variance(10, 0.5) - oue.variance(10) == pytest.approx(5)
 
 
+@BY_CELLS
 @pytest.mark.parametrize(("epsilon", "optimized"), [("0.5", True), ("3", True), ("1", False)])
-def test_the_error_is_what_theory_says(epsilon: str, optimized: bool) -> None:
-    within_theory(trials(UnaryEncoding(range(70), epsilon, optimized=optimized), n=1_000, seed=21))
+def test_the_error_is_what_theory_says(epsilon: str, optimized: bool, cells: int) -> None:
+    within_theory(trials(UnaryEncoding(range(70), epsilon, optimized=optimized), n=1_000, seed=21, cells=cells), cells)
 
 
 def plain(oracle: UnaryEncoding, place: int, words: list[int]) -> tuple[list[int], int]:

@@ -12,6 +12,7 @@ from cloister.noise._continuous import chi_square, in_steps, normals, uniforms
 from cloister.noise.random import Random
 from cloister.noise.vector import VectorMechanism
 from cloister.privacy.guarantee import PureDP
+from tests.tiers import by_day_and_night
 
 
 def test_parameters_and_guarantee() -> None:
@@ -87,11 +88,12 @@ def test_continuous_numbers() -> None:
     assert in_steps(np.array([1e30]), 1.0).dtype == object
 
 
-def test_what_is_released_follows_the_law_of_what_is_shown() -> None:
+@by_day_and_night("n", 2_000, 8_000)
+def test_what_is_released_follows_the_law_of_what_is_shown(n: int) -> None:
     """The released steps have the gamma law of length (Kolmogorov–Smirnov) and no preferred direction; fixed generator."""
     from scipy import stats
 
-    d, n, scale = 5, 8_000, 1000
+    d, scale = 5, 1000
     mechanism = VectorMechanism(epsilon=1, sensitivity=scale, dimension=d)
     random = Random.deterministic(21)
     noise = np.array([mechanism.release([0] * d, random=random) for _ in range(n)], dtype=np.float64)

@@ -39,7 +39,7 @@ WORDS = """
 """
 LONG = ("9" * 5_000, "(" * 300, ")" * 300, "NOT " * 400, "- " * 300, "a." * 300, "age" + "::int" * 300, "/* " * 200, "f(" * 40)
 ODD = [*SIGNS, *WORDS.split(), *LONG, "NULLS FIRST", "IGNORE NULLS", "AT TIME ZONE", "/*+ a */"]
-CASES = (1_500, 6_000)
+CASES = (700, 6_000)
 """By day and at night."""
 DIALECTS = ("", "", "", "duckdb", "postgres", "bigquery", "snowflake", "tsql", "mysql", "spark", "sqlite")
 

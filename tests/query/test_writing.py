@@ -139,7 +139,7 @@ def questions(draw: Any) -> Question:
     return Question(table=table, statistics=tuple(measured), by=by, where=draw(conditions))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(question=questions())
 def test_what_is_written_is_read_as_the_same_question(question: Question):
     text = write_sql(question, TABLES)

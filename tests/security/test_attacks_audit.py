@@ -19,11 +19,11 @@ from cloister.noise import Random
 from cloister.session.planning import blocks, plan
 from cloister.session.questions import threshold
 from cloister.session.questions.threshold import Threshold
-from tests.tiers import some_by_day
+from tests.tiers import by_day_and_night, some_by_day
 
 pytestmark = pytest.mark.statistical
 
-RUNS = 60_000
+DAY, NIGHT = 20_000, 60_000
 EPSILON = cl.PureDP(1)
 NOT_SHOWN = -1_000_000
 Person = tuple[str, list[int]]
@@ -119,19 +119,20 @@ CASES: dict[str, tuple[str, Callable[[cl.Session, str, Any, int], Any]]] = {
 }
 
 
+@by_day_and_night("runs", DAY, NIGHT)
 @some_by_day("case", CASES, lambda case: case in ("join", "grouping sets"))
 def test_a_whole_answer_keeps_its_epsilon_and_a_twin_with_half_the_noise_does_not(
-    case: str, monkeypatch: pytest.MonkeyPatch
+    case: str, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sql, read = CASES[case]
     mechanism = answered(sql, EPSILON, read)
-    found = audit(mechanism, [*OTHERS, GHOST], OTHERS, runs=RUNS, random=Random.deterministic(41))
+    found = audit(mechanism, [*OTHERS, GHOST], OTHERS, runs=runs, random=Random.deterministic(41))
     assert not found.contradicts(EPSILON), found
     assert found.epsilon > 0.3, found
 
     true = blocks.Block.laplace
     monkeypatch.setattr(blocks.Block, "laplace", lambda block, epsilon: true(block, 2 * epsilon))
-    caught = audit(mechanism, [*OTHERS, GHOST], OTHERS, runs=RUNS, random=Random.deterministic(42))
+    caught = audit(mechanism, [*OTHERS, GHOST], OTHERS, runs=runs, random=Random.deterministic(42))
     assert caught.contradicts(EPSILON), caught
 
 
@@ -139,22 +140,24 @@ UNDECLARED = "SELECT word, COUNT(DISTINCT person) AS n FROM visits GROUP BY word
 PROMISED = cl.ApproxDP(1, "0.01")
 
 
+@by_day_and_night("runs", DAY, NIGHT)
 @pytest.mark.parametrize("others", [0, 8], ids=["alone", "among others"])
-def test_undeclared_keys_keep_epsilon_and_delta(others: int) -> None:
+def test_undeclared_keys_keep_epsilon_and_delta(others: int, runs: int) -> None:
     """A word that the ghost alone has, and one that eight others have too: shown with probability about one half."""
     rest: list[Person] = [("F", [1])] * others
     found = audit(
         answered(UNDECLARED, PROMISED, by_word),
         [*rest, GHOST],
         rest,
-        runs=RUNS,
+        runs=runs,
         against=PROMISED,
         random=Random.deterministic(43),
     )
     assert not found.contradicts(PROMISED), found
 
 
-def test_a_twin_with_a_lower_threshold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@by_day_and_night("runs", DAY, NIGHT)
+def test_a_twin_with_a_lower_threshold_is_caught(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     true = threshold.threshold_for
 
     def lower(noise: Any, keys: int, delta: Fraction) -> Threshold:
@@ -162,5 +165,5 @@ def test_a_twin_with_a_lower_threshold_is_caught(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(plan, "threshold_for", lower)
     mechanism = answered(UNDECLARED, PROMISED, by_word)
-    found = audit(mechanism, [GHOST], [], runs=RUNS, against=PROMISED, random=Random.deterministic(44))
+    found = audit(mechanism, [GHOST], [], runs=runs, against=PROMISED, random=Random.deterministic(44))
     assert found.contradicts(PROMISED), found

@@ -113,7 +113,7 @@ def bought_rewrites(session: cl.Session) -> list[float]:
     raise AssertionError("the budget had no end")
 
 
-@by_day_and_night("repeats", 5_000, 20_000)
+@by_day_and_night("repeats", 2_000, 20_000)
 def test_averaging_repeats_is_useless_and_averaging_rewrites_is_stopped_by_the_budget(repeats: int) -> None:
     sql = f"SELECT SUM(pay) AS total FROM staff WHERE {NAMED}"
     with Naive({"staff": ROWS}, scale=100_000) as naive:

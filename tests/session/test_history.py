@@ -220,9 +220,10 @@ def test_counts_that_passed_a_threshold_are_covered(size: int) -> None:
 
 
 @pytest.mark.statistical
-@by_day_and_night("times", 60, 120)
+@by_day_and_night("times", 30, 120)
 def test_joint_margins_hold_for_rows_that_were_chosen(times: int) -> None:
-    """The three largest of 1,000 equal cells: simultaneous margins must hold in 95 % of them, less six deviations."""
+    """The three largest of 1,000 equal cells: simultaneous margins must hold in 95 % of them: fewer than 20 of 30, or 100 of
+    120, with a probability below 1e-6."""
     held = 0
     for seed in range(times):
         table = cl.PrivateTable({"k": list(range(1000))}, columns={"k": cl.Integer(0, 999)})
@@ -230,7 +231,7 @@ def test_joint_margins_hold_for_rows_that_were_chosen(times: int) -> None:
             top = session.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k ORDER BY n DESC LIMIT 3", spend="0.01")
         held += bool((np.abs(top["n"] - 1) <= top.margin(0.95, joint=True)["n"]).all())
         assert "chosen" in top.notes[-1]
-    assert held >= times * 0.95 - 6 * (times * 0.95 * 0.05) ** 0.5
+    assert held >= {30: 20, 120: 100}[times]
 
 
 @pytest.mark.statistical

@@ -78,15 +78,23 @@ def session_of(source: Any, budget: Guarantee, seed: int = 1) -> cl.Session:
     return cl.Session({"people": table}, budget=budget, random=Random.deterministic(seed))
 
 
-def answers(session: cl.Session, spend: Any, wide: Any = None) -> list[Any]:
-    """What the panel of questions is answered, with margins; those whose numbers are wide for another spend."""
-    found = [session.sql(each, spend=wide if wide and each in WIDE else spend) for each in QUESTIONS]
-    found += session.workload(
+def counts(session: cl.Session, spend: Any) -> list[Any]:
+    """What the panel's workload is answered."""
+    return session.workload(
         ["SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "SELECT COUNT(*) AS n FROM people"]
         + [f"SELECT COUNT(*) AS n FROM people WHERE age < {age}" for age in (20, 30, 40, 50, 60)],
         spend=spend,
     )
-    return [(each.to_pydict(), each.margin().to_pydict()) for each in found]
+
+
+def released(session: cl.Session, spend: Any, wide: Any = None) -> list[Any]:
+    """The answers to the panel of questions; those whose numbers are wide for another spend."""
+    return [session.sql(each, spend=wide if wide and each in WIDE else spend) for each in QUESTIONS] + counts(session, spend)
+
+
+def answers(session: cl.Session, spend: Any) -> list[Any]:
+    """What the panel of questions is answered, with margins."""
+    return [(each.to_pydict(), each.margin().to_pydict()) for each in released(session, spend)]
 
 
 def models(session: cl.Session, spend: Any) -> list[Any]:
@@ -161,7 +169,7 @@ def test_with_noise_the_numbers_have_the_law_that_was_asked_for(budget: Guarante
     inequality of Dvoretzky, Kiefer & Wolfowitz with Massart's constant at most 2·exp(−2·n·x²) = 10⁻⁷ for each budget."""
     parties = Parties(parts=3)
     with session_of(in_parts(parties), budget) as session:
-        answers(session, spend, wide)
+        released(session, spend, wide)
         models(session, wide)
         centres(session, wide)
     drawn = Random.deterministic(5)

@@ -172,6 +172,9 @@ def test_what_cannot_be_cut_is_refused_and_costs_nothing(columns: Any, why: str)
         with pytest.raises(cl.CloisterError, match=why):
             fit(session, "t", spend=1, columns=columns)
         assert not session.ledger.charges("p")
+
+
+def test_what_can_be_cut_nowhere_is_refused() -> None:
     many = {"code": cl.Category(range(10**6))}
     with pytest.raises(cl.UnsupportedQuery, match="1,000,000 categories, and at most 100,000"):
         cl.synth.fit_frame({"code": [1]}, many, epsilon=1, cuts=[QuantileBins("code")])

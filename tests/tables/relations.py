@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import ibis
 from hypothesis import strategies as st
 
 from cloister.tables import (
@@ -487,7 +486,7 @@ def everything(related: Related) -> list[Row]:
     table = related.layout.rows(related.dialect)
     wanted = [f"c{i}" for i in range(len(names))] + (["unit", "place"] if related.declaration.unit is not None else [])
     chosen = table.select(*wanted) if wanted else table
-    found = related._fetch(CompiledQuery(str(ibis.to_sql(chosen, dialect=related.dialect, pretty=False)), ()))
+    found = related._fetch(CompiledQuery(related.layout.written(chosen, related.dialect), ()))
     keys = [*names, "unit", "place"][: len(wanted)]
     return [dict(zip(keys, map(plain, row), strict=False)) for row in zip(*(items(column) for column in found), strict=True)]
 

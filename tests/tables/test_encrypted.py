@@ -76,7 +76,7 @@ def test_a_csv_file_answers_as_it_did_in_plain(tmp_path: Path) -> None:
     assert reports[0].rows_malformed == 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(LINE, max_size=6))
 def test_any_csv_file_answers_as_it_did_in_plain(lines: list[bytes]) -> None:
     with TemporaryDirectory() as folder:

@@ -110,7 +110,7 @@ def both(table: Prepared, aggregation: Aggregation) -> tuple[int, int]:
     return int(mine[0]), int(theirs[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(where=CONDITIONS, cap=st.sampled_from([None, 1, 2, 4]))
 def test_every_condition_counts_the_rows_that_the_engine_counts(table: Prepared, where: Expression, cap: int | None) -> None:
     asked = Aggregation(None, where=where, max_rows=cap if table.declared.unit else None)

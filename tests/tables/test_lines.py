@@ -96,7 +96,7 @@ def expected(line: bytes, delimiter: str, count: int) -> tuple[str | None, ...] 
     return tuple(field or None for field in fields) if len(fields) == count else None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(LINE, max_size=6), st.sampled_from([(b"a,b", ","), (b"a;b;c", ";"), (b"a\tb", "\t"), (b"a|b", "|"), (b"a", ",")]))
 @example([b'"evil', b"n1,30", b'z",31'], (b"a,b", ","))
 def test_each_line_is_its_own_row(content: list[bytes], header: tuple[bytes, str]) -> None:
@@ -107,7 +107,7 @@ def test_each_line_is_its_own_row(content: list[bytes], header: tuple[bytes, str
     assert found == Counter(row for row in rows if row is not None)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(LINE, max_size=8), LINE, st.integers(0, 8), st.integers(2, 40), st.sampled_from([b"\n", b"\r\n"]))
 def test_one_more_line_moves_no_other_wherever_chunks_end(
     content: list[bytes], line: bytes, place: int, chunk: int, ending: bytes

@@ -89,7 +89,7 @@ def neighbours(rows: Data, recipe: Recipe) -> None:
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large], "derandomize": True}
 
 
-@settings(max_examples=30, **QUIET)
+@settings(max_examples=15, **QUIET)
 @given(relations.data(), recipes())
 def test_a_relation_means_what_the_reference_says(rows: Data, recipe: Recipe) -> None:
     compare(rows, recipe)

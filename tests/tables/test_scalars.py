@@ -92,13 +92,13 @@ def allowed(scalars: list[s.Scalar]) -> list[s.Scalar]:
 
 
 @given(st.lists(a_number(), min_size=4, max_size=8))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_numbers_are_what_the_reference_says(rows: Rows, scalars: list[s.Scalar]) -> None:
     check(rows, *allowed(scalars))
 
 
 @given(st.lists(a_date(), min_size=4, max_size=8))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_dates_are_what_the_reference_says(rows: Rows, scalars: list[s.Scalar]) -> None:
     check(rows, *allowed(scalars))
 

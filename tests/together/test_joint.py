@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,10 +21,23 @@ from cloister.privacy import Guarantee
 from cloister.session import Count, Question
 from cloister.tables import Aggregation
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import Asked, JointTable, MemoryJournal, Roster, Round, RoundRefused, SignedRoster, Site, SitesMissing
+from cloister.together import (
+    Asked,
+    JointTable,
+    MemoryJournal,
+    Roster,
+    Round,
+    RoundRefused,
+    SignedRoster,
+    Site,
+    SitesMissing,
+    cost_of,
+)
 from cloister.together.joint import AtSites
 from cloister.together.journal import READING
 from cloister.together.plan import Plan
+from cloister.together.reading import request_from
+from cloister.together.reading_relations import Over
 from cloister.together.rounds import SiteRound
 from cloister.together.site import SitePart
 from tests.session.test_parts import (
@@ -34,6 +48,7 @@ from tests.session.test_parts import (
     ROWS,
     answers,
     centres,
+    counts,
     least_margin,
     models,
     rows,
@@ -61,30 +76,43 @@ def test_without_noise_sites_give_what_pooled_rows_give(learnt: Callable[[cl.Ses
         assert central.spent == joint.spent
 
 
-@pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
-def test_with_noise_the_numbers_have_the_law_of_one_central_noise(
-    budget: Guarantee, spend: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Panel(NamedTuple):
+    """What was seen of all questions and models that were asked once."""
+
+    budget: Guarantee
+    table: cl.PrivateTable
+    rounds: list[tuple[NoisedRequest, Any, Mapping[str, Any]]]
+    """Each request, what was answered, and the exact integers of all sites."""
+    spent: list[tuple[Guarantee, set[Guarantee]]]
+    """After each question: by the hub, and by the sites."""
+
+
+@pytest.fixture(scope="module", params=[(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
+def panel(request: pytest.FixtureRequest) -> Panel:
+    budget, spend = request.param
+    sites, rounds, spent = sites_of(budget=budget), list[Any](), list[Any]()
+    with pytest.MonkeyPatch.context() as patch, session_of(joint_of(sites), budget) as session:
+        watched(patch, lambda *seen: rounds.append(seen))
+        questions = [partial(session.sql, text, spend=spend) for text in QUESTIONS]
+        for ask in (*questions, *(partial(each, session, spend) for each in (counts, models, centres, synthetic))):
+            ask()
+            spent.append((session.spent, {site.spent for site in sites}))
+    return Panel(budget, sites[0].table, rounds, spent)
+
+
+def test_with_noise_the_numbers_have_the_law_of_one_central_noise(panel: Panel) -> None:
     """All noises of the panel, each taken to a uniform number by the distribution function of the law that was asked for. False
     alarm: by the inequality of Dvoretzky, Kiefer & Wolfowitz with Massart's constant at most 10⁻⁷ for each budget."""
     drawn, uniform = Random.deterministic(5), []
-
-    def see(request: Any, found: Any, exact: Any) -> None:
+    for request, found, exact in panel.rounds:
         for each in request.integers:
             law = found.laws[each.name]
             asked = law if isinstance(law, DiscreteLaplace) else law.parts[0][0]
-            assert isinstance(asked, DiscreteLaplace) == isinstance(budget, cl.PureDP)
+            assert isinstance(asked, DiscreteLaplace) == isinstance(panel.budget, cl.PureDP)
             assert each.law.variance <= law.variance <= each.law.variance * (1 + 2e-6)
             noise = np.asarray(found.values[each.name] - exact[each.name], dtype=np.int64).ravel()
             below, above = share_below(law, noise - 1), share_below(law, noise)
             uniform.append(below + (above - below) * drawn.words(len(noise)).astype(np.float64) / 2.0**64)
-
-    watched(monkeypatch, see)
-    with session_of(joint_of(sites_of()), budget) as session:
-        answers(session, spend)
-        models(session, spend)
-        centres(session, spend)
-        synthetic(session, spend)
     found = np.sort(np.concatenate(uniform))
     places = np.arange(1, len(found) + 1) / len(found)
     far = max(float((places - found).max()), float((found - places).max()) + 1 / len(found))
@@ -92,17 +120,24 @@ def test_with_noise_the_numbers_have_the_law_of_one_central_noise(
     assert far < math.sqrt(math.log(2 / 1e-7) / (2 * len(found)))
 
 
-@pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
-def test_each_site_works_out_by_itself_what_the_hub_charges(budget: Guarantee, spend: Any) -> None:
+def test_each_site_works_out_by_itself_what_the_hub_charges(panel: Panel) -> None:
     """To the last digit, for every question and model of the panel."""
-    sites = sites_of(budget=budget)
-    with session_of(joint_of(sites), budget) as session:
-        for ask in (*(lambda text=text: session.sql(text, spend=spend) for text in QUESTIONS), lambda: models(session, spend)):
-            ask()
-            assert all(site.spent == session.spent for site in sites)
-        centres(session, spend)
-        synthetic(session, spend)
-        assert all(site.spent == session.spent for site in sites)
+    assert all(sites == {hub} for hub, sites in panel.spent)
+    assert len({hub for hub, _ in panel.spent}) == len(QUESTIONS) + 4
+
+
+def test_every_request_of_the_panel_is_read_and_costs_the_same(panel: Panel) -> None:
+    """Computed columns, which are relations, among them: each site reads what it is asked, here as elsewhere."""
+    seen, over = [request for request, *_ in panel.rounds], Over(table=panel.table)
+    assert len({isinstance(each.table, str) for each in seen}) == 2
+    for request in seen:
+        found = request_from(request.canonical(), COLUMNS, over)
+        assert found.canonical() == request.canonical()
+        declared = panel.table if isinstance(found.table, str) else found.table
+        assert cost_of(found, declared) == cost_of(request, panel.table if isinstance(request.table, str) else request.table)
+        if not isinstance(request.table, str):
+            with pytest.raises(cl.UnsupportedQuery, match="about a relation"):
+                request_from(request.canonical(), COLUMNS)
 
 
 TENFOLD = " UNION ALL ".join(["SELECT age, sex, pay FROM people"] * 10)

@@ -15,12 +15,8 @@ from cloister.noise import DiscreteLaplace, SummedNoise
 from cloister.noise.laws import law_plain
 from cloister.tables import Aggregate, Aggregation, And, Between, Column, Compare, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import cost_of
 from cloister.together.reading import request_from
-from cloister.together.reading_relations import Over
-from tests.session.test_parts import COLUMNS, answers, centres, models
-from tests.together.joint_tables import joint_of, session_of, sites_of, watched
-from tests.together.test_joint import synthetic
+from tests.session.test_parts import COLUMNS
 
 SUMMED = SummedNoise(parts=[(DiscreteLaplace(scale=10), "4/3")])
 ROWS = Integers("rows", Combination((("rows", 1),)), DiscreteLaplace(scale=10))
@@ -31,29 +27,6 @@ ANY: dict[str, Any] = {}
 
 def request_where(where: Any) -> NoisedRequest:
     return NoisedRequest(table="people", aggregations=(Aggregation(None, where=where),), integers=(ROWS,), cells=Cells())
-
-
-@pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(10**8), 1), (cl.ZCDP(10), "0.01")], ids=["laplace", "gaussian"])
-def test_every_request_of_the_panel_is_read_and_costs_the_same(budget: Any, spend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computed columns, which are relations, among them: each site reads what it is asked, here as elsewhere."""
-    seen: list[NoisedRequest] = []
-    watched(monkeypatch, lambda request, *_: seen.append(request))
-    sites = sites_of()
-    over = Over(table=sites[0].table)
-    with session_of(joint_of(sites), budget) as session:
-        answers(session, spend)
-        models(session, spend)
-        centres(session, spend)
-        synthetic(session, spend)
-    assert len({isinstance(each.table, str) for each in seen}) == 2
-    for request in seen:
-        found = request_from(request.canonical(), COLUMNS, over)
-        assert found.canonical() == request.canonical()
-        declared = sites[0].table if isinstance(found.table, str) else found.table
-        assert cost_of(found, declared) == cost_of(request, sites[0].table if isinstance(request.table, str) else request.table)
-        if not isinstance(request.table, str):
-            with pytest.raises(cl.UnsupportedQuery, match="about a relation"):
-                request_from(request.canonical(), COLUMNS)
 
 
 AGE = Column("age")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.compress import DCA, PCA
+from cloister import compress
 from cloister.crypto import AgreementKey, SigningKey
 from cloister.crypto.paillier import EncryptedVector
 from cloister.crypto.tls import client_context
@@ -71,7 +71,7 @@ def rows_of_all() -> Any:
 def expected() -> Any:
     rows, labels = (np.concatenate(parts) for parts in zip(*map(rows_of, NAMES), strict=True))
     total = np.trace((rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)))
-    return DCA(rho=total / 64, rho_prime=0.0).fit(rows, labels).components_[0]
+    return compress.DCA(rho=total / 64, rho_prime=0.0).fit(rows, labels).components_[0]
 
 
 OWNER = """
@@ -123,7 +123,7 @@ def test_three_processes_over_tls(keys: Paillier, tmp_path: Path, components: in
         found = user.evaluate(transport)
         assert child.wait(timeout=600) == 0
     connection.close()
-    exact = PCA(components).fit(rows_of_all()).components_ if components else expected()[None]
+    exact = compress.PCA(components).fit(rows_of_all()).components_ if components else expected()[None]
     np.testing.assert_allclose(np.abs((found.T * exact).sum(axis=1)), 1, atol=1e-6)
     message = user.signed(found)
     agreed = ExactPlan.from_text(plan.text)

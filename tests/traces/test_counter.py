@@ -166,7 +166,7 @@ def test_a_horizon_of_a_milliard_steps_is_kept_in_ten_kilobytes() -> None:
     tracemalloc.start(25)  # frames: what others in this process allocate meanwhile is not the counter's
     ours = [tracemalloc.Filter(True, "*/cloister/traces/*", all_frames=True)]
     try:
-        kept = [counted() for _ in range(10)]
+        kept = [counted() for _ in range(3)]
         gc.collect()
         before = tracemalloc.take_snapshot().filter_traces(ours)
         kept += [counted() for _ in range(10)]
@@ -175,7 +175,7 @@ def test_a_horizon_of_a_milliard_steps_is_kept_in_ten_kilobytes() -> None:
     finally:
         tracemalloc.stop()
     used = sum(each.size_diff for each in after.compare_to(before, "filename")) / 10
-    assert len(kept) == 20
+    assert len(kept) == 13
     assert used > 4_000, "its bins, at least"
     assert used < 10_240, used
     assert square_root_matrix(2**30).weights.nbytes < 2_048

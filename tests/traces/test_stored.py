@@ -21,6 +21,7 @@ from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import ZCDP, PureDP
 from cloister.traces import StoredCounter, WindowLevel
+from tests.tiers import by_day_and_night
 
 KEY = bytes(range(32))
 
@@ -48,9 +49,10 @@ def ledger_path(tmp_path: Path) -> Path:
     return tmp_path / "budget.db"
 
 
-def test_killed_at_any_moment_no_step_is_drawn_twice(ledger_path: Path) -> None:
+@by_day_and_night("lives", 3, 5)
+def test_killed_at_any_moment_no_step_is_drawn_twice(ledger_path: Path, lives: int) -> None:
     out = ledger_path.with_name("left")
-    for attempt in range(5):
+    for attempt in range(lives):
         arguments = [sys.executable, "-c", WORKER, str(ledger_path), str(out)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, start_new_session=True) as worker:
             assert worker.stdout is not None

@@ -22,6 +22,7 @@ from cloister.vault import keys as module
 from cloister.vault.database import Database
 from cloister.vault.keys import DOMAIN
 from cloister.vault.merkle import EMPTY
+from tests.tiers import by_day_and_night
 
 FIELDS = {"patient": Equal(), "note": Words(4)}
 VISITS = [{"_id": n, "patient": f"p{n % 2}", "note": f"canary {n}"} for n in range(3)]
@@ -139,10 +140,12 @@ def check_thief(folder: Path) -> None:
         stolen.close()
 
 
-def test_killed_at_any_write_nothing_is_lost_and_the_same_again_ends_it(tmp_path: Path) -> None:
+@by_day_and_night("apart", 3, 1)
+def test_killed_at_any_write_nothing_is_lost_and_the_same_again_ends_it(tmp_path: Path, apart: int) -> None:
+    """By day at every third."""
     first = filled(tmp_path / "first")
     killed = 0
-    for at in count(1):
+    for at in count(1, apart):
         folder = tmp_path / str(at)
         shutil.copytree(first, folder)
         with pytest.MonkeyPatch.context() as patch:
@@ -162,7 +165,7 @@ def test_killed_at_any_write_nothing_is_lost_and_the_same_again_ends_it(tmp_path
         check_thief(folder)
         check(folder, more=1)
         shutil.rmtree(folder)
-    assert killed > 30
+    assert killed > 30 // apart
 
 
 def test_one_data_set_that_is_left_keeps_the_old_key(tmp_path: Path) -> None:

@@ -111,8 +111,15 @@ class Rule:
         """The columns as arrays, with the computed ones."""
         found = scope_of(self.domains, {name: codes[name] for name in self.domains})
         for name, scalar in self.computed:
-            domains = {**found.domains, name: scalar.domain(found.domains)}
-            found = LaneScope(domains, {**found.codes, name: scalar.code(found)})
+            found = LaneScope(self._known, {**found.codes, name: scalar.code(found)})
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, Domain]:
+        """What each of its columns may hold, the computed ones included."""
+        found = dict(self.domains)
+        for name, scalar in self.computed:
+            found[name] = scalar.domain(found)
         return found
 
     def broken(self, codes: Mapping[str, Integers]) -> Truths:
@@ -215,15 +222,12 @@ class Rule:
     def map(self) -> dict[str, Scalar]:
         """The columns that the map of rows sets: another value where the rule is broken, their own elsewhere; empty where no
         such map into declared values is known."""
-        domains = dict(self.domains)
-        for name, scalar in self.computed:
-            domains[name] = scalar.domain(domains)
         # the first branch is never taken: it keeps the order of the categories
         found: dict[str, Scalar] = {
             target: scalars.Case(((Literal(False), Ref(target)), (Not(self.condition), scalar)), Ref(target))
             for target, scalar in self.fixes.items()
         }
-        return found if all(_alike(scalar.domain(domains), domains[target]) for target, scalar in found.items()) else {}
+        return found if all(_alike(scalar.domain(self._known), self._known[target]) for target, scalar in found.items()) else {}
 
     def mapped(self, codes: Codes) -> Codes:
         """Rows after the map, as arrays."""

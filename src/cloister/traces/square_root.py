@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -233,13 +234,17 @@ def square_root_energy(steps: int) -> float:
     >>> [round(square_root_energy(steps), 2) for steps in (512, 65_536, 1_048_576)]
     [3.05, 4.6, 5.48]
     """
-    total, term = 0.0, 1.0
-    for k in range(min(steps, 4096)):
-        total += term
-        term *= ((2 * k + 1) / (2 * k + 2)) ** 2
+    total = _energies()[min(steps, 4096)]
     if steps > 4096:  # f(k)² = (1 − 1/4k + 1/32k² + …)/πk, summed
         total += (math.log(steps / 4096) + (1 / steps - 1 / 4096) * 0.75) / math.pi
     return total
+
+
+@lru_cache(maxsize=1)
+def _energies() -> tuple[float, ...]:
+    """That sum for up to 4,096 steps."""
+    squares = accumulate(range(4095), lambda square, k: square * ((2 * k + 1) / (2 * k + 2)) ** 2, initial=1.0)
+    return tuple(accumulate(squares, initial=0.0))
 
 
 def _weight(level: int, slot: int, scale: int) -> int:

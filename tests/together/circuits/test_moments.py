@@ -60,7 +60,7 @@ def test_components_are_those_of_the_exact_scatter() -> None:
 
 
 @given(data=st.data(), classes=st.sampled_from([0, 2, 3]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_integers_and_gates_agree_to_the_last_bit(data: st.DataObject, classes: int) -> None:
     """Of sums of rows, of nothing, and of numbers that no rows have: a party that lies gets some result, and both the same."""
     how, program = program_of(2, classes, 0 if classes else 1)

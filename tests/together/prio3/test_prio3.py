@@ -260,7 +260,7 @@ def view(asked: int, epsilon: int) -> Any:
 def test_the_guarantee_of_one_honest_server(asked: int, epsilon: int, refuted: bool) -> None:
     """An audit of ε = 1 refutes nothing, and catches noise that is made for ε = 2 and noise that is drawn thrice."""
     sums = {f"of draws, bucket {bucket}": lambda rows, bucket=bucket: rows[:, bucket::2].sum(axis=1) for bucket in range(2)}
-    found = audit(view(asked, epsilon), 0, 1, runs=8_000, features=sums, random=Random.deterministic(9))
+    found = audit(view(asked, epsilon), 0, 1, runs=4_000, features=sums, random=Random.deterministic(9))
     assert (found.epsilon > 1) == refuted, found
 
 

@@ -66,6 +66,10 @@ class Layout:
 
         return ibis.table(self.schema(), name=RELATION)
 
+    def written(self, expression: Any, dialect: str) -> str:
+        """The SQL of what was made of `rows`."""
+        return sql_of(expression, dialect)
+
     def schema(self) -> dict[str, str]:
         """Ibis types by prepared name."""
         types = {f"c{i}": storage(domain) for i, domain in enumerate(self.domains.values())}
@@ -148,7 +152,7 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
         measures[f"a{position}"] = measure
         reads.append(read)
     expression = rows.group_by(**keys).aggregate(**measures) if keys else rows.aggregate(**measures)
-    return CompiledQuery(sql_of(expression, dialect), tuple(reads), _dense(request, layout), not keys)
+    return CompiledQuery(layout.written(expression, dialect), tuple(reads), _dense(request, layout), not keys)
 
 
 def _dense(request: Aggregation, layout: Layout) -> bool:
@@ -180,7 +184,7 @@ def compile_rows(
     if unit:
         chosen["unit"] = rows.unit
         reads.append("text")
-    return CompiledQuery(sql_of(rows.select(**chosen), dialect), tuple(reads))
+    return CompiledQuery(layout.written(rows.select(**chosen), dialect), tuple(reads))
 
 
 def _rows(
@@ -316,12 +320,12 @@ def _fill(total: Any, dtype: str) -> Any:
 
 
 def preceded(sql: str, named: Sequence[tuple[str, str]]) -> str:
-    """The SQL with named queries before it.
+    """The SQL with named queries before it; the names need no quotes, which are others in Spark.
 
     >>> preceded("SELECT a FROM t", [("t", "SELECT 1 AS a")])
-    'WITH "t" AS (SELECT 1 AS a) SELECT a FROM t'
+    'WITH t AS (SELECT 1 AS a) SELECT a FROM t'
     """
     if not named:
         return sql
-    written = ", ".join(f'"{name}" AS ({select})' for name, select in named)
+    written = ", ".join(f"{name} AS ({select})" for name, select in named)
     return f"WITH {written}, {sql[5:]}" if sql.startswith("WITH ") else f"WITH {written} {sql}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PublicTable
 from cloister.tables.engines.compiler import CompiledQuery, Layout, check_aggregation, preceded
 from cloister.tables.engines.engine import Answering, Prepared, Site, Turn
+from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import Room
 from cloister.tables.expression.expressions import Expression
@@ -26,21 +28,31 @@ from cloister.tables.relations.relation import Base, Capped, Relation
 
 Result = TypeVar("Result")
 _Sites: TypeAlias = Mapping[Hashable, Site]
+_ROWS = "cloister_related_rows"
 
 
 class _RelatedLayout(Layout):
-    """The columns of a relation, and the Ibis table of its rows."""
+    """The columns of a relation, and the Ibis table of its rows, which is built once for all that is asked of it."""
 
-    __slots__ = ("relation", "sources")
-
-    def __init__(self, relation: Relation, sources: Mapping[Hashable, Any]) -> None:
+    def __init__(self, relation: Relation, sources: Mapping[Hashable, Any], dialect: str) -> None:
         super().__init__(relation.columns, relation.unit is not None)
-        object.__setattr__(self, "relation", relation)
-        object.__setattr__(self, "sources", sources)
+        self.__dict__["of"] = relation, sources, dialect
+
+    @cached_property
+    def _built(self) -> tuple[Any, str]:
+        import ibis
+
+        relation, sources, dialect = self.__dict__["of"]
+        rows = relation.build(sources, dialect)
+        return ibis.table(rows.schema(), name=_ROWS), sql_of(rows, dialect)
 
     def rows(self, dialect: str) -> Any:
-        """The relation, built on its sources."""
-        return self.relation.build(self.sources, dialect)  # type: ignore[attr-defined]
+        """A name for the relation, which `written` puts before each question."""
+        return self._built[0]
+
+    def written(self, expression: Any, dialect: str) -> str:
+        """With the relation before it."""
+        return preceded(sql_of(expression, dialect), [(_ROWS, self._built[1])])
 
 
 class Related(Answering):
@@ -55,7 +67,7 @@ class Related(Answering):
         self.workspace = home.workspace
         self.materialised = home.materialised and not any(site.query for site in sites.values())
         self.declared = _Capless(relation)
-        self.layout = _RelatedLayout(relation, sources)
+        self.layout = _RelatedLayout(relation, sources, home.dialect)
         self._sites = sites
         self._sources = sources
         self._before = [(site.name, site.query) for site in sites.values() if site.query is not None]
