@@ -85,9 +85,8 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(opened: tup
             pass  # somebody else has it: as good
         else:
             taken.listen()
-        again = told(started("demo", "--once", "--json", "--data", folder))
+        again = told(started("demo", "--once", "--json", "--no-sites", "--data", folder))
     assert not again["address"].endswith(":8765")
-    assert again["sites"]["columns"]["diabetes"] == [False, True]
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}
     assert set(again["links"]) == set(PEOPLE)
@@ -102,7 +101,7 @@ def ended(process: subprocess.Popen[str], how: signal.Signals) -> None:
     assert "Traceback" not in process.stderr.read()
 
 
-def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path) -> None:
+def test_it_serves_until_it_is_interrupted_and_leaves_nothing(tmp_path: Path) -> None:
     with running("--port", "0", temporary=tmp_path) as (process, found):
         address = found["address"]
         assert httpx.get(f"{address}/healthz", timeout=120).json()["status"] == "ok"
@@ -125,17 +124,18 @@ def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path) ->
             *("administrator", "steward", "owner", "analyst", "algorithm-provider")
         }
         assert sorted(chapters) == [[str(minute)] for minute in range(1, 6)], "a minute each"
-        ended(process, signal.SIGTERM)
+        ended(process, signal.SIGINT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_its_clinics_go_on_answering_and_clients_of_postgresql_come_in(opened: tuple[Path, str], tmp_path: Path) -> None:
     """Nobody of the demonstration can say yes for a clinic: so none waits for that, and one purpose is refused by all. It serves
-    until it is interrupted, at the address that it prints, though the setting named none."""
+    until it is told to end, at the address that it prints, though the setting named none."""
     (tmp_path / "temporary").mkdir()
     with running("--data", copied(opened, tmp_path), temporary=tmp_path / "temporary", sites=True) as (process, found):
         assert httpx.get(f"{found['address']}/healthz", timeout=120).json()["status"] == "ok"
         assert found["columns"]["sex"] == ["Female", "Male"]
+        assert found["sites"]["columns"]["diabetes"] == [False, True]
         assert not found["address"].endswith((":0", ":8765"))
         for purpose in ("care", "a second look"):
             with cl.connect(found["address"], token=found["token"], purpose=purpose) as session:
@@ -149,8 +149,8 @@ def test_its_clinics_go_on_answering_and_clients_of_postgresql_come_in(opened: t
         with psycopg.connect(place, password=found["token"], autocommit=True) as client:
             client.execute(f"SET cloister.spend = '{SPEND}'")
             assert len(client.execute(SECOND).fetchall()) > 1
-        ended(process, signal.SIGINT)
-    assert list((tmp_path / "temporary").iterdir()) == []
+        ended(process, signal.SIGTERM)
+    assert [each for each in (tmp_path / "temporary").rglob("*") if each.is_file() and each.stat().st_size] == []
     assert (tmp_path / "hub" / "hub.db").exists(), "a folder that was named stays"
 
 
