@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ PUBLISHED = {
 TIMES = 10
 
 
+@cache
 def rows(part: str) -> tuple[np.ndarray, np.ndarray]:
     """Five columns, and whether the income is high."""
     with gzip.open(FOLDER / f"adult_{part}.csv.gz", "rt", encoding="utf-8", newline="") as lines:

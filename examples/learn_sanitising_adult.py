@@ -12,6 +12,7 @@ import csv
 import gzip
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ STEPS: dict[str, list[PrivacyModel]] = {
 }
 
 
+@cache
 def people(*, made_up: bool = False) -> dict[str, list[int]]:
     """Age, years of schooling, and whether the income is over 50,000."""
     if FILE.is_file() and not made_up:

@@ -28,10 +28,10 @@ def public_names(module: str) -> list[str]:
     return sorted(getattr(importlib.import_module(module), "__all__", []), key=str.lower)
 
 
-def write_all(target: Path = TARGET) -> None:
-    """Write a page for each room and the list of them; take away the pages of rooms that are gone."""
+def write_all(target: Path = TARGET, *, each: int = 1) -> None:
+    """Write a page for each room and the list of them; take away those of rooms that are gone. `each=3`: of each page a third."""
     target.mkdir(parents=True, exist_ok=True)
-    pages = {f"{name}.md": page(name) for name in rooms()}
+    pages = {f"{name}.md": page(name, each) for name in rooms()}
     listed = "\n".join(Path(name).stem for name in pages)
     pages["index.md"] = f"# Python\n\nOne page for each room of the house.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
     for stale in {path.name for path in target.glob("*.md")} - set(pages):
@@ -63,11 +63,11 @@ def front() -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(module: str) -> str:
-    """The Markdown of one room's page."""
+def page(module: str, each: int = 1) -> str:
+    """The Markdown of one room's page, with each of its names or some of them."""
     if module == "cloister":
         return front()
-    documented = [_directive(module, name) for name in public_names(module)]
+    documented = [_directive(module, name) for name in public_names(module)[::each]]
     head = [f".. automodule:: {module}\n   :no-members:", f".. currentmodule:: {module}"]
     body = "\n\n".join([*head, *documented])
     return f"# `{module}`\n\n```{{eval-rst}}\n{body}\n```\n"

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@cache
 def example(name: str) -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
 

@@ -121,7 +121,7 @@ def under(tmp_path: Path, serve: Any) -> Iterator[tuple[Stage, str]]:
     house.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@some_by_day("theme", ["light", "dark"], lambda theme: theme == "dark")
 def test_a_question_under_an_algorithm(under: tuple[Stage, str], visit: Any, theme: str):
     page = opened(under, visit, "/ask", width=390, theme=theme)
     expect(page.get_by_label("Algorithm")).to_have_value("by-sex")

@@ -3,10 +3,10 @@
     python -m tests.hub.faults.clients FILE
 
 FILE is JSON: `address`, `tokens`, `questions` (how many in all, the people share them), `out` (where each answer is written, as
-a line of JSON), `first` (the number of the first question), `spend`, `seed`, `patient` (ask again, under the same key, while the
-hub is away or busy with it), `again` (ask one in so many a second time, under its key, after it was answered), `keys` (whether
-requests carry one at all), `later` (leave one in so many to a job), `stop` (a file: where it exists, no question is begun, and
-one that the hub is busy with is left open).
+a line of JSON), `first` (the number of the first question), `spend`, `seed`, `patient` (ask again, under the same key, while
+the hub is away or busy with it), `again` (ask one in so many a second time, under its key, after it was answered), `keys`
+(whether requests carry one at all), `later` (leave one in so many to a job), `pause` (seconds before each next question),
+`stop` (a file: where it exists, no question is begun, and one that the hub is busy with is left open).
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Load:
     again: int = 0
     keys: bool = True
     later: int = 0
+    pause: float = 0.0
     stop: str = ""
     numbers: Iterator[int] = field(default_factory=lambda: iter(()))
 
@@ -82,6 +83,7 @@ async def _person(load: Load, http: httpx.AsyncClient, token: str, out: Any) -> 
             repeat = await _asked(load, http, token, number)
             told["again"] = repeat["digest"] == told["digest"]
         out.write(json.dumps(told) + "\n")
+        await asyncio.sleep(load.pause)
 
 
 async def _asked(load: Load, http: httpx.AsyncClient, token: str, number: int) -> dict[str, Any]:

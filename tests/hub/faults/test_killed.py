@@ -38,8 +38,10 @@ ENDS = {"lost", "budget-exceeded", "database", "ledger"}
 """How a job may fail: it was begun twice, and was killed or found the database away both times; or there was no budget."""
 
 
-def disturb(place: Prepared, tmp: Path, times: int, *, seed: int, server: Server | None = None) -> None:
-    """Ask without end, kill something so many times and the hub once more, and look at what is left."""
+def disturb(place: Prepared, tmp: Path, times: int, *, seed: int, server: Server | None = None, pause: float = 0.0) -> None:
+    """Ask without end, kill something so many times and the hub once more, and look at what is left. `pause`: what was
+    begun again takes seconds to start, in which a few questions show what many do.
+    """
     chance = random.Random(seed)
     stop = tmp / "stop"
     with hall(place, tmp) as processes:
@@ -47,7 +49,7 @@ def disturb(place: Prepared, tmp: Path, times: int, *, seed: int, server: Server
         running = {"hub": processes.hub(port), "worker": processes.worker()}
         again: dict[str, Callable[[], Any]] = {"hub": lambda: processes.hub(port), "worker": processes.worker}
         clients = processes.clients(
-            f"http://127.0.0.1:{port}", questions=10**6, seed=seed, patient=True, again=5, later=6, stop=str(stop)
+            f"http://127.0.0.1:{port}", questions=10**6, seed=seed, patient=True, again=5, later=6, pause=pause, stop=str(stop)
         )
         victims = [*(["server"] if server else []), "worker", "hub"]
         for attempt in range(times):
@@ -129,13 +131,13 @@ def judge(place: Prepared, received: list[dict[str, Any]], found: Found) -> None
 
 
 def test_sqlite(tmp_path: Path) -> None:
-    disturb(prepare(tmp_path / "hub", people=12, pays_for=600), tmp_path, 1, seed=1)
+    disturb(prepare(tmp_path / "hub", people=12, pays_for=600), tmp_path, 1, seed=1, pause=0.5)
 
 
 @pytest.mark.postgres
 def test_postgres(tmp_path: Path, server: Server) -> None:
     place = prepare(tmp_path / "hub", people=12, pays_for=600, database=server.now.url)
-    disturb(place, tmp_path, 1, seed=2, server=server)
+    disturb(place, tmp_path, 1, seed=2, server=server, pause=0.5)
 
 
 @pytest.mark.slow

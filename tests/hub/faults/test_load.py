@@ -34,7 +34,7 @@ def ask_for_twice_the_budget(place: Prepared, tmp: Path) -> None:
 
 
 def test_a_tenth_of_a_minute(tmp_path: Path) -> None:
-    ask_for_twice_the_budget(prepare(tmp_path / "hub", pays_for=150), tmp_path)
+    ask_for_twice_the_budget(prepare(tmp_path / "hub", pays_for=60), tmp_path)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from tests.hub.guests.test_packages import ABOUT, packed
 from tests.hub.guests.test_running import CODE, Play, play_in
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -43,7 +44,7 @@ def looked_at(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@some_by_day("width", [390, 1200], lambda width: width == 390)
 def test_from_the_form_of_the_code_to_its_result(served: tuple[Play, str], visit: Any, width: int) -> None:
     play = served[0]
     page = opened(served, visit, play.provider, "/algorithms", width=width)

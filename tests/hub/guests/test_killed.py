@@ -17,7 +17,7 @@ from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.guests.test_running import ORDER, Play, play_in
 from tests.hub.house import House
-from tests.hub.learning.dying import STAGES, kill_one, started
+from tests.hub.learning.dying import STAGES, kill_one
 from tests.tiers import some_by_day
 
 
@@ -27,12 +27,6 @@ def play(tmp_path: Path) -> Iterator[Play]:
     house = House(tmp_path / "hub", time.time)  # type: ignore[arg-type]
     yield play_in(house)
     house.close()
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[subprocess.Popen[str]]:
-    with started() as process:
-        yield process
 
 
 @pytest.mark.timeout(600)

@@ -18,7 +18,7 @@ from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.house import House
 from tests.hub.learning.conftest import MAY, ORDER
-from tests.hub.learning.dying import STAGES, kill_one, started
+from tests.hub.learning.dying import STAGES, kill_one
 from tests.hub.trail.conftest import new_schema, postgres_server
 
 __all__ = ["postgres_server"]
@@ -47,12 +47,6 @@ def order(house: House, method: str) -> str:
     assert answer.status_code == 202, answer.text
     job: str = answer.json()["job"]
     return job
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[subprocess.Popen[str]]:
-    with started() as process:
-        yield process
 
 
 @pytest.mark.timeout(600)

@@ -14,6 +14,7 @@ from tests.hub.guests.test_in_browser import looked_at
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.sites.test_joining import NAMES, TABLE, key_of
 from tests.hub.web.browser import browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -25,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tup
     house.close()
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@some_by_day("width", [390, 1200], lambda width: width == 390)
 def test_from_keys_to_an_open_data_set(served: tuple[House, Visitor, str], visit: Any, width: int) -> None:
     from cloister.hub.services.accounts.sessions import cookie_name
 

@@ -6,8 +6,10 @@ The links are those that the menu shows, the forms are those that the pages hold
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +23,7 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.services.accounts import login_link
 from cloister.hub.services.jobs import Workers
 from tests.guests.unhurried import unhurry
-from tests.hub.house import House
+from tests.hub.house import Clock, House
 
 ELSEWHERE = ("/preferences", "/log-out", "/account")
 """Forms that stand on every page."""
@@ -143,15 +145,28 @@ DONE = {
 """Of the work that is done as jobs what these people must have done at least: so no form was overlooked."""
 
 
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Path:
+    """The folder of the demonstration, without its clinics: each of its people gets a copy."""
+    folder = tmp_path_factory.mktemp("furnished") / "hub"
+    shutil.copytree(empty_hub, folder)
+    house = House(folder, Clock())
+    _furnished(house.hub)
+    house.close()
+    return folder
+
+
 @pytest.fixture
-def demo(house: House, monkeypatch: pytest.MonkeyPatch) -> House:
-    """The hub of the demonstration, without its clinics."""
+def demo(furnished: Path, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    """A hub of the demonstration."""
     unhurry(monkeypatch)
     for kind in ("classifiers", "rebuilders"):  # of attackers one each: all of them train for half a minute
         made = getattr(attackers, kind)
         monkeypatch.setattr(attackers, kind, lambda *given, made=made: dict([*made(*given).items()][:1]))
-    _furnished(house.hub)
-    return house
+    shutil.copytree(furnished, tmp_path / "hub")
+    house = House(tmp_path / "hub", clock)
+    yield house
+    house.close()
 
 
 def entered(house: House, role: str) -> TestClient:

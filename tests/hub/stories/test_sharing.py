@@ -28,17 +28,18 @@ SURVEY = 76
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path, serve: Any) -> Iterator[tuple[House, str]]:
+def shared(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path, serve: Any) -> Iterator[tuple[House, str, set[str]]]:
+    """A hub, where it is served, and the kinds of its pages that somebody looked at."""
     folder = tmp_path_factory.mktemp("street") / "hub"
     shutil.copytree(empty_hub, folder)
     house = House(folder, Clock())
-    yield house, serve(house.app)
+    yield house, serve(house.app), set()
     house.close()
 
 
 @pytest.fixture
-def street(shared: tuple[House, str], visit: Callable[..., Guarded]) -> Street:
-    return Street(house=shared[0], address=shared[1], visit=visit)
+def street(shared: tuple[House, str, set[str]], visit: Callable[..., Guarded]) -> Street:
+    return Street(house=shared[0], address=shared[1], visit=visit, seen=shared[2])
 
 
 def messy(way: Way) -> bytes:

@@ -15,6 +15,7 @@ from cloister.hub.services.jobs import Workers
 from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import Field
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+from tests.tiers import some_by_day
 
 __all__ = ["browser", "serve", "visit"]
 
@@ -58,7 +59,7 @@ def as_ana(served: tuple[Field, str], visit: Any, path: str, **how: Any) -> Page
     return page
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == min(WIDTHS))
 def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int) -> None:
     page = as_ana(served, visit, "/surveys", width=width)
     accessible(page)
@@ -83,7 +84,7 @@ def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int) -
     accessible(page)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == min(WIDTHS))
 def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any, width: int) -> None:
     """The answers are typed in; the network is watched; the report arrives."""
     field, address = served
@@ -127,7 +128,7 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
 LEVELS = ({"name": "careful", "epsilon": "0.5"}, {"name": "middle", "epsilon": "1/3"}, {"name": "open", "epsilon": "2"})
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@some_by_day("width", WIDTHS, lambda width: width == min(WIDTHS))
 def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width: int) -> None:
     """Chosen by the kinds of the questions alone; summed as one chooses; no more than the cap; sent as chosen."""
     field, address = served
@@ -386,19 +387,17 @@ def test_the_results_with_pictures(served: tuple[Field, str], visit: Any) -> Non
             "town": "basel",
         }
         field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
-    for width in WIDTHS:
-        page = as_ana(served, visit, f"/surveys/{number}", width=width)
+    page = as_ana(served, visit, f"/surveys/{number}")
+    for told in ("looking", "results"):
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
-        expect(page.get_by_role("progressbar", name="Looking for words")).to_be_visible()
-        accessible(page)
-        shot(page, f"survey-looking-{width}")
-    assert Workers(field.hub, 0).run_one()
-    expect(page.get_by_text("No word is common enough")).to_be_visible(timeout=60_000)  # it is loaded again by itself
-    for width in WIDTHS:
-        page = as_ana(served, visit, f"/surveys/{number}", width=width)
-        expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
-        accessible(page)
-        shot(page, f"survey-results-{width}")
+        if told == "looking":
+            expect(page.get_by_role("progressbar", name="Looking for words")).to_be_visible()
+        for width in WIDTHS:
+            accessible(page, width)
+            shot(page, f"survey-{told}-{width}")
+        if told == "looking":
+            assert Workers(field.hub, 0).run_one()
+            expect(page.get_by_text("No word is common enough")).to_be_visible(timeout=60_000)  # it is loaded again by itself
 
 
 def answer(page: Page) -> None:

@@ -53,10 +53,11 @@ def test_a_query_from_the_table_to_its_answer(served: tuple[Stage, str, str], vi
     accessible(page)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_pages_are_accessible(served: tuple[Stage, str, str], visit: Any, width: int) -> None:
+def test_pages_are_accessible(served: tuple[Stage, str, str], visit: Any) -> None:
+    page = opened(served, visit, "/ask")
     for path in (f"/synthetic/{served[2]}", "/synthetic", "/synthesise?about=people", "/datasets", "/ask"):
-        accessible(opened(served, visit, path, width=width))
+        page.goto(served[1] + path)
+        accessible(page, *WIDTHS)
 
 
 def test_a_model_and_a_pool_for_nothing(served: tuple[Stage, str, str], visit: Any) -> None:
@@ -88,18 +89,17 @@ def test_a_model_and_a_pool_for_nothing(served: tuple[Stage, str, str], visit: A
     [model] = [each for each in stage.get("/releases?kind=model").json()["releases"] if each["mine"]]
     accessible(opened(served, visit, f"/models/{model['id']}", width=WIDTHS[0]))
 
-    for width in WIDTHS:
-        page = opened(served, visit, "/synthetic", width=width)
-        page.get_by_role("link", name="Pool").click()
-        for box in page.get_by_role("checkbox").all():
-            box.check()
-        page.get_by_label("Table name").fill("patients")
-        accessible(page)
-        pictured(page, f"pool-{width}")
-        page.get_by_role("button", name="Pool").click()
-        expect(page.locator("main")).to_contain_text("has the sum of their costs")
-        accessible(page)
-        pictured(page, f"pooled-{width}")
+    page = opened(served, visit, "/synthetic")
+    page.get_by_role("link", name="Pool").click()
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_label("Table name").fill("patients")
+    accessible(page, *WIDTHS)
+    pictured(page, "pool")
+    page.get_by_role("button", name="Pool").click()
+    expect(page.locator("main")).to_contain_text("has the sum of their costs")
+    accessible(page, *WIDTHS)
+    pictured(page, "pooled")
     assert (stage.spent, str(stage.hub.ledger.spent("clinic"))) == ("ε = 0.5", "ε = 0.5")
 
 
@@ -114,8 +114,8 @@ def test_the_owner_compares_on_any_width(served: tuple[Stage, str, str], visit: 
     stage = served[0]
     number = stage.made(stage.owner, spend="0.25")
     where = compared(stage, number)
-    for width in WIDTHS:
-        page = opened(served, visit, f"/synthetic/{number}", width=width, who=stage.owner)
-        expect(page.get_by_role("button", name="Compare")).to_be_visible()
-        accessible(page)
-        accessible(opened(served, visit, where, width=width, who=stage.owner))
+    page = opened(served, visit, f"/synthetic/{number}", who=stage.owner)
+    expect(page.get_by_role("button", name="Compare")).to_be_visible()
+    accessible(page, *WIDTHS)
+    page.goto(served[1] + where)
+    accessible(page, *WIDTHS)
