@@ -93,6 +93,26 @@ def test_a_rule_that_cannot_be_held_is_refused_at_its_field(stage: Stage, rules:
     assert stage.spent == "ε = 0"
 
 
+def test_what_the_form_offers_as_examples_can_be_typed(stage: Stage) -> None:
+    """They are of the chosen table's own columns, whatever these are called."""
+    columns = {
+        "Birth year": {"kind": "integer", "low": 1900, "high": 2020},
+        "select": {"kind": "real", "low": 0, "high": 3000, "step": 0.5},
+        "it's": {"kind": "category", "values": ["o'clock", "no"]},
+    }
+    rows = {"Birth year": [1990] * 60, "select": [2500.5] * 60, "it's": ["no"] * 60}
+    stage.house.sample_data_set("odd ones", owner=stage.owner, declaration={"columns": columns}, rows=rows)
+    for who, about in ((stage.ana, "people"), (stage.owner, "odd ones")):
+        page = html.unescape(who.client.get("/synthesise", params={"about": about}).text)
+        said = [page.partition(f'id="f-{name}-help"')[2].partition("</span>")[0] for name in ("workload", "rules", "earlier")]
+        workload, rules, earlier = (each.rpartition(": ")[2].split("; ") for each in said)
+        assert earlier[0] in workload
+        assert rules[0], "there is an example"
+        order = {**ORDER, "table": about, "columns": [*columns] if who is stage.owner else ["age", "sex", "pay"]}
+        priced = stage.post("/synthetic-tables/price", {**order, "workload": "\n".join(workload), "rules": "\n".join(rules)}, who)
+        assert priced.status_code == 200, (workload, rules, priced.text)
+
+
 WORKLOAD = "age, sex\nSELECT sex, AVG(pay) AS pay FROM people GROUP BY sex\n\n pay "
 
 
