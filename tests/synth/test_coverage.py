@@ -139,7 +139,7 @@ def missed(table: Table, runs: int) -> list[dict[Any, tuple[int, int]]]:
     ]
 
 
-@by_day_and_night("runs", 100, 2000)
+@by_day_and_night("runs", 160, 2000)
 @pytest.mark.parametrize("name", TABLES)
 def test_intervals_cover_what_they_claim_and_those_of_half_the_width_are_caught(name: str, runs: int) -> None:
     real, twin = missed(TABLES[name](), runs)

@@ -34,15 +34,17 @@ _ROWS = "cloister_related_rows"
 class _RelatedLayout(Layout):
     """The columns of a relation, and the Ibis table of its rows, which is built once for all that is asked of it."""
 
+    _of: tuple[Relation, Mapping[Hashable, Any], str]
+
     def __init__(self, relation: Relation, sources: Mapping[Hashable, Any], dialect: str) -> None:
         super().__init__(relation.columns, relation.unit is not None)
-        self.__dict__["of"] = relation, sources, dialect
+        object.__setattr__(self, "_of", (relation, sources, dialect))  # a layout is frozen
 
     @cached_property
     def _built(self) -> tuple[Any, str]:
         import ibis
 
-        relation, sources, dialect = self.__dict__["of"]
+        relation, sources, dialect = self._of
         rows = relation.build(sources, dialect)
         return ibis.table(rows.schema(), name=_ROWS), sql_of(rows, dialect)
 
