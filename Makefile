@@ -15,7 +15,7 @@ CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 # What fails first, by name: collecting every test takes half a minute by itself. Rules that hold of the whole tree (words, layers,
 # addresses, names that are stored), and the short tests of each package's centre.
 QUICK ?= tests/test_package.py tests/docs/test_words.py tests/docs/test_pages.py tests/docs/test_complete.py tests/stored \
-  tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py texts.py) \
+  tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py facts.py) \
   $(addprefix tests/privacy/test_,composition.py guarantee.py sensitivity.py filters.py rational.py) \
   $(addprefix tests/noise/test_,bernoulli.py laplace.py gaussian.py mechanism.py selection.py random.py) \
   $(addprefix tests/ledger/test_,charges.py measure.py) $(addprefix tests/tables/test_,table.py columns.py kinds.py) \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -13,6 +15,14 @@ TESTS = Path(__file__).resolve().parents[1]
 def test_each_test_that_runs_by_thirds_is_there() -> None:
     named = [each.split("::") for each in sorted(BY_THIRDS)]
     assert [name for file, name in named if f"def {name}(" not in (TESTS / file).read_text(encoding="utf-8")] == []
+
+
+def test_what_make_check_runs_is_there() -> None:
+    """A path that is gone ends a run before its first test."""
+    said = subprocess.run(["make", "-n", "check"], cwd=TESTS.parent, capture_output=True, text=True, check=True).stdout
+    named = set(re.findall(r"(?<!\S)tests/[\w/.]+", said))
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (TESTS.parent / path).exists()] == []
 
 
 def test_each_pattern_of_what_is_proved_names_a_file() -> None:
