@@ -49,13 +49,14 @@ class Form(Mapping[str, str]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def text(self, name: str, default: str = "", *, most: int = 10_000) -> str:
-        """The text of a field without the blanks around it; one that is longer than `most` is refused.
+    def text(self, name: str, default: str = "", *, most: int = 10_000, several: bool = False) -> str:
+        """The text of a field without the blanks around it (of `several`: all of them, after commas); one that is longer than
+        `most` is refused.
 
         >>> Form(FormData([("name", " Ada ")])).text("name")
         'Ada'
         """
-        value = self.get(name, default).strip()
+        value = (", ".join(self.all(name)) if several else self.get(name, default)).strip()
         if len(value) > most:
             raise InvalidParameter(
                 f"The field {name!r} is invalid", why=f"it is longer than {most} characters", instead="a shorter text"

@@ -166,7 +166,7 @@ def authorise(
     live = live_of(hub)
     first = live.session(db, who, tables=seen, progress=progress, generation=facts.generation)
     with first.registry.pinned() as now:
-        if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal says about them
+        if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal names them
             raise Exchanged
         asked = dict(work.touches(first))
         own = tuple(seen[name] for name in asked)

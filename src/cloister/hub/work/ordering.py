@@ -272,7 +272,7 @@ def order_pages(
         return ", ".join(form.all(name)) if name in several else form.get(name, "")
 
     def wanted_in(form: Form) -> Any:
-        texts = {name: form.text(name, most=2000) for name, many in lists.items() if not many and name not in several}
+        texts = {name: form.text(name, most=2000, several=name in several) for name, many in lists.items() if not many}
         return request(**{**typed(form), **texts})
 
     @router.get(path, dependencies=[needs(work.action)])

@@ -65,7 +65,7 @@ def period_of(tree: exp.TimeToStr) -> tuple[exp.Expression, Shape] | None:
 
 
 def single_part(written: str) -> str | None:
-    """The one part of a day of which a format tells; None where it says about several, or of a year.
+    """The one part of a day of which a format tells; None where it has several, or a year.
 
     >>> single_part("%d."), single_part("%A"), single_part("%Y-%m")
     ('DAY', 'DOW', None)
