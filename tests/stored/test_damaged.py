@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +25,8 @@ from cloister.hub.services.catalogue.retention import expire
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.streams.releasing import release_due
 from tests.hub.house import Clock, House
-from tests.stored.test_hub import HERE, Kept
+from tests.stored.hub_panel import extract
+from tests.stored.test_hub import Kept
 from tests.tiers import by_day_and_night
 
 all_services()
@@ -58,8 +58,7 @@ def opened(folder: Path) -> Kept:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     folder = tmp_path_factory.mktemp("damaged")
-    with tarfile.open(HERE / "hub.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    extract(folder)
     found = opened(folder / "hub")
     yield found
     found.house.close()

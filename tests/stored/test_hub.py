@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +34,7 @@ from cloister.privacy import ApproxDP, PureDP
 from cloister.session import Release
 from tests.hub.house import Clock, House
 from tests.hub.learning.conftest import ORDER
+from tests.stored.hub_panel import extract
 from tests.stored.making import KILLED, QUESTION, ROWS
 
 HERE = Path(__file__).parent
@@ -75,8 +75,7 @@ class Kept:
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
     for name in ("attacked", "lost"):
         monkeypatch.setattr(fitting, name, lambda *_: None)
-    with tarfile.open(HERE / "hub.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    extract(tmp_path)
     said = json.loads((tmp_path / "hub" / "said.json").read_text(encoding="utf-8"))
     clock = Clock()
     clock.move(hours=1)

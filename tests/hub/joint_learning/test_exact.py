@@ -150,7 +150,7 @@ def parties(play: Play) -> Iterator[None]:
         ]
         try:
             deadline = time.monotonic() + 120
-            while play.owner.client.get("/sites").text.count("it last called at") < 3:
+            while play.owner.client.get("/sites").text.count('data-label="Last call"><time ') < 3:
                 assert all(each.poll() is None for each in processes), "a process ended"
                 assert time.monotonic() < deadline, "a site does not call"
                 time.sleep(0.2)

@@ -32,6 +32,7 @@ from cloister.hub.services.catalogue import (
 from cloister.hub.web.languages import N_
 from cloister.parsers import json_from, toml_of
 from cloister.together import Roster, SignedRoster
+from cloister.together.coordinator import Presence
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -78,7 +79,7 @@ class Standing:
     number: int
     """Of its roster."""
     fingerprints: Mapping[str, str]
-    present: Mapping[str, str]
+    present: Mapping[str, Presence]
     collude: int
     """How many of them may collude with the hub."""
     dropouts: int
@@ -168,7 +169,7 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
                 title=data_set.title,
                 number=signed.roster.epoch,
                 fingerprints=signed.roster.fingerprints(),
-                present={name: str(each) for name, each in presence.items()},
+                present=presence,
                 collude=signed.roster.missing,
                 dropouts=len(signed.roster.sites) - signed.roster.quorum,
                 surplus=f"{len(signed.roster.sites) / signed.roster.honest:.2f}",

@@ -164,7 +164,7 @@ def api() -> APIRouter:
         key, items = key_of(hub).public, []
         for each in standings(hub, caller):
             rows = sum(rows - gone for _, rows, gone, _ in each.batches)
-            about = {"name": each.row.name, "holder": each.holder, "fingerprint": each.fingerprint, "present": each.present}
+            about = {"name": each.row.name, "holder": each.holder, "fingerprint": each.fingerprint, "present": str(each.present)}
             items.append(MaskedOut(**about, batches=len(each.batches), rows=rows))
         return MaskedList(hub=key.hex(), fingerprint=fingerprint(key), items=items)
 

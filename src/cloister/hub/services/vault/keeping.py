@@ -45,6 +45,7 @@ from cloister.hub.work.checking import check
 from cloister.hub.work.facts import data_set_object
 from cloister.printable import is_text
 from cloister.together import apply_difference
+from cloister.together.coordinator import Presence
 from cloister.together.sealed.batches import Batch, Head, withdrawn_by
 from cloister.together.sealed.renewing import MARK
 
@@ -93,7 +94,7 @@ class Standing:
     row: DataSet
     holder: str
     fingerprint: str
-    present: str
+    present: Presence
     layers: Mapping[str, list[str]]
     format: str
     batches: list[tuple[str, int, int, int]]
@@ -291,7 +292,7 @@ def standing(hub: Hub, caller: Caller, name: str) -> Standing:
         row=row,
         holder=masked.name,
         fingerprint=fingerprint(masked.key),
-        present=str(line_of(hub, masked).presence[masked.name]),
+        present=line_of(hub, masked).presence[masked.name],
         layers=kept.get("layers") or {field: list(words) for field, words in masked.layers.items()},
         format=str(files[0].head.format),
         batches=batches,
