@@ -140,6 +140,12 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
             why="it has no declared bounds",
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
+    if model._counts and not isinstance(domain, Integer | Boolean):
+        raise InvalidParameter(
+            f"target={target!r} is invalid",
+            why="a count is a whole number, and the column is not one of whole numbers",
+            instead=f'columns={{"{target}": cl.Integer(0, 100)}}',
+        )
     model.bounds_y = _interval(domain)
 
 
@@ -201,7 +207,11 @@ class Learning:
         assert self.target is not None
         model = clone(self.model)
         model.n_features_in_ = len(self.encoder.names)
-        model.classes_ = classes_of(_classes(declaration.column(self.target), self.target))
+        domain = declaration.column(self.target)
+        if model._counts:
+            model.bounds_y_ = _interval(domain)
+        else:
+            model.classes_ = classes_of(_classes(domain, self.target))
         allowance = Allowance(guarantee, currency="rho", rows=summer.rows)
         with np.errstate(all="ignore"):
             model._learn_sums(self._source(summer, declaration, guarantee), allowance)
@@ -210,9 +220,9 @@ class Learning:
     def _source(self, summer: RowSummer, declaration: PrivateTable, guarantee: Guarantee) -> SummedRows:
         assert self.target is not None
         names = tuple(name for name, _ in self.encoder.columns)
-        slope = self.model._residual_slope(len(_classes(declaration.column(self.target), self.target)))
         most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
-        fit = Fit.of(declaration.columns, names, self.target, slope=slope, most=most)
+        how: dict[str, Any] = {"slope": self.model._slope, "counts": self.model._counts}
+        fit = Fit.of(declaration.columns, names, self.target, most=most, **how)
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
 
 
@@ -226,7 +236,7 @@ class SummedRows:
 
     def first(self) -> tuple[RowSums, DiscreteGaussian]:
         """The first one, at the least cost: its noise is chosen when it is asked."""
-        sums = RowSums(fit=self.fit, stage="classes")
+        sums = RowSums(fit=self.fit, stage=self.fit.first)
         return sums, self.summer.law(sums, self.summer.most / self.summer.rows**2 / 20)
 
     def noisy(self, stage: str, share: Share, **public: Any) -> npt.NDArray[np.float64]:

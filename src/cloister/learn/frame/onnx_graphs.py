@@ -218,6 +218,14 @@ def _regression(graph: Graph, model: Any) -> None:
     graph.output("prediction", graph.flat(_clipped(graph, found, np.array([low]), np.array([high]))), columns=None)
 
 
+def _rates(graph: Graph, model: Any) -> None:
+    found = _linear(graph, _clipped(graph, "X", model.low_, model.high_), model.coef_[None, :], model.intercept_)
+    low, high = model.log_rates_
+    graph.output(
+        "prediction", graph.flat(graph.op("Exp", _clipped(graph, found, np.array([low]), np.array([high])))), columns=None
+    )
+
+
 def _centres(graph: Graph, model: Any) -> None:
     clipped = _clipped(graph, "X", model.low_, model.high_)
     away = graph.op("Sub", graph.op("Unsqueeze", clipped, np.array([1])), model.cluster_centers_)
@@ -271,6 +279,7 @@ GRAPHS: Mapping[str, Callable[[Graph, Any], None]] = {
     **_of(_boosted_numbers, ["GradientBoostingRegressor"]),
     **_of(_network, ["NeuralClassifier"]),
     **_of(_regression, ["LinearRegression", "Ridge"]),
+    **_of(_rates, ["PoissonRegressor"]),
     **_of(_centres, ["KMeans"]),
     **_of(_mixture, ["GaussianMixture"]),
     **_of(_components, ["PCA"]),
