@@ -7,7 +7,7 @@ through `Door.run`, which charges first and lets out nothing but the learned val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -221,8 +221,9 @@ class Learning:
         assert self.target is not None
         names = tuple(name for name, _ in self.encoder.columns)
         most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
-        how: dict[str, Any] = {"slope": self.model._slope, "counts": self.model._counts}
-        fit = Fit.of(declaration.columns, names, self.target, most=most, **how)
+        fit = Fit.of(declaration.columns, names, self.target, slope=self.model._slope, most=most)
+        if self.model._counts:
+            fit = replace(fit, classes=1, highest=_interval(declaration.column(self.target))[1])
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
 
 

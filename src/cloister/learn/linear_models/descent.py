@@ -57,10 +57,10 @@ def plan_pure(*, persons: float, numbers: int, epsilon: float) -> Descent:
 
 def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) -> Descent:
     """By what the share is counted in."""
-    size = {"persons": prepared.persons}
+    persons, dimension = prepared.persons, prepared.dimension
     if share.currency == "epsilon":
-        return plan_pure(**size, numbers=prepared.dimension * loss.columns, epsilon=float(share.epsilon))
-    return plan(**size, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared), most=most)
+        return plan_pure(persons=persons, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
+    return plan(persons=persons, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
 
 
 def descend(

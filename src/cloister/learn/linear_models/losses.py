@@ -242,11 +242,7 @@ class HuberHinge:
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson:
-    """(e^s − ys)/K of a count y up to K with the rate e^s; from the rate K on it is a line, so that no residual is above 1.
-
-    >>> Poisson(highest=4).residuals(np.array([[0.0], [99.0]]), np.array([3, 0])).ravel().tolist()
-    [-0.5, 1.0]
-    """
+    """(e^s − ys)/K of a count y up to K with the rate e^s; from the rate K on it is a line, so that no residual is above 1."""
 
     highest: float
     curvature: float = 1.0
@@ -268,9 +264,8 @@ class Poisson:
 
     def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
         """e^s/K where the rate still grows."""
-        return np.asarray(
-            np.where(scores < math.log(self.highest), np.exp(np.minimum(scores, 700)) / self.highest, 0) * directions
-        )
+        top = math.log(self.highest)
+        return np.asarray(np.where(scores < top, np.exp(np.minimum(scores, top)) / self.highest, 0.0) * directions)
 
 
 def _signs(classes: Integers) -> Floats:

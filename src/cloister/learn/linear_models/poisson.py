@@ -17,18 +17,14 @@ from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows, interval_of
 from cloister.learn.linear_models import descent
 from cloister.learn.linear_models.linear_classes import exact_line
-from cloister.learn.linear_models.losses import Poisson
+from cloister.learn.linear_models.losses import Floats, Poisson
 from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, scaled
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.tables.engines.row_sums import MOST_COUNTED
 
-Floats = npt.NDArray[np.float64]
-
 _LEAST = -30.0
 """Of a logarithm of a rate that is foretold: a deviance divides by the rate."""
-_RIDGE = 1e-9
-"""Of each row, without noise: so that there is a minimum."""
 
 
 class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -57,8 +53,6 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     _counts: ClassVar[bool] = True
     target_kind: ClassVar[str] = "number"
     learned_names: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "low_", "high_", "bounds_y_")
-
-    bounds_y: Any
 
     def __init__(
         self,
@@ -115,7 +109,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         self.low_, self.high_ = rows.box.low, rows.box.high
         if allowance is None:
-            coefficients, intercepts = exact_line(rows, Poisson(highest=self.bounds_y_[1]), ridge=_RIDGE * len(rows.X))
+            coefficients, intercepts = exact_line(rows, Poisson(highest=self.bounds_y_[1]), ridge=1e-9 * len(rows.X))
             self.coef_, self.intercept_ = coefficients[0], float(intercepts[0])
             return
         self._descend(prepare(rows, 1, allowance, self.random, highest=self.bounds_y_[1]), allowance)
@@ -126,12 +120,11 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._descend(scaled(source, allowance), allowance, source)
 
     def _descend(self, prepared: Prepared, allowance: Allowance, source: RowSource | None = None) -> None:
-        share, highest = allowance.rest("gradients"), self.bounds_y_[1]
-        mean = highest * prepared.counts[1] / prepared.persons
-        loss = Poisson(highest=highest, curvature=min(mean / highest, 1.0))
-        most = {} if source is None else {"most": descent.MOST_ASKED}
+        share, highest, part = allowance.rest("gradients"), self.bounds_y_[1], prepared.counts[1] / prepared.persons
+        loss, mean = Poisson(highest=highest, curvature=min(part, 1.0)), highest * part
+        planned = descent.planned(prepared, loss, share, most=300 if source is None else descent.MOST_ASKED)
         clip = min((4 * math.sqrt(mean) + 1) / highest, 1.0)
-        down = replace(descent.planned(prepared, loss, share, **most), step=1.0, momentum=0.8, clip=clip)
+        down = replace(planned, step=1.0, momentum=0.8, clip=clip)
         start = np.zeros((prepared.dimension, 1))
         start[-1] = math.log(mean) / prepared.constant
         weights = descent.descend(prepared, loss, share, self.random, descent=down, start=start, sums=source)

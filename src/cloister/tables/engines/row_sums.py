@@ -225,22 +225,10 @@ class Fit:
         return 1 if self.classes == 2 else self.classes
 
     @classmethod
-    def of(
-        cls,
-        columns: Mapping[str, Domain],
-        features: tuple[str, ...],
-        target: str,
-        *,
-        slope: float,
-        most: Fraction,
-        counts: bool = False,
-    ) -> Fit:
-        """Of declared columns; with `counts` the target is one, and has no classes."""
+    def of(cls, columns: Mapping[str, Domain], features: tuple[str, ...], target: str, *, slope: float, most: Fraction) -> Fit:
+        """Of declared columns."""
         domain = columns[target]
         sizes = tuple((name, len(bounds_of(columns[name]))) for name in features)
-        if counts:
-            highest = float(domain.high_code)
-            return cls(features=sizes, target=target, classes=1, slope=slope, most=most, highest=highest)
         return cls(features=sizes, target=target, classes=classes_in(domain), slope=slope, most=most)
 
     def plain(self) -> Any:
@@ -268,10 +256,8 @@ class Fit:
                 return f"the column {self.target!r} holds no counts up to {self.highest:g}"
         elif not isinstance(domain, Integer | Category | Boolean | Date | Real) or self.classes != classes_in(domain):
             return f"the column {self.target!r} has not {self.classes} classes"
-        elif not 2 <= self.classes <= MOST_CLASSES:
-            return "its classes are none of a descent"
-        if not 0 < self.slope <= 1 or not self.most > 0:
-            return "its slope or cost is none of a descent"
+        if not (self.highest or 2 <= self.classes <= MOST_CLASSES) or not 0 < self.slope <= 1 or not self.most > 0:
+            return "its classes, slope or cost are none of a descent"
         return ""
 
 
@@ -282,8 +268,7 @@ def classes_in(domain: Domain) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RowSums:
-    """One sum of a descent. What it is taken of: rows by class or with their counts, rows by length, their level or centre, or
-    terms of the gradient."""
+    """One sum of a descent. It is of rows by class or length, counts, their level or centre, or terms of a gradient."""
 
     fit: Fit
     stage: str
