@@ -82,17 +82,16 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             return
         low, high = interval_of(self.bounds_y)
         top = MOST_COUNTED if high > MOST_COUNTED else max(math.ceil(high), 1)
-        for wrong, why in (
-            (low < 0, "a count is never below 0"),
-            (low % 1 or high % 1, "a count is a whole number"),
-            (high > MOST_COUNTED, f"counts up to {MOST_COUNTED:,} are learned: count in larger units"),
-        ):
-            if wrong:
-                raise InvalidParameter(
-                    f"bounds_y=({low:g}, {high:g}) is invalid",
-                    why=why,
-                    instead=f"bounds_y=(0, {top}), or cl.Integer(0, {top}) for the column of a table",
-                )
+        if low < 0 or low % 1 or high % 1 or high > MOST_COUNTED:
+            raise InvalidParameter(
+                f"bounds_y=({low:g}, {high:g}) is invalid",
+                why="a count is never below 0"
+                if low < 0
+                else "a count is a whole number"
+                if low % 1 or high % 1
+                else f"counts up to {MOST_COUNTED:,} are learned: count in larger units",
+                instead=f"bounds_y=(0, {top}), or cl.Integer(0, {top}) for the column of a table",
+            )
 
     def _numbers(self, y: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         numbers, known = super()._numbers(y)
