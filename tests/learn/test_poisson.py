@@ -154,7 +154,7 @@ def test_it_learns_from_a_table_whose_counts_are_declared() -> None:
 @pytest.mark.parametrize(
     ("visits", "why"),
     [
-        (cl.Real(0, 20, step="0.5"), "a count is a whole number, and the column is not one of whole numbers"),
+        (cl.Real(0, 20, step="0.5"), "a count is a whole number"),
         (cl.Integer(-1, 20), "a count is never below 0"),
         (cl.Integer(0, 5000), "counts up to 1,000 are learned"),
         (cl.Category([str(each) for each in range(21)]), "it has no declared bounds"),
@@ -164,5 +164,5 @@ def test_a_column_of_no_counts_is_refused_before_a_charge(visits: Any, why: str)
     with cl.Session({"t": table(visits=visits)}, budget=cl.PureDP(2)) as session:
         with pytest.raises(cl.CloisterError, match=why) as caught:
             PoissonRegressor(epsilon=1).fit_table(session, "t", features=["age", "sex"], target="visits")
-        assert "cl." in str(caught.value)
+        assert 'columns={"visits": cl.' in str(caught.value)
         assert session.spent == cl.PureDP(0)

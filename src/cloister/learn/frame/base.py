@@ -112,6 +112,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Refuse what no rows of `n_features_in_` features could make right: before a charge, and before noise is drawn."""
         check_all(self.limits, self)
 
+    def _check_column(self, target: str, *, whole: bool) -> None:
+        """Refuse a column of numbers, or of whole ones, that its target can't be."""
+
     def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
         if allowance is None:
             self._learn(rows, allowance)

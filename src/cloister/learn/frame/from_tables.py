@@ -140,13 +140,8 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
             why="it has no declared bounds",
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
-    if model._counts and not isinstance(domain, Integer | Boolean):
-        raise InvalidParameter(
-            f"target={target!r} is invalid",
-            why="a count is a whole number, and the column is not one of whole numbers",
-            instead=f'columns={{"{target}": cl.Integer(0, 100)}}',
-        )
     model.bounds_y = _interval(domain)
+    model._check_column(target, whole=isinstance(domain, Integer | Boolean))
 
 
 @dataclass(frozen=True, kw_only=True)

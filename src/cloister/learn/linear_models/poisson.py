@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -22,9 +23,6 @@ from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, 
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.tables.engines.row_sums import MOST_COUNTED
-
-_LEAST = -30.0
-"""Of a logarithm of a rate that is foretold: a deviance divides by the rate."""
 
 
 class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -78,20 +76,13 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def check_parameters(self, allowance: Allowance | None = None) -> None:
         super().check_parameters(allowance)
-        if not self.private and self.bounds_y is None:
-            return
-        low, high = interval_of(self.bounds_y)
-        top = MOST_COUNTED if high > MOST_COUNTED else max(math.ceil(high), 1)
-        if low < 0 or low % 1 or high % 1 or high > MOST_COUNTED:
-            raise InvalidParameter(
-                f"bounds_y=({low:g}, {high:g}) is invalid",
-                why="a count is never below 0"
-                if low < 0
-                else "a count is a whole number"
-                if low % 1 or high % 1
-                else f"counts up to {MOST_COUNTED:,} are learned: count in larger units",
-                instead=f"bounds_y=(0, {top}), or cl.Integer(0, {top}) for the column of a table",
-            )
+        if self.private or self.bounds_y is not None:
+            low, high = interval_of(self.bounds_y)
+            _check_counts(low, high, f"bounds_y=({low:g}, {high:g})", lambda top: f"bounds_y=(0, {top})")
+
+    def _check_column(self, target: str, *, whole: bool) -> None:
+        low, high = self.bounds_y
+        _check_counts(low, high, f"target={target!r}", lambda top: f'columns={{"{target}": cl.Integer(0, {top})}}', whole=whole)
 
     def _numbers(self, y: npt.NDArray[Any]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         numbers, known = super()._numbers(y)
@@ -102,7 +93,6 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return numbers, known
 
     def _takes_sums(self) -> bool:
-        """By gradients."""
         return True
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
@@ -124,8 +114,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         planned = descent.planned(prepared, loss, share, most=300 if source is None else descent.MOST_ASKED)
         clip = min((4 * math.sqrt(mean) + 1) / highest, 1.0)
         down = replace(planned, step=1.0, momentum=0.8, clip=clip)
-        start = np.zeros((prepared.dimension, 1))
-        start[-1] = math.log(mean) / prepared.constant
+        start = np.append(np.zeros(prepared.dimension - 1), math.log(mean) / prepared.constant)[:, None]
         weights = descent.descend(prepared, loss, share, self.random, descent=down, start=start, sums=source)
         coefficients, intercepts = prepared.unscaled(weights)
         self.coef_, self.intercept_ = coefficients[0], float(intercepts[0])
@@ -137,9 +126,25 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     @property
     def log_rates_(self) -> tuple[float, float]:
-        """The logarithms of the least and of the highest mean count that is foretold."""
-        return _LEAST, math.log(self.bounds_y_[1])
+        """The logarithms of the least mean count that is foretold, since a deviance divides by it, and of the highest."""
+        return -30.0, math.log(self.bounds_y_[1])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D²: the part of the deviance that is explained. 1 is best; what foretells the mean of all has 0."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+
+def _check_counts(low: float, high: float, what: str, instead: Callable[[int], str], *, whole: bool = True) -> None:
+    """Refuse bounds of no count."""
+    whole = whole and not low % 1 and not high % 1
+    if whole and low >= 0 and high <= MOST_COUNTED:
+        return
+    raise InvalidParameter(
+        f"{what} is invalid",
+        why="a count is never below 0"
+        if low < 0
+        else f"counts up to {MOST_COUNTED:,} are learned: count in larger units"
+        if whole
+        else "a count is a whole number",
+        instead=instead(min(max(math.ceil(high), 1), MOST_COUNTED)),
+    )
