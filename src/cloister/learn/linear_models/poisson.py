@@ -41,7 +41,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     `PoissonRegressor`; there is no penalty, as with its `alpha=0`.
 
     >>> from cloister.noise import Random
-    >>> rows, counts = [[0.0], [1.0]] * 2000, [1, 4, 2, 6] * 1000
+    >>> rows, counts = [[0.0], [1.0]] * 2000, [1, 4, 3, 6] * 1000
     >>> model = PoissonRegressor(epsilon=1, bounds=(0, 1), bounds_y=(0, 20), random=Random.deterministic(1)).fit(rows, counts)
     >>> model.predict([[0.0], [1.0]]).round().tolist()
     [2.0, 5.0]
