@@ -44,6 +44,7 @@ BELOW = (
         f"learn/**/{each}.py"
         for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "parameters", "regression_tables", "trees")
     ),
+    "learn/linear_models/poisson.py",
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
     *(
         f"local/{each}.py"

@@ -65,6 +65,7 @@ CASES = {
     "NeuralClassifier": Case(STEPS, y=np.ones(6), fits=FEW, louder={"epsilon": 200, "rate": 1}),
     "LinearRegression": Case(NUMBERS, quick=True, louder={"epsilon": 200}),
     "Ridge": Case(NUMBERS, louder={"epsilon": 200}),
+    "PoissonRegressor": Case(NUMBERS, y=np.arange(6) % 2, louder={"epsilon": 200}),
     "GradientBoostingRegressor": Case({**NUMBERS, "rounds": 1, "bins": 2}),
     "KMeans": Case({"n_clusters": 2, "method": "lloyd", "rounds": 2}),
     "GaussianMixture": Case({"n_components": 1, "rounds": 1}, fits=FEW),

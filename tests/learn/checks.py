@@ -46,6 +46,8 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 ANY_WIDTH: dict[str, dict[str, Any]] = {"NeuralClassifier": {"delta": "1e-5"}}
 """What a model needs that learns from any number of features."""
+COUNTS = ("PoissonRegressor",)
+"""Models whose target is a count."""
 FREE = ("BoundedScaler",)
 """Models that read no value, and so cost nothing."""
 
@@ -103,7 +105,8 @@ def target_of(name: str, X: npt.NDArray[np.float64]) -> npt.NDArray[Any] | None:
     task = METHODS[name].task
     if task == "classes":
         return (np.nan_to_num(X[:, 0]) > 0.5).astype(np.int64)
-    return np.clip(np.nan_to_num(X[:, 0]), 0, 1) if task == "numbers" else None
+    numbers = np.clip(np.nan_to_num(X[:, 0]), 0, 1) if task == "numbers" else None
+    return np.rint(numbers) if name in COUNTS and numbers is not None else numbers
 
 
 def said(model: Any, X: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
@@ -189,7 +192,7 @@ def check_with_privacy(name: str) -> None:
     if name == "CategoricalNB":
         further["categories"] = 20
     if METHODS[name].task == "numbers":
-        further["bounds_y"] = (-500, 500)
+        further["bounds_y"] = (0 if name in COUNTS else -500, 500)
     kind = getattr(import_module(METHODS[name].module), name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -338,7 +341,7 @@ def _table(name: str) -> PrivateTable:
         kinds["pay"], columns["pay"] = Integer(0, 1), np.rint(X[:, 1]).astype(int).tolist()
     if y is not None:
         columns["y"] = y.tolist()
-        kinds["y"] = Integer(0, 1) if METHODS[name].task == "classes" else Real(0, 1)
+        kinds["y"] = Integer(0, 1) if METHODS[name].task == "classes" or name in COUNTS else Real(0, 1)
     return PrivateTable(columns, columns=kinds)
 
 

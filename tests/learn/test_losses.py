@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Poisson, Softmax
 
-LOSSES = [Logistic(), Logistic(slope=0.7), Softmax(classes=4), HuberHinge(classes=2), HuberHinge(classes=4, width=0.2)]
+LOSSES = [
+    Logistic(),
+    Logistic(slope=0.7),
+    Softmax(classes=4),
+    HuberHinge(classes=2),
+    HuberHinge(classes=4, width=0.2),
+    Poisson(highest=3),
+]
 CLASSES = np.arange(400) % 4
 
 

@@ -33,6 +33,7 @@ from cloister.learn.linear_models import regression_rows
 from cloister.learn.linear_models.kernel import KernelClassifier
 from cloister.learn.linear_models.least_squares import solved
 from cloister.learn.linear_models.linear import LinearRegression, Ridge
+from cloister.learn.linear_models.poisson import PoissonRegressor
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
@@ -53,6 +54,7 @@ MODELS: dict[str, Callable[..., PrivateModel]] = {
     "DecisionTreeClassifier": lambda **about: DecisionTreeClassifier(max_depth=2, bins=4, **about),
     "GradientBoostingClassifier": lambda **about: GradientBoostingClassifier(rounds=2, groups=[[0, 2]], **about),
     "GradientBoostingClassifier, three classes": lambda **about: GradientBoostingClassifier(rounds=2, classes=[0, 1, 7], **about),
+    "PoissonRegressor": lambda **about: PoissonRegressor(bounds_y=(0, 10), **about),
     "GradientBoostingRegressor": lambda **about: GradientBoostingRegressor(bounds_y=(0, 10), rounds=2, **about),
     "StandardScaler": StandardScaler,
     "QuantileClipper": lambda **about: QuantileClipper(bins=16, **about),

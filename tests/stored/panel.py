@@ -212,7 +212,7 @@ def methods() -> dict[str, str]:
             found[name] = session.explain_run(method, table, spend).digest
 
         for name, model in models().items():
-            target = {"class": "sex", "number": "pay"}.get(model.target_kind)
+            target = "smoker" if model._counts else {"class": "sex", "number": "pay"}.get(model.target_kind)
             encoder = Encoder.of(declared.columns, ["age", "smoker", "town"] if name == "CategoricalNB" else ["age", "town"])
             declare(model, encoder, declared, target)
             run = Learning(model=model, encoder=encoder, target=target)

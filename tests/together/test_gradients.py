@@ -1,4 +1,4 @@
-"""A logistic regression over sites: sums of cut gradients, each a round, under one charge and one yes."""
+"""Logistic and Poisson regression over sites: sums of cut gradients, each a round, under one charge and one yes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import cloister as cl
 from cloister.attacks import audit
 from cloister.errors import InvalidParameter
-from cloister.learn import KernelClassifier, LinearSVC, LogisticRegression
+from cloister.learn import KernelClassifier, LinearSVC, LogisticRegression, PoissonRegressor
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models import descent, prepared
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
@@ -38,6 +38,7 @@ COLUMNS = {"age": cl.Integer(17, 90), "hours": cl.Real(0, 100, step=1), "sex": c
 FEATURES = ["age", "hours", "sex"]
 MUCH = cl.ZCDP(10**6)
 FIT = Fit.of(COLUMNS, tuple(FEATURES), "rich", slope=0.7, most=Fraction(1, 2))
+COUNTS = replace(FIT, classes=1, highest=9.0)
 DOWN = descent.Descent(rounds=4, step=4.0, momentum=0.8)
 
 
@@ -95,7 +96,7 @@ ODD: list[dict[str, Any]] = [{"radius": 5e-324}, {"radius": 1e-300}, {"clip": 5e
 def rows_at(random: np.random.Generator, fit: Fit, n: int = 40) -> FeatureRows:
     X = np.where(random.uniform(size=(n, fit.dimension - 1)) < 0.3, 1.0, random.uniform(-1, 1, (n, fit.dimension - 1)))
     X[0], X[1] = 0.0, -1.0
-    return FeatureRows(X, random.integers(0, fit.classes, n))
+    return FeatureRows(X, random.integers(0, int(fit.highest) + 1 if fit.highest else fit.classes, n))
 
 
 def worst(seeds: int) -> float:
@@ -104,14 +105,14 @@ def worst(seeds: int) -> float:
     three = replace(FIT, classes=3)
     for seed in range(seeds):
         random = np.random.default_rng(seed)
-        for fit in (FIT, three):
+        for fit in (FIT, three, COUNTS):
             asked = [gradient_of(random, fit, **(ODD[seed % len(ODD)] if seed % 3 == 0 else {}))]
             radius = float(10.0 ** random.integers(-9, 2))
             asked += [RowSums(fit=fit, stage=stage, radius=radius) for stage in ("level", "centre")]
-            asked += [RowSums(fit=fit, stage="classes"), RowSums(fit=fit, stage="lengths", centre=asked[0].centre)]
+            asked += [RowSums(fit=fit, stage=fit.first), RowSums(fit=fit, stage="lengths", centre=asked[0].centre)]
             rows = rows_at(random, fit)
             for sums in asked:
-                assert not sums.why_not({**COLUMNS, "rich": cl.Integer(0, fit.classes - 1)})
+                assert not sums.why_not({**COLUMNS, "rich": cl.Integer(0, int(fit.highest) or fit.classes - 1)})
                 whole = sums.exact(rows)
                 for row in range(len(rows.y)):
                     kept = np.arange(len(rows.y)) != row
@@ -148,23 +149,24 @@ def test_sums_of_many_rows_are_exact() -> None:
 # ── the same as one table ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("target", ["rich", "hand"])
+@pytest.mark.parametrize("target", ["rich", "hand", "visits", "seldom"])
 def test_without_noise_sites_give_what_one_table_gives(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the last bit: two classes, and three."""
+    """To the last bit: two classes, and three; counts, and some that are never 0."""
     without_noise(monkeypatch)
     for module in (descent, prepared):
         monkeypatch.setattr(module, "noisy_vector", lambda values, *_, **__: values.astype(np.float64))
-    rows = {**people(), "hand": [place % 3 for place in range(400)]}
-    columns = {**COLUMNS, "hand": cl.Integer(0, 2)}
+    rows = {**people(), "hand": [place % 3 for place in range(400)], "visits": [place % 7 for place in range(400)]}
+    rows["seldom"] = [each + 2 for each in rows["hand"]]
+    columns = {**COLUMNS, "hand": cl.Integer(0, 2), "visits": cl.Integer(0, 9), "seldom": cl.Integer(2, 5)}
     tables = [cl.PrivateTable({name: values[at::3] for name, values in rows.items()}, columns=columns) for at in range(3)]
     sites = [Site(f"site {at}", table, budget=MUCH) for at, table in enumerate(tables)]
     joint = JointTable(sites, columns, overlap="none", missing=0)
     found = []
     for table in (joint, cl.PrivateTable(rows, columns=columns)):
         with cl.Session({"people": table}, budget=cl.ZCDP(1), random=Random.deterministic(1)) as session:
-            model = LogisticRegression(method="gradient")
+            model: Any = PoissonRegressor() if target in ("visits", "seldom") else LogisticRegression(method="gradient")
             model.fit_table(session, "people", features=FEATURES, target=target, spend="0.5")
-            found.append((model.coef_.tolist(), model.intercept_.tolist(), str(session.spent)))
+            found.append((model.coef_.tolist(), np.asarray(model.intercept_).tolist(), str(session.spent)))
     assert found[0] == found[1]
     assert found[0][2] == "ρ = 0.5"
 
@@ -217,6 +219,25 @@ def test_it_learns_and_every_ledger_errs_upward() -> None:
     for site in sites:
         assert Fraction("0.499") < site.spent.rho <= Fraction("0.5")  # type: ignore[union-attr]
         assert all(each.state == "settled" for each in site.ledger.charges(site.population))
+
+
+def test_a_count_is_learned_over_sites_as_it_is_at_one() -> None:
+    """As good as at scikit-learn, from sums alone."""
+    from sklearn.linear_model import PoissonRegressor as Theirs
+
+    rows = people(4000)
+    rows["age"][0] = 40
+    X = Encoder.of(COLUMNS, FEATURES).transform(rows)
+    visits = np.minimum(np.random.default_rng(3).poisson(np.exp(X[:, 0] / 60 - X[:, 1] / 100)), 12)
+    columns, rows = {**COLUMNS, "visits": cl.Integer(0, 12)}, {**rows, "visits": visits.tolist()}
+    parts = [cl.PrivateTable({name: values[at::3] for name, values in rows.items()}, columns=columns) for at in range(3)]
+    sites = [Site(f"site {at}", part, budget=MUCH, random=Random.deterministic(at + 1)) for at, part in enumerate(parts)]
+    with session_of(JointTable(sites, columns, overlap="none", missing=0, dropouts=0), cl.ZCDP(1)) as session:
+        model = PoissonRegressor().fit_table(session, "people", features=FEATURES, target="visits", spend="0.5")
+        assert session.spent == cl.ZCDP("0.5")
+    assert (model.bounds_y_, str(model.guarantee_)) == ((0, 12), "ρ = 0.5")
+    assert model.score(X, visits) > 0.9 * Theirs(alpha=0).fit(X, visits).score(X, visits) > 0.1
+    assert all(Fraction("0.499") < site.spent.rho <= Fraction("0.5") for site in sites)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("overlap", "max_rows"), [(2, None), ("none", 3)])
@@ -318,6 +339,13 @@ BAD = {
     "classes": about(classes=3),
     "a slope": about(slope=2.0),
     "no cost": about(most=Fraction(0)),
+    "too many counts": about(classes=1, highest=2.0),
+    "counts and classes": about(highest=1.0),
+    "no highest count": about(classes=1, highest=float("nan")),
+    "counts below zero": about(classes=1, highest=-1.0),
+    "counts of a category": about(classes=1, highest=1.0, target="sex", features=(("age", 1),)),
+    "counts where classes are": changed(stage="counts", centre=(), radius=0.0, weights=(), clip=0.0, step=0, steps=0),
+    "classes where counts are": request_of(RowSums(fit=replace(FIT, classes=1, highest=1.0), stage="classes")),
     "a law": request_of(law=DiscreteLaplace(scale=10)),
     "beside": request_of(integers=(Integers("g", STEP, LAW), BESIDE), aggregations=COUNTED),
     "twice the step": request_of(integers=(Integers("g", STEP, LAW), Integers("h", STEP, LAW))),
@@ -339,6 +367,11 @@ def test_a_step_is_read_from_its_text_and_charged_by_its_own_length() -> None:
     told = request_of(law=replace(LAW, sensitivity_squared=Fraction(1, 10**9)))  # what a hub says of it does not matter
     assert cost_of(request_from(told.canonical(), COLUMNS), TABLE) == cl.ZCDP("0.5")
     assert words_of(found, 20, COLUMNS) * 64 > STEP.length.bit_length() + 41  # room for 2^40 rows: nothing wraps around
+    assert "highest" not in str(found.plain())  # the text that owners said yes to before counts were learned
+    counts = about(classes=1, highest=1.0)
+    assert request_from(counts.canonical(), COLUMNS) == counts
+    check_request(counts, TABLE)
+    assert cost_of(counts, TABLE) == cl.ZCDP("0.5")
 
 
 def test_a_step_of_what_is_made_of_the_rows_is_refused() -> None:
@@ -367,6 +400,24 @@ def test_an_owner_says_yes_once_and_sees_what_to(monkeypatch: pytest.MonkeyPatch
         assert sum(map(Fraction, steps.values())) == sites[1].spent.rho  # type: ignore[union-attr]
         with pytest.raises(cl.AccessDenied, match="its owner is asked"):  # a yes is for one charge
             learnt(session, LogisticRegression(method="gradient"))
+
+
+def test_an_owner_sees_that_a_count_is_learned() -> None:
+    policy = OwnersPolicy([Rule(answer="ask me")], journal=MemoryJournal())
+    sites = sites_of(people(30))
+    sites[1].policy = policy
+    with session_of(joint_of(sites, who="ada", purpose="study"), cl.ZCDP(1)) as session:
+        with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+            learnt(session, PoissonRegressor())
+        assert session.spent == cl.ZCDP(0)
+    [plan] = policy.plans("waiting")
+    for words in (
+        "foretell rich, a count up to 1,",
+        "a Poisson regression",
+        "how many rows there are, and the sum of their counts",
+    ):
+        assert words in plan["words"]
+    assert "classes" not in plan["words"]
 
 
 def step_of(part: SitePart, number: int, law: Any = LAW, charge: str = "1", most: Fraction = Fraction(1, 2)) -> Any:

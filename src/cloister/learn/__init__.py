@@ -1,7 +1,7 @@
 """Models with a guarantee: scikit-learn estimators whose every release is charged.
 
     frame/          what every model has: parameters, bounds, encodings, noisy sums, learning from tables, cards, portable text
-    linear_models/  linear and logistic regression, support vector and kernel machines
+    linear_models/  linear, logistic and Poisson regression, support vector and kernel machines
     bayesian/       naive Bayes and discriminants
     ensembles/      trees, forests, boosting
     clustering/     k-means and mixtures
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from cloister.learn.linear_models.linear import LinearRegression as LinearRegression
     from cloister.learn.linear_models.linear import Ridge as Ridge
     from cloister.learn.linear_models.logistic import LogisticRegression as LogisticRegression
+    from cloister.learn.linear_models.poisson import PoissonRegressor as PoissonRegressor
     from cloister.learn.linear_models.svm import LinearSVC as LinearSVC
     from cloister.learn.networks.accountant import epsilon_for as epsilon_for
     from cloister.learn.networks.accountant import noise_for as noise_for

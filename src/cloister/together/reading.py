@@ -174,6 +174,7 @@ def _row_sums(told: Mapping[str, Any]) -> RowSums:
         classes=whole_in(about["classes"]),
         slope=_float_in(about["slope"]),
         most=number_from(text_in(about["most"])),
+        highest=_float_in(about.get("highest", 0.0)),
     )
     return RowSums(
         fit=fit,

@@ -79,6 +79,7 @@ def words_of(asked: Asked) -> str:
 
 _STAGES = {
     "classes": "how many rows each class has",
+    "counts": "how many rows there are, and the sum of their counts",
     "lengths": "how many rows are how far from their middle",
     "level": "the mean level of the rows",
     "centre": "the middle of the rows",
@@ -91,8 +92,10 @@ def _learned(asked: Asked, who: str) -> Iterable[str]:
     fit = asked.request.fit
     assert fit is not None
     names = ", ".join(name for name, _ in fit.features)
-    yield f"for {who}, for the purpose {asked.purpose!r}: learns, in steps, to tell the {fit.classes} classes of {fit.target}"
-    yield f"apart by {names}: a logistic regression of the rows of this table"
+    classes, counts = f"tell the {fit.classes} classes of {fit.target}", f"foretell {fit.target}, a count up to {fit.highest:g},"
+    yield f"for {who}, for the purpose {asked.purpose!r}: learns, in steps, to {counts if fit.highest else classes}"
+    kind, by = ("Poisson", "by") if fit.highest else ("logistic", "apart by")
+    yield f"{by} {names}: a {kind} regression of the rows of this table"
     yield f"each step adds up one vector of bounded length for each row, with noise: all steps cost at most {asked.whole} to each"
     yield "person here, and a yes is for all of them under one charge of the hub; the numbers that a step is told change no cost"
     for each in asked.request.integers:

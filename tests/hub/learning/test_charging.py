@@ -93,6 +93,7 @@ def test_a_larger_spend_is_asked_for_with_the_difference(stage: Stage):
         {"features": ["age"]},
         {"features": ["pay", "age"]},
         {"method": "LogisticRegression"},
+        {"method": "PoissonRegressor", "features": ["pay", "sex"], "target": "age"},
         {"method": "LinearDiscriminantAnalysis"},
         {"method": "LinearRegression", "features": ["age"], "target": "pay"},
     ],

@@ -19,6 +19,7 @@ WAYS: list[tuple[dict[str, Any], str]] = [
     ({"method": "LogisticRegression"}, "accuracy"),
     ({"method": "CategoricalNB", "features": ["sex"], "target": "age"}, "accuracy"),
     ({"method": "LinearRegression", "features": ["age", "sex"], "target": "pay"}, "r2"),
+    ({"method": "PoissonRegressor", "features": ["pay", "sex"], "target": "age"}, "r2"),
     ({"method": "KMeans", "target": "", "parameters": {"n_clusters": 4}}, "captured"),
 ]
 

@@ -205,6 +205,8 @@ def test_a_page_is_full_where_some_models_are_closed_since(stage: Stage):
         ({"parameters": {"random": 1}}, 422),
         ({"method": "LogisticRegression", "parameters": {"method": "nothing"}}, 422),
         ({"method": "RandomForestClassifier", "parameters": {"n_estimators": "many"}}, 422),
+        ({"method": "PoissonRegressor", "target": "pay", "features": ["age"]}, 422),  # no column of whole numbers
+        ({"method": "PoissonRegressor", "features": ["age"]}, 422),
         ({"parameters": {"var_smoothing": {"model": "x"}}}, 422),
         ({"purpose": "a\nb"}, 422),
     ],

@@ -99,3 +99,14 @@ def test_the_page_takes_a_file_and_gives_one(stage: Stage):
     assert sent(b"pay\n30\n", token).status_code == 422
     assert sent(b"age\n\xff\n", token).status_code == 422
     assert sent(b"age\n" + b"1\n" * (MOST_BYTES // 2), token).status_code == 422
+
+
+def test_a_count_is_foretold_within_its_bound(stage: Stage):
+    number = stage.learnt(method="PoissonRegressor", features=["pay", "sex"], target="age", spend="0.5", held_out="0.2")
+    rows = told(stage, number, "pay,sex\n10,F\n90,M\n1e400,F\n")[1:]
+    assert all(0 < float(row[2]) <= 90 for row in rows[:2])
+    assert rows[2][2] == ""
+    page = stage.ana.client.get(f"/models/{number}").text
+    assert "Coefficients" in page
+    assert "R²" in page
+    assert "泊松回归" in stage.ana.client.get("/learn", headers={"accept-language": "zh"}).text

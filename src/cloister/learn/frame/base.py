@@ -56,6 +56,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """Parameters that a table's features determine: a stored model has the digest that it had before they were parameters."""
     target_kind: ClassVar[str] = "class"
     """"class", "number" or "none"."""
+    _counts: ClassVar[bool] = False
+    """Whether the target is a count."""
+    _slope: ClassVar[float] = 1.0
+    """Where its residuals are cut, if it learns from sums over rows."""
     _currency: ClassVar[Currency | None] = None
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False
@@ -107,6 +111,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def check_parameters(self, allowance: Allowance | None = None) -> None:
         """Refuse what no rows of `n_features_in_` features could make right: before a charge, and before noise is drawn."""
         check_all(self.limits, self)
+
+    def _check_column(self, target: str, *, whole: bool) -> None:
+        """Refuse a column of numbers, or of whole ones, that its target can't be."""
 
     def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
         if allowance is None:
@@ -237,10 +244,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _takes_sums(self) -> bool:
         """Whether it can learn from noisy sums over rows (`_learn_sums`), where an engine hands out none."""
         return False
-
-    def _residual_slope(self, classes: int) -> float:
-        """Where its residuals are cut."""
-        return 1.0
 
     def _learn_sums(self, source: Any, allowance: Allowance) -> None:
         """Set the learned attributes by noisy sums over rows."""

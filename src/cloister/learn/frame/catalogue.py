@@ -45,6 +45,7 @@ METHODS = {
         _of("NeuralClassifier", "networks.neural", "Small neural network", "classes", pure=False),
         _of("LinearRegression", "linear_models.linear", "Linear regression", "numbers", statistics=True),
         _of("Ridge", "linear_models.linear", "Ridge regression", "numbers", statistics=True),
+        _of("PoissonRegressor", "linear_models.poisson", "Poisson regression", "numbers"),
         _of("GradientBoostingRegressor", "ensembles.boosting", "Gradient boosting for numbers", "numbers"),
         _of("KMeans", "clustering.kmeans", "k-means", "groups", statistics=True),
         _of("GaussianMixture", "clustering.mixture", "Gaussian mixture", "groups"),

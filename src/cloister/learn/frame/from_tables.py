@@ -7,7 +7,7 @@ through `Door.run`, which charges first and lets out nothing but the learned val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -141,6 +141,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
     model.bounds_y = _interval(domain)
+    model._check_column(target, whole=isinstance(domain, Integer | Boolean))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +202,11 @@ class Learning:
         assert self.target is not None
         model = clone(self.model)
         model.n_features_in_ = len(self.encoder.names)
-        model.classes_ = classes_of(_classes(declaration.column(self.target), self.target))
+        domain = declaration.column(self.target)
+        if model._counts:
+            model.bounds_y_ = _interval(domain)
+        else:
+            model.classes_ = classes_of(_classes(domain, self.target))
         allowance = Allowance(guarantee, currency="rho", rows=summer.rows)
         with np.errstate(all="ignore"):
             model._learn_sums(self._source(summer, declaration, guarantee), allowance)
@@ -210,9 +215,10 @@ class Learning:
     def _source(self, summer: RowSummer, declaration: PrivateTable, guarantee: Guarantee) -> SummedRows:
         assert self.target is not None
         names = tuple(name for name, _ in self.encoder.columns)
-        slope = self.model._residual_slope(len(_classes(declaration.column(self.target), self.target)))
         most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
-        fit = Fit.of(declaration.columns, names, self.target, slope=slope, most=most)
+        fit = Fit.of(declaration.columns, names, self.target, slope=self.model._slope, most=most)
+        if self.model._counts:
+            fit = replace(fit, classes=1, highest=_interval(declaration.column(self.target))[1])
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))
 
 
@@ -226,7 +232,7 @@ class SummedRows:
 
     def first(self) -> tuple[RowSums, DiscreteGaussian]:
         """The first one, at the least cost: its noise is chosen when it is asked."""
-        sums = RowSums(fit=self.fit, stage="classes")
+        sums = RowSums(fit=self.fit, stage=self.fit.first)
         return sums, self.summer.law(sums, self.summer.most / self.summer.rows**2 / 20)
 
     def noisy(self, stage: str, share: Share, **public: Any) -> npt.NDArray[np.float64]:

@@ -214,8 +214,10 @@ def _boosted_numbers(graph: Graph, model: Any) -> None:
 
 def _regression(graph: Graph, model: Any) -> None:
     found = _linear(graph, _clipped(graph, "X", model.low_, model.high_), model.coef_[None, :], model.intercept_)
-    low, high = model.bounds_y_
-    graph.output("prediction", graph.flat(_clipped(graph, found, np.array([low]), np.array([high]))), columns=None)
+    counts = hasattr(model, "log_rates_")
+    low, high = model.log_rates_ if counts else model.bounds_y_
+    found = graph.flat(_clipped(graph, found, np.array([low]), np.array([high])))
+    graph.output("prediction", graph.op("Exp", found) if counts else found, columns=None)
 
 
 def _centres(graph: Graph, model: Any) -> None:
@@ -270,7 +272,7 @@ GRAPHS: Mapping[str, Callable[[Graph, Any], None]] = {
     **_of(_boosted_classes, ["GradientBoostingClassifier"]),
     **_of(_boosted_numbers, ["GradientBoostingRegressor"]),
     **_of(_network, ["NeuralClassifier"]),
-    **_of(_regression, ["LinearRegression", "Ridge"]),
+    **_of(_regression, ["LinearRegression", "Ridge", "PoissonRegressor"]),
     **_of(_centres, ["KMeans"]),
     **_of(_mixture, ["GaussianMixture"]),
     **_of(_components, ["PCA"]),

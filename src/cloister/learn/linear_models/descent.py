@@ -20,6 +20,8 @@ from cloister.noise.allowance import Share
 from cloister.tables.engines.row_sums import RESIDUAL_BITS, STEPS, cut, exact_scores, fine_bits, gradient_sum, longest_residual
 
 Floats = npt.NDArray[np.float64]
+MOST_ASKED = 40
+"""Steps whose sums are asked of an engine: each is a question to all sites."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,14 @@ def plan_pure(*, persons: float, numbers: int, epsilon: float) -> Descent:
     """
     signal = persons * epsilon / numbers
     return Descent(rounds=max(1, min(20, round(math.sqrt(signal) / 2))), step=4.0, momentum=0.8)
+
+
+def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) -> Descent:
+    """By what the share is counted in."""
+    persons, dimension = prepared.persons, prepared.dimension
+    if share.currency == "epsilon":
+        return plan_pure(persons=persons, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
+    return plan(persons=persons, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
 
 
 def descend(

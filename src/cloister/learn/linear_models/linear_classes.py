@@ -141,8 +141,6 @@ Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]
 
 _METHODS = ("auto", "objective", "gradient", "newton", "output", "centroids")
-_MOST_ASKED = 40
-"""Steps whose sums are asked of an engine: each is a question to all sites."""
 _LEAST_RIDGE = 1e-4
 _SMALL = 8
 """Up to so many features, two classes and a δ, a pure objective is better than Gaussian gradients."""
@@ -205,12 +203,11 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """A descent whose sums over rows are asked of the engine (`descent.descend`): the very steps that it takes here."""
         self.low_, self.high_ = source.box.low, source.box.high
         self.margins_ = None
-        prepared = scaled(source, len(self.classes_), allowance)
+        prepared = scaled(source, allowance)
         loss = self._loss(len(self.classes_), private=True)
         share = allowance.rest(_WHAT["gradient"])
         self.method_ = "gradient"
-        mu, start = math.sqrt(share.mu_squared), _prior(prepared, loss)
-        down = descent.plan(persons=prepared.persons, dimension=prepared.dimension, mu=mu, most=_MOST_ASKED)
+        down, start = descent.planned(prepared, loss, share, most=descent.MOST_ASKED), _prior(prepared, loss)
         weights = descent.descend(prepared, loss, share, None, descent=down, start=start, sums=source)
         self.coef_, self.intercept_ = prepared.unscaled(weights)
 
@@ -230,7 +227,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             spent = objective.plan(loss, share.epsilon, numbers=numbers, ridge=float(self.ridge or 0.0))
             return objective.perturbed_objective(prepared, loss, self.random, plan=spent)
         if method == "gradient":
-            plan = _descent(prepared, loss, share)
+            plan = descent.planned(prepared, loss, share)
             return descent.descend(prepared, loss, share, self.random, descent=plan, start=_prior(prepared, loss))
         if method == "newton":
             assert isinstance(loss, Logistic)
@@ -244,24 +241,9 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def _learn_exactly(self, rows: Rows, classes: int) -> None:
         """Without noise: the minimum itself, with an intercept that is not shrunk."""
         self._refuse_one_class(classes)
-        y = np.asarray(rows.y, dtype=np.int64)
-        X = rows.box.centred(rows.X)
-        loss = self._loss(classes, private=False)
-        ridge = np.full((X.shape[1] + 1, 1), 4.0 if self.ridge is None else float(self.ridge))
-        ridge[-1] = 0.0
-        design = np.concatenate([X, np.ones((len(X), 1))], axis=1)
-        weights, _ = minimum(
-            design,
-            y,
-            loss,
-            ridge=ridge,
-            linear=np.zeros((1, 1)),
-            tolerance=1e-7 * math.sqrt(len(X)),
-            steps=40,
-        )
-        inner = weights[:-1] * (2 / rows.box.width)[:, None]
         self.method_ = "minimum"
-        self.coef_, self.intercept_ = np.asarray(inner.T), np.asarray(weights[-1] - rows.box.middle @ inner)
+        ridge = 4.0 if self.ridge is None else float(self.ridge)
+        self.coef_, self.intercept_ = exact_line(rows, self._loss(classes, private=False), ridge=ridge)
 
     def _refuse_one_class(self, classes: int) -> None:
         if classes < 2:
@@ -278,6 +260,18 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
+def exact_line(rows: Rows, loss: Loss, *, ridge: float) -> tuple[Floats, Floats]:
+    """Coefficients and intercepts of the minimum, without noise; the intercept is not shrunk."""
+    X = rows.box.centred(rows.X)
+    ridges = np.full((X.shape[1] + 1, 1), ridge)
+    ridges[-1] = 0.0
+    design = np.concatenate([X, np.ones((len(X), 1))], axis=1)
+    tolerance = 1e-7 * math.sqrt(len(X))
+    weights, _ = minimum(design, np.asarray(rows.y), loss, ridge=ridges, linear=np.zeros((1, 1)), tolerance=tolerance, steps=40)
+    inner = weights[:-1] * (2 / rows.box.width)[:, None]
+    return np.asarray(inner.T), np.asarray(weights[-1] - rows.box.middle @ inner)
+
+
 _WHAT = {
     "objective": "a perturbed objective",
     "gradient": "gradients",
@@ -285,14 +279,6 @@ _WHAT = {
     "output": "a perturbed output",
     "centroids": "sums of classes",
 }
-
-
-def _descent(prepared: Prepared, loss: Loss, share: Share) -> descent.Descent:
-    if share.currency == "epsilon":
-        return descent.plan_pure(
-            persons=prepared.persons, numbers=prepared.dimension * loss.columns, epsilon=float(share.epsilon)
-        )
-    return descent.plan(persons=prepared.persons, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared))
 
 
 def _prior(prepared: Prepared, loss: Loss) -> Floats:

@@ -12,8 +12,6 @@ from cloister.learn.linear_models.losses import Logistic, Loss, Softmax
 from cloister.noise import Random
 from cloister.tables.engines.row_sums import softmax
 
-_SLOPE = 0.7
-
 
 class LogisticRegression(LinearClassifier):
     """Linear scores whose logistic function is a probability.
@@ -65,6 +63,7 @@ class LogisticRegression(LinearClassifier):
     """
 
     _stored: ClassVar[str] = "LogisticRegression"
+    _slope: ClassVar[float] = 0.7
 
     def __init__(
         self,
@@ -88,14 +87,11 @@ class LogisticRegression(LinearClassifier):
         self.random = random
 
     def _loss(self, classes: int, *, private: bool) -> Loss:
-        return Logistic(slope=_SLOPE if private else 1.0) if classes == 2 else Softmax(classes=classes)
+        return Logistic(slope=self._slope if private else 1.0) if classes == 2 else Softmax(classes=classes)
 
     def _takes_sums(self) -> bool:
         """By gradients."""
         return self.method in ("auto", "gradient")
-
-    def _residual_slope(self, classes: int) -> float:
-        return _SLOPE
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class, a row for each row."""

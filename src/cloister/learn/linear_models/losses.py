@@ -1,6 +1,6 @@
 """Losses of linear scores: their residuals, how much of one person they let through, and how curved they are.
 
-A linear classifier has one score for each column: a single one for two classes, and one for each class otherwise. What a
+A linear model has one score for each column: a single one for two classes or a count, and one for each class otherwise. What a
 person adds to a gradient is residual ⊗ features, so what a mechanism must know of a loss is how long a residual can be; what it
 must know for the objective's Jacobian is the trace of the second derivative by the scores.
 """
@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cloister.tables.engines.row_sums import logistic_residuals, softmax, softmax_residuals
+from cloister.tables.engines.row_sums import logistic_residuals, poisson_residuals, softmax, softmax_residuals
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -238,6 +238,34 @@ class HuberHinge:
 
     def _margins(self, scores: Floats, classes: Integers) -> Floats:
         return np.asarray(self._sides(classes) * scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    """(e^s − ys)/K of a count y up to K with the rate e^s; from the rate K on it is a line, so that no residual is above 1."""
+
+    highest: float
+    curvature: float = 1.0
+    """At the rate K; a mean rate over K is what the second derivative is on average."""
+    columns: int = 1
+    separate: bool = True
+    reach: float = 1.0
+    length: float = 1.0
+    trace: float = 1.0
+
+    def value(self, scores: Floats, classes: Integers) -> float:
+        """The sum over people."""
+        near = np.minimum(scores[:, 0], math.log(self.highest))
+        return float(((np.exp(near) - classes * scores[:, 0]) / self.highest + scores[:, 0] - near).sum())
+
+    def residuals(self, scores: Floats, classes: Integers) -> Floats:
+        """(e^s − y)/K, with e^s cut at K."""
+        return poisson_residuals(scores, classes, self.highest)
+
+    def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
+        """e^s/K where the rate still grows."""
+        top = math.log(self.highest)
+        return np.asarray(np.where(scores < top, np.exp(np.minimum(scores, top)) / self.highest, 0.0) * directions)
 
 
 def _signs(classes: Integers) -> Floats:

@@ -53,7 +53,7 @@ class Prepared:
     rows: Integers
     classes: Integers
     counts: Floats
-    """Noisy people a class, at least 1 each."""
+    """Noisy people a class, at least 1 each; of a count y up to K the sums of 1 − y/K and of y/K."""
     count_variance: float
     """Of each."""
     square: float
@@ -98,6 +98,10 @@ class RowSource(Protocol):
     def box(self) -> Box:
         """What the features may hold."""
 
+    @property
+    def fit(self) -> Fit:
+        """What is learned."""
+
     def noisy(self, stage: str, share: Share, **public: Any) -> Floats:
         """A sum (`cloister.tables.engines.row_sums.STAGES`), with noise for one person more or less."""
 
@@ -118,7 +122,7 @@ class RowsHere:
     @cached_property
     def features(self) -> FeatureRows:
         """In [−1, 1]."""
-        return FeatureRows(self.box.centred(self.rows.X), np.asarray(self.rows.y, dtype=np.int64))
+        return FeatureRows(self.box.centred(self.rows.X), np.asarray(self.rows.y))
 
     def noisy(self, stage: str, share: Share, **public: Any) -> Floats:
         """Exactly summed, then with noise."""
@@ -129,26 +133,28 @@ class RowsHere:
         return noisy_vector(exact, share, self.random, length=Fraction(sums.length))
 
 
-def prepare(rows: Rows, classes: int, allowance: Allowance, random: Random | None) -> Prepared:
-    """What `scaled` buys, and these rows as they are then."""
+def prepare(rows: Rows, classes: int, allowance: Allowance, random: Random | None, *, highest: float = 0.0) -> Prepared:
+    """What `scaled` buys, and these rows as they are then; `highest` is that of a count, where the target is one."""
     whole = (("", rows.X.shape[1]),)
-    fit = Fit(features=whole, target="", classes=classes, slope=1.0, most=Fraction(1))
+    fit = Fit(features=whole, target="", classes=classes, slope=1.0, most=Fraction(1), highest=highest)
     here = RowsHere(rows, fit, random)
-    found, features = scaled(here, classes, allowance), here.features
+    found, features = scaled(here, allowance), here.features
     ready = features.ready(tuple(found.centre.tolist()), found.radius)
     return replace(found, rows=ready.astype(np.int64), classes=features.y)
 
 
-def scaled(source: RowSource, classes: int, allowance: Allowance) -> Prepared:
-    """Buy class counts, a radius, and a centre: of each feature where that is worth its price, else one level for all features.
-    There are no rows in it.
+def scaled(source: RowSource, allowance: Allowance) -> Prepared:
+    """Buy class counts (or how many people there are, and the sum of their counts), a radius, and a centre: of each feature where
+    that is worth its price, else one level for all features. There are no rows in it.
 
     Guarantee: each part is a sum in which one person more or less counts once: a class (sensitivity 1), a bin of lengths
-    (sensitivity 1), a vector of length at most 1 (L2 sensitivity 1, in whole steps). What is bought next depends on what was
-    released before, never on rows: adaptive composition, which the allowance counts.
+    (sensitivity 1), a vector of length at most 1 (L2 sensitivity 1, in whole steps; so is what stands for a count:
+    `row_sums.py`). What is bought next depends on what was released before, never on rows: adaptive composition, which the
+    allowance counts.
     """
-    share, features = allowance.share("class counts", "0.05"), source.box.features
-    counts = np.maximum(source.noisy("classes", share), 1.0)
+    whole, what = (STEPS, "number and sum of counts") if source.fit.highest else (1, "class counts")
+    share, features = allowance.share(what, "0.05"), source.box.features
+    counts = np.maximum(source.noisy(source.fit.first, share) / whole, 1.0)
     variance = share.variance(l1=1, l2_squared=1)
     persons = max(float(counts.sum()), _LEAST_PERSONS)
     noisy = source.noisy("lengths", allowance.share("length of rows", "0.05"))

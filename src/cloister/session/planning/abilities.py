@@ -49,7 +49,7 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
 def check_rows(name: str, declaration: Declared) -> None:
     """Refuse rows of a table whose engine hands none out."""
     if not declaration.abilities.rows:
-        steps = 'LogisticRegression(method="gradient"), or ' if declaration.abilities.row_sums else ""
+        steps = 'LogisticRegression(method="gradient"), PoissonRegressor(), or ' if declaration.abilities.row_sums else ""
         raise UnsupportedQuery(
             f"The rows of {name!r} are not available",
             why="its engine gives sums with noise alone, and hands no rows to a method",

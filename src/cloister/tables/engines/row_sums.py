@@ -8,8 +8,9 @@ Sensitivity: `RowSums.length`, for one row more or less, whatever public numbers
 follows from that row and from the request. Of the two parts of a gradient's term the row is at most `STEPS` long and the residual
 at most the cut, both in whole steps and checked as such (`_inside`): a row or residual that is longer, which exact arithmetic
 would never give and only floating point or absurd numbers of a request could, counts for nothing. Lengths multiply, so the term
-is at most cut · STEPS long. Rounding is towards 0 and so adds nothing to Δ₂; rounding to the nearest would add √d/2 steps to
-each part. A count of a class or of a length is one 1. Sums are exact: products of pieces of 2¹⁶ rows stay below 2⁵³. ∎
+is at most cut · STEPS long. A count y ≤ K adds (1 − y/K, y/K) · STEPS, parts of one whole, so at most STEPS long. Rounding is
+towards 0 and so adds nothing to Δ₂; rounding to the nearest would add √d/2 steps to each part. A count of a class or of a length
+is one 1. Sums are exact: products of pieces of 2¹⁶ rows stay below 2⁵³. ∎
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ _CHUNK = 1 << 16
 COUNT = 1 << 10
 """A row that is counted is so many steps: a share of its noise is wide enough then, whatever ρ is spent."""
 COUNTED = ("classes", "lengths")
-STAGES = ("classes", "lengths", "level", "centre", "gradient")
+STAGES = ("classes", "counts", "lengths", "level", "centre", "gradient")
 _LARGEST = 2.0**30
 """Of a public number that a request may name: more would be none of a descent's."""
 MOST_CLASSES = 100
+MOST_COUNTED = 1000
+"""A count that is learned is at most so large: residuals have steps of 2⁻¹² of the largest."""
 
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────────
@@ -157,6 +160,16 @@ def logistic_residuals(scores: Floats, classes: Integers, slope: float) -> Float
     return np.asarray(-signs * np.minimum(wrong, slope))[:, None]
 
 
+def poisson_residuals(scores: Floats, counts: npt.NDArray[Any], highest: float) -> Floats:
+    """e^s − y, over the highest count, which is also the highest rate: within ±1.
+
+    >>> poisson_residuals(np.array([[0.0], [99.0]]), np.array([3, 0]), 4).tolist()
+    [[-0.5], [1.0]]
+    """
+    rates = np.minimum(np.exp(np.minimum(scores, math.log(highest))), highest)
+    return np.asarray((rates - counts[:, None]) / highest)
+
+
 def softmax_residuals(scores: Floats, classes: Integers) -> Floats:
     """p − e of the own class."""
     p = softmax(scores)
@@ -193,11 +206,18 @@ class Fit:
     """Where the residual of two classes is cut."""
     most: Fraction
     """All sums together cost a person at most this ρ."""
+    highest: float = 0.0
+    """What a count is at most, where counts are learned (and `classes` is 1); 0 where classes are."""
 
     @property
     def dimension(self) -> int:
         """Features, and the constant one of the intercept."""
         return sum(size for _, size in self.features) + 1
+
+    @property
+    def first(self) -> str:
+        """What is asked first."""
+        return "counts" if self.highest else "classes"
 
     @property
     def columns(self) -> int:
@@ -213,14 +233,9 @@ class Fit:
 
     def plain(self) -> Any:
         """As plain data."""
-        features = [list(each) for each in self.features]
-        return {
-            "features": features,
-            "target": self.target,
-            "classes": self.classes,
-            "slope": self.slope,
-            "most": str(self.most),
-        }
+        told = {"features": [list(each) for each in self.features], "target": self.target, "classes": self.classes}
+        counts = {"highest": self.highest} if self.highest else {}
+        return {**told, "slope": self.slope, "most": str(self.most), **counts}
 
     def why_not(self, columns: Mapping[str, Domain]) -> str:
         """Why it is none of a table with these columns; nothing where it is one."""
@@ -235,9 +250,13 @@ class Fit:
             if not isinstance(domain, Integer | Real | Category | Date | Boolean) or size != len(bounds_of(domain)):
                 return f"the column {name!r} is not {size} numbers"
         domain = columns[self.target]
-        if not isinstance(domain, Integer | Category | Boolean | Date | Real) or self.classes != classes_in(domain):
+        if self.highest:
+            whole = isinstance(domain, Integer | Boolean) and 0 <= domain.low_code < domain.high_code == self.highest
+            if not whole or self.classes != 1 or self.highest > MOST_COUNTED:
+                return f"the column {self.target!r} holds no counts up to {self.highest:g}"
+        elif not isinstance(domain, Integer | Category | Boolean | Date | Real) or self.classes != classes_in(domain):
             return f"the column {self.target!r} has not {self.classes} classes"
-        if not 2 <= self.classes <= MOST_CLASSES or not 0 < self.slope <= 1 or not self.most > 0:
+        if not (self.highest or 2 <= self.classes <= MOST_CLASSES) or not 0 < self.slope <= 1 or not self.most > 0:
             return "its classes, slope or cost are none of a descent"
         return ""
 
@@ -249,7 +268,7 @@ def classes_in(domain: Domain) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RowSums:
-    """One sum of a descent. What it is taken of: rows by class, by length, their level or centre, or terms of the gradient."""
+    """One sum of a descent. It is of rows by class or length, counts, their level or centre, or terms of a gradient."""
 
     fit: Fit
     stage: str
@@ -266,7 +285,7 @@ class RowSums:
         """Of the numbers."""
         if self.stage == "gradient":
             return self.fit.dimension, self.fit.columns
-        sizes = {"classes": self.fit.classes, "lengths": len(EDGES), "level": 1, "centre": self.fit.dimension - 1}
+        sizes = {"classes": self.fit.classes, "counts": 2, "lengths": len(EDGES), "level": 1, "centre": self.fit.dimension - 1}
         return (sizes[self.stage],)
 
     @property
@@ -284,6 +303,9 @@ class RowSums:
     def _exact(self, rows: FeatureRows) -> Integers:
         if self.stage == "classes":
             return np.bincount(rows.y, minlength=self.fit.classes)[: self.fit.classes].astype(np.int64) * COUNT
+        if self.stage == "counts":
+            part = np.clip(rows.y, 0, self.fit.highest) / self.fit.highest
+            return np.asarray(_inside(np.trunc(np.stack([1 - part, part], axis=1) * STEPS).astype(np.int64), STEPS).sum(axis=0))
         if self.stage == "lengths":
             return counted_lengths(rows.X - np.asarray(self.centre) if self.centre else rows.X) * COUNT
         if self.stage in ("level", "centre"):
@@ -292,7 +314,9 @@ class RowSums:
         ready = rows.ready(self.centre, self.radius)
         weights = np.asarray(self.weights).reshape(self.shape)
         scores = exact_scores(ready, weights, fine_bits(self.fit.dimension))
-        if self.fit.classes == 2:
+        if self.fit.highest:
+            residuals = poisson_residuals(scores, rows.y, self.fit.highest)
+        elif self.fit.classes == 2:
             residuals = logistic_residuals(scores, rows.y, self.fit.slope)
         else:
             residuals = softmax_residuals(scores, rows.y)
@@ -315,8 +339,10 @@ class RowSums:
         if any(type(each) is not float or not abs(each) <= _LARGEST for each in numbers):
             return "a public number of it is none, or too large"
         features, gradient = self.fit.dimension - 1, self.stage == "gradient"
-        sizes = {"classes": (0,), "lengths": (0, features), "level": (0,), "centre": (0,), "gradient": (features,)}
-        if len(self.centre) not in sizes[self.stage]:
+        if (self.stage in ("classes", "counts")) != (self.stage == self.fit.first):
+            return "it asks for classes where counts are learned, or for counts where classes are"
+        sizes = {"lengths": (0, features), "gradient": (features,)}
+        if len(self.centre) not in sizes.get(self.stage, (0,)):
             return "its centre has another size than a row"
         if len(self.weights) != (self.fit.dimension * self.fit.columns if gradient else 0):
             return "its weights have another size than a row's scores"
@@ -334,10 +360,10 @@ _MOST_STEPS = 1000
 
 @dataclass(eq=False)
 class FeatureRows:
-    """Rows as features in [−1, 1] and the number of their class; those with a missing value are not in it."""
+    """Rows as features in [−1, 1], and the number of their class or their count; those with a missing value are not in it."""
 
     X: Floats
-    y: Integers
+    y: npt.NDArray[Any]
     _ready: tuple[tuple[tuple[float, ...], float], Floats] | None = field(default=None, init=False)
 
     @classmethod
@@ -358,7 +384,8 @@ class FeatureRows:
         pairs = np.asarray([pair for domain in domains for pair in bounds_of(domain)])
         target, codes = columns[fit.target], np.asarray(rows[fit.target])
         kept = ~np.isnan(X).any(axis=1) & (codes != target.null_code)
-        return cls(centred(X[kept], pairs[:, 0], pairs[:, 1]), (codes - target.low_code)[kept].astype(np.int64))
+        first = 0 if fit.highest else target.low_code
+        return cls(centred(X[kept], pairs[:, 0], pairs[:, 1]), (codes - first)[kept].astype(np.int64))
 
     def ready(self, centre: tuple[float, ...], radius: float) -> Floats:
         """Whole steps in the unit ball, with the constant: the same for all steps of a descent, and so kept."""
