@@ -1,9 +1,9 @@
 """How the documentation is built: Sphinx, Markdown through MyST, the Furo theme, nothing fetched from anywhere.
 
-Before each build, scripts/figures.py draws the figures and scripts/reference.py writes the pages of the API reference; where a page
-has a mark, scripts/hub_pages.py gives it that table of the hub as it is read. With the tag `draft` (`-t draft`) figures that are not
-drawn yet are left blank, pages have Sphinx's plain theme, there is no index to search in, and the API reference has each third
-name: every page and link is there, in a fifth of the time. Quotes stay straight.
+Before each build, scripts/figures.py draws the figures and scripts/reference.py writes the pages of the API reference; where a
+page has a mark, scripts/hub_pages.py gives it that table of the hub as it is read. With the tag `draft` (`-t draft`) figures that
+are not drawn yet are left blank, pages have Sphinx's plain theme, there is no index to search in, and the API reference has each
+third name: every page and link is there, in a fifth of the time. Quotes stay straight.
 """
 
 from __future__ import annotations
