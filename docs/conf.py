@@ -1,8 +1,9 @@
 """How the documentation is built: Sphinx, Markdown through MyST, the Furo theme, nothing fetched from anywhere.
 
-Before each build, scripts/figures.py draws the figures and scripts/reference.py writes the pages of the API reference. With the
-tag `draft` (`-t draft`) figures that are not drawn yet are left blank, pages have Sphinx's plain theme, there is no index to
-search in, and the API reference has each third name: every page and link is there, in a fifth of the time. Quotes stay straight.
+Before each build, scripts/figures.py draws the figures and scripts/reference.py writes the pages of the API reference; where a
+page has a mark, scripts/hub_pages.py gives it that table of the hub as it is read. With the tag `draft` (`-t draft`) figures that
+are not drawn yet are left blank, pages have Sphinx's plain theme, there is no index to search in, and the API reference has each
+third name: every page and link is there, in a fifth of the time. Quotes stay straight.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sphinx.domains.python import PythonDomain
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts import figures, reference  # noqa: E402  (the tree is on the path only now)
+from scripts import figures, hub_pages, reference  # noqa: E402  (the tree is on the path only now)
 
 project = "cloister"
 author = "the cloister developers"
@@ -90,8 +91,13 @@ def _plain_text(_app: Any, _what: str, _name: str, _object: object, _options: ob
     lines[:] = reference.as_rest(lines)
 
 
+def _tables(_app: Any, _page: str, source: list[str]) -> None:
+    source[0] = hub_pages.with_tables(source[0])
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.add_domain(ByLastName, override=True)
     app.connect("builder-inited", _prepare)
+    app.connect("source-read", _tables)
     app.connect("autodoc-process-docstring", _plain_text, priority=400)

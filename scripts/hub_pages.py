@@ -1,22 +1,18 @@
-"""Write the tables of the hub's reference pages from the code: settings, actions and roles, routes of the API.
+"""The tables of the hub's reference pages, made from the code: settings, actions and roles, codes and routes of the API.
 
-Each table stands between two marks on its page, and is kept in the tree with the words around it, so that a page is read whole on
-any site. `tests/docs/test_hub_pages.py` fails where a page is not what this would write:
-
-    python scripts/hub_pages.py
+A page has a mark, `<!-- table: settings -->`, where its table goes. `docs/conf.py` puts it there when the pages are
+built; the tree keeps the words around it.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
-
-DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def settings() -> str:
@@ -86,21 +82,18 @@ def codes() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    ("reference/settings.md", "settings"): settings,
-    ("reference/permissions.md", "permissions"): permissions,
-    ("reference/api.md", "codes"): codes,
-    ("reference/api.md", "routes"): routes,
-}
+TABLES: dict[str, Callable[[], str]] = {"settings": settings, "permissions": permissions, "codes": codes, "routes": routes}
 
 
-def with_table(text: str, name: str, table: str) -> str:
-    """A page's text with the table between its marks."""
-    begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
-    pattern = re.compile(re.escape(begin) + r".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(text):
-        raise SystemExit(f"the marks of {name} are missing: {begin} … {end}")
-    return pattern.sub(lambda _: f"{begin}\n\n{table}\n\n{end}", text)
+@functools.cache
+def made(name: str) -> str:
+    """The table of a name."""
+    return TABLES[name]()
+
+
+def with_tables(text: str) -> str:
+    """A page's text with each table where its mark is."""
+    return re.sub(r"<!-- table: (\w+) -->", lambda mark: made(mark[1]), text)
 
 
 def api_of(folder: Path) -> dict[str, Any]:
@@ -139,19 +132,3 @@ def _actions(routes: Any) -> Iterator[tuple[tuple[str, str], str | None]]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def main() -> int:
-    """Write the pages that are not what they should be."""
-    for (page, name), table in TABLES.items():
-        path = DOCS / page
-        text = path.read_text(encoding="utf-8")
-        written = with_table(text, name, table())
-        if written != text:
-            path.write_text(written, encoding="utf-8")
-            print(path.relative_to(DOCS.parent))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -63,7 +63,7 @@ def name_of(page: Path) -> str:
 
 @functools.cache
 def prose(page: Path) -> str:
-    """A page's text without code, links' targets, formulas and tables that are made from code; lines keep their numbers."""
+    """A page's text without code, links' targets and formulas; lines keep their numbers."""
 
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", found.group())
@@ -71,7 +71,6 @@ def prose(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     for pattern in (
         r"^(\s*)(`{3,}|~{3,}).*?^\s*\2\s*$",
-        r"<!-- begin: .*?<!-- end: [^>]*-->",
         r"<!--.*?-->",
         r"`[^`]+`",
         r"(?<=\])\([^)\s]*\)",
