@@ -1,4 +1,4 @@
-"""Holes that peers, clean rooms and papers admit, each tried on ours: `docs/explanation/published-holes.md` is the list.
+"""Holes that peers, clean rooms and papers admit, each tried on ours: `docs/explanation/attacks.md` has the list.
 
 Every test here is named on that page, and every name on that page is a test.
 """
@@ -19,7 +19,7 @@ from cloister.noise import Laplace, Random
 from cloister.session.execution import answer, buying
 from cloister.tables.engines import engine
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "published-holes.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "attacks.md"
 COLUMNS: dict[str, Any] = {
     "age": cl.Integer(0, 100),
     "pay": cl.Real(0, 100, step="0.25"),
