@@ -46,7 +46,7 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
-        most_keys most_measures margin by n file most_files environment stated python
+        most_counted most_keys most_measures margin by n file most_files environment stated python
         at bins calls deadline enough epoch waiting most_sites overlap plain prepared protocol sender sites stayed step threshold
         pages zone use two document example rules extra
         address alias day each entry fewest longest longest_text memory most_columns most_seconds most_steps most_tried program

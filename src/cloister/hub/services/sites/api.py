@@ -161,7 +161,7 @@ def _out(hub: Hub, caller: Caller, name: str) -> JointOut:
 
 
 def _shown(each: Standing) -> JointOut:
-    sites = [SiteOut(name=name, fingerprint=digits, present=str(each.present[name])) for name, digits in each.fingerprints.items()]
+    sites = [SiteOut(name=site, fingerprint=key, present=str(each.present[site])) for site, key in each.fingerprints.items()]
     return JointOut(
         name=each.name,
         roster=each.number,

@@ -158,18 +158,15 @@ def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: 
 def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
     """One's own data sets at sites: who takes part, and when each last called."""
     found = []
-    for data_set, version in versions_at_sites(db):
-        if data_set.owner != caller.id:
-            continue
+    for data_set, version in (each for each in versions_at_sites(db) if each[0].owner == caller.id):
         signed = joined_in(hub, version).signed
-        presence = coordinators_of(hub).of(signed).presence
         found.append(
             Standing(
                 name=data_set.name,
                 title=data_set.title,
                 number=signed.roster.epoch,
                 fingerprints=signed.roster.fingerprints(),
-                present=presence,
+                present=coordinators_of(hub).of(signed).presence,
                 collude=signed.roster.missing,
                 dropouts=len(signed.roster.sites) - signed.roster.quorum,
                 surplus=f"{len(signed.roster.sites) / signed.roster.honest:.2f}",
