@@ -26,14 +26,6 @@ VENV = ROOT / ".venv"
 OLDEST = (3, 11)
 WANTS = {"base": ".[hub,anonymize,learn,mining,files,guests,together]", "all": ".[all]"}
 """Of the base: the hub, and whatever its menu and the command line offer without a server of others."""
-_VERSION = "import sys; print(*sys.version_info[:2])"
-_TIMED = """
-import ensurepip, time, venv
-def fibonacci(n): return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
-start = time.process_time()
-fibonacci(19); sorted({str(i): [i] for i in range(9000)}.items(), key=lambda each: each[1][0] % 97)
-print(time.process_time() - start)
-"""
 
 
 def main(arguments: list[str]) -> int:
@@ -74,7 +66,7 @@ def create() -> None:
     python = interpreter()
     if Path(python) == Path(sys.executable) and importlib.util.find_spec("ensurepip") is None:
         engines.apt_install(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
-    subprocess.run([quickest(python), "-m", "venv", str(VENV)], check=True)
+    subprocess.run([python, "-m", "venv", str(VENV)], check=True)
 
 
 def interpreter() -> str:
@@ -88,25 +80,6 @@ def interpreter() -> str:
     raise SystemExit(
         f"cloister needs Python {'.'.join(map(str, OLDEST))} or newer; on Debian: apt-get install python3.11 python3.11-venv"
     )
-
-
-def quickest(python: str, others: str = "/usr/bin") -> str:
-    """This Python, or the distribution's own of the same version where that computes faster.
-
-    A Python that was compiled without its profile needs up to half as much time again for everything, and distributions compile
-    theirs with it. What a build was made with can't be asked, so both are timed, in turn, for half a second in all.
-    """
-    version = [*subprocess.run([python, "-c", _VERSION], capture_output=True, text=True, check=True).stdout.split()]
-    other = Path(others) / f"python{'.'.join(version)}"
-    if not other.exists() or other.resolve() == Path(python).resolve():
-        return python
-    times: dict[str, list[float]] = {python: [], str(other): []}
-    for name in list(times) * 3:
-        said = subprocess.run([name, "-c", _TIMED], capture_output=True, text=True, check=False)
-        if said.returncode:  # without `venv`, whose package may be missing
-            return python
-        times[name].append(float(said.stdout))
-    return str(other) if min(times[str(other)]) < 0.9 * min(times[python]) else python
 
 
 def digest() -> str:

@@ -31,6 +31,8 @@ SELECT SUM(level) OVER () FROM staff
 SELECT COUNT(*) FROM staff WHERE level BETWEEN SYMMETRIC 1 AND 2
 SELECT COUNT(*) FROM staff WHERE site ILIKE 'd%'
 SELECT COUNT(*) FROM staff AS s(a)
+SELECT grade, level + 1, COUNT(*) FROM staff GROUP BY grade
+WITH t AS (DELETE FROM staff) SELECT COUNT(*) FROM staff
 SELECT COUNT(*) FROM staff WHERE hired > MAKE_DATE(2026, 2, 31)
 SELECT COUNT(*) FROM staff WHERE site LIKE 'a' ESCAPE '!'
 SELECT COUNT(*) FROM staff WHERE site LIKE grade

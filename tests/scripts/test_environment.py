@@ -267,18 +267,3 @@ def test_a_browser_without_windows_comes_first(tmp_path: Path, monkeypatch: pyte
     assert engines.chromium() == tmp_path / "chromium-headless-shell"
     here.clear()
     assert engines.chromium() is None
-
-
-@pytest.mark.parametrize(
-    ("program", "chosen"),
-    [("echo 0", True), ("echo 100", False), ("exit 1", False), (None, False)],
-    ids=["quicker", "slower", "without venv", "not there"],
-)
-def test_the_quicker_build_of_the_same_version_makes_the_environment(tmp_path: Path, program: str | None, chosen: bool) -> None:
-    """A Python that somebody compiled without its profile is slower by a third than the distribution's."""
-    other = tmp_path / "python{}.{}".format(*sys.version_info)
-    (tmp_path / "python3.99").write_text("#!/bin/sh\necho 0\n")  # another version is never taken
-    if program is not None:
-        other.write_text(f"#!/bin/sh\n{program}\n")
-        other.chmod(0o755)
-    assert environment.quickest(sys.executable, str(tmp_path)) == (str(other) if chosen else sys.executable)
