@@ -72,7 +72,10 @@ def images(tmp_path: Path) -> Iterator[Images]:
     made = Images(tmp_path / "images")
     root = tmp_path / "debian"
     words = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", DEBIAN, str(root), mirror()]
-    said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["umount", "--quiet", str(root / "proc")], check=False)  # left where it is stopped in the middle
     assert said.returncode == 0, said.stdout[-2000:]
     base = made.do("from", "scratch")
     made.do("add", "--quiet", base, root, "/")
@@ -107,6 +110,7 @@ def in_container(words: Sequence[str]) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not able, reason="buildah and debootstrap are not here, or this is not root")
 def test_the_image_is_built_and_its_hub_starts_answers_and_ends(images: Images, tmp_path: Path) -> None:
     image = json.loads(
