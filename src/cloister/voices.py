@@ -25,7 +25,7 @@ _PIECE = re.compile(
     r"""(?<![A-Za-z0-9_\\])(?:"(?P<column>[^"\n]*)": (?=cl\.[A-Z])|(?P<quoted>'[^'\n]*'(?!\w)|"[^"\n]*"))"""
     r"|(?<![A-Za-z0-9_.'\"])(?P<call>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)(?=\()"
     r"|(?<![A-Za-z0-9_.'\"/?&-])(?P<name>[A-Za-z_][A-Za-z0-9_]*|\*\*)=(?![=~>])"
-    r"|(?<![A-Za-z0-9_.'\"/@-])(?P<member>(?:cl|session|cloister\.[a-z]+)\.[A-Za-z_]\w*(?:\.\w+)*+)(?!\()"
+    r"|(?<![A-Za-z0-9_.'\"/@-])(?P<member>(?:cl|session|cloister\.[a-z]+)\.[A-Za-z_]\w*(?>(?:\.\w+)*))(?!\()"
 )
 _ATOM = re.compile(r"[A-Za-z0-9_…+*-]+(?:[.@:/][A-Za-z0-9_…+*-]+)*")
 _PYTHONIC = re.compile(

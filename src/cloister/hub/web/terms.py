@@ -80,7 +80,7 @@ TERMS = (
 )
 
 _SAID = {term.name: re.compile(term.said) for term in TERMS}
-_TAG = re.compile(r"""<!--.*?-->|</?[a-zA-Z](?:[^>"']++|"[^"]*"|'[^']*')*+>""", re.DOTALL)
+_TAG = re.compile(r"""<!--.*?-->|</?[a-zA-Z](?:[^>"']++|"[^"]*"|'[^']*')*>""", re.DOTALL)
 _NAME = re.compile(r"</?([a-zA-Z0-9]+)")
 _EMPTY = frozenset(("area", "br", "col", "hr", "img", "input", "link", "meta", "source", "use", "wbr"))
 _NO_LINK = frozenset(("a", "button", "h1", "h2", "h3", "h4", "label", "legend", "nav", "summary"))
