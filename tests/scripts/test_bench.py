@@ -120,7 +120,7 @@ def test_the_page_has_a_dated_section_of_each_benchmark_and_each_word_once() -> 
 
 
 _UNMEASURED = """
-accuracy_frontier distributed_pca learn_defaults learn_pca
+accuracy_frontier learn_defaults learn_pca
 """
 UNMEASURED = {*_UNMEASURED.split()}
 """Benchmarks that `make bench` has not measured yet. The list only gets shorter."""
