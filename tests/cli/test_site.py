@@ -20,6 +20,15 @@ from cloister.together import Asked, Journal, Roster, SiteAgent
 from cloister.together.owner import AuditLog, OwnersPolicy, Rule, words_of
 from tests.together.wired import coordinator_of, folder_of, key_of, roster_of
 
+VISITS = """
+[tables.visits]
+source = "visits.csv"
+
+[tables.visits.columns]
+age = { kind = "integer", low = 17, high = 90 }
+stay = { kind = "integer", low = 0, high = 30 }
+"""
+
 
 def run(*words: str, **other: Any) -> Result:
     return CliRunner().invoke(cli, ["site", *words], **other)
@@ -157,10 +166,8 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('otherwise = "always"', "rules = [1]"), "rules of another form"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
         (("people = { rho", "folk = { rho"), "has no budget"),
-        (
-            ("[tables.people]", '[tables.folk]\nsource = "people.csv"\ncolumns.age = {kind = "text"}\n[tables.people]'),
-            "one private",
-        ),
+        (("source =", "public = true\nsource ="), "a private table"),
+        (("[budgets]", f"{VISITS.replace('visits.csv', 'people.csv').replace('stay', '# stay')}\n[budgets]\nvisits = {{ rho = 1 }}"), "have two budgets"),
         (("[site]", "[site"), "Expected"),
     ],
 )
@@ -183,8 +190,28 @@ def test_a_site_has_public_tables_beside_its_own(tmp_path: Path) -> None:
     more = "[tables.sexes]\nsource = 'sexes.csv'\npublic = true\n\n[tables.people]"
     (folder / "site.toml").write_text(text.replace("[tables.people]", more, 1), encoding="utf-8")
     with _opened(folder) as here:
-        assert [*here.site.public_tables] == ["sexes"]
-        assert list(here.site.table.columns) == ["age", "sex"]
+        [(name, site)] = here.sites.items()
+        assert (name, site.label, [*site.public_tables]) == ("people", "", ["sexes"])
+        assert list(site.table.columns) == ["age", "sex"]
+
+
+def test_a_folder_has_several_tables_of_the_same_people_or_of_others(tmp_path: Path) -> None:
+    """A table that comes later finds the budget that its people have, and those who have none get one of their own."""
+    folder = folder_of(tmp_path, "a")
+    said(run("show", "--data", str(folder)))  # the people's ledger is there
+    (folder / "visits.csv").write_text("age,stay\n40,3\n", encoding="utf-8")
+    text = (folder / "site.toml").read_text(encoding="utf-8")
+    more = f"{VISITS}\n{VISITS.replace('tables.visits', 'tables.staff')}".replace(
+        "[tables.staff]\n", '[tables.staff]\npopulation = "staff"\n'
+    )
+    (folder / "site.toml").write_text(
+        text.replace("[budgets]", f"{more}\n[budgets]\nstaff = {{ epsilon = 2 }}"), encoding="utf-8"
+    )
+    shown = said(run("show", "--data", str(folder)))
+    assert "people, visits: budget ρ = 1000000000000" in shown
+    assert "staff: budget ε = 2, of which" in shown
+    tables = json.loads(said(run("show", "--data", str(folder), "--json")))["tables"]
+    assert [each["population"] for each in tables.values()] == ["a", "a", "staff"]
 
 
 def test_a_site_without_a_key_is_refused(tmp_path: Path) -> None:

@@ -282,6 +282,60 @@ def test_a_declaration_that_differs_is_refused_in_the_words_of_the_site(columns:
     assert any(event == "refused" and words in details["why"] for event, details in noted)
 
 
+VISITS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"]), "stay": cl.Integer(0, 30)}
+
+
+def of_two_tables(name: str, **other: Any) -> SiteAgent:
+    """A site whose owner has the people of the other tests, and visits of some of them."""
+    ledger, journal = cl.Ledger(), MemoryJournal()
+    one = {"key": key_of(name), "ledger": ledger, "journal": journal, **other}
+    held = {"age": [40] * 7, "sex": ["F"] * 7, "stay": [3] * 7}
+    people = site_of(name, label="people", **one)
+    return SiteAgent({"people": people, "visits": Site(name, cl.PrivateTable(held, columns=VISITS), label="visits", **one)})
+
+
+def test_owners_of_several_tables_are_asked_about_the_one_that_is_named() -> None:
+    agents, coordinator = [of_two_tables(name) for name in "abc"], coordinator_of("abc")
+    with coordinator.serving() as hub, running(agents, hub):
+        tables = {
+            name: cl.JointTable(coordinator.sites, columns, overlap="none", population="patients")
+            for name, columns in (("people", COLUMNS), ("visits", VISITS))
+        }
+        with cl.Session(tables, budget=cl.PureDP(10**6)) as session:
+            for name, rows in (("people", 120), ("visits", 21), ("people", 120)):
+                [n] = session.sql(f"SELECT COUNT(*) AS n FROM {name} WHERE age * 2 < 190", spend=50).to_pydict()["n"]
+                assert abs(n - rows) <= 5, name  # P(noise > 5 at ε = 50) < 10⁻¹⁰⁰
+            assert agents[0].site.spent == cl.PureDP(150), "the tables of one owner's people have one budget"
+        with (
+            asked(coordinator, name="folk") as session,
+            pytest.raises(cl.UnknownTable, match="several tables, and none called 'folk'"),
+        ):
+            session.sql(COUNT.replace("people", "folk"), spend=50)
+        with (  # what the hub calls people is declared like the visits
+            asked(coordinator, columns={"stay": VISITS["stay"]}) as session,
+            pytest.raises(cl.InvalidDeclaration, match="declares the column 'stay' as None"),
+        ):
+            session.sql("SELECT COUNT(*) FROM people", spend=50)
+        assert agents[0].site.spent == cl.PureDP(150)
+
+
+def test_an_owner_of_several_tables_sees_which_one_a_plan_is_about() -> None:
+    policy = OwnersPolicy([Rule(answer="ask me")], journal=MemoryJournal())
+    agents, coordinator = [of_two_tables("a", policy=policy), of_two_tables("b"), of_two_tables("c")], coordinator_of("abc")
+    with coordinator.serving() as hub, running(agents, hub):
+        for name, columns in (("people", COLUMNS), ("visits", VISITS)):
+            question = COUNT.replace("people", name)
+            with asked(coordinator, name=name, columns=columns, purpose="study", who="ada") as session:
+                with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+                    session.sql(question, spend=50)
+                [plan] = policy.plans("waiting")
+                assert plan["words"].startswith(
+                    f"for 'ada', for the purpose 'study': 3 numbers with noise of the table '{name}',"
+                )
+                policy.decide(plan["plan"], "allowed")
+                session.sql(question, spend=50)
+
+
 def test_a_silent_site_is_named_with_the_last_that_was_wrong() -> None:
     coordinator = coordinator_of("abc", deadline=0.3, wait=0.05)
     agents = [SiteAgent(site_of(name)) for name in "bc"]  # where they are slow, too, the first is named

@@ -53,6 +53,8 @@ source = "people.csv"                    # or people.parquet, or "postgresql://â
 age = {{ kind = "integer", low = 17, high = 90 }}
 sex = {{ kind = "category", values = ["F", "M"] }}
 
+# more tables stand here alike; those without a population = "â€¦" of their own are of the same people, under one budget
+
 # [tables.towns]                         # a public table, which rows may be looked up in: the same file as the hub's
 # source = "towns.csv"
 # public = true
@@ -261,13 +263,13 @@ def show(data: Path, as_json: bool) -> None:
     cloister site show --data north
     """
     with _opened(data) as here:
-        site, broken = here.site, here.log.broken()
+        site, broken = next(iter(here.sites.values())), here.log.broken()
+        tables = {name: _spent(each) for name, each in here.sites.items()}
         told = {
             "name": site.name,
             "key": site.public.hex(),
-            "budget": str(site.ledger.budget(site.population)),
-            "spent": str(site.spent),
-            "unbounded": site.ledger.unbounded(site.population),
+            **_spent(site),
+            "tables": tables,
             "rosters": [signed.roster.digest for signed in site.joined()],
             "log": list(here.log.entries()),
             "broken": broken,
@@ -276,11 +278,20 @@ def show(data: Path, as_json: bool) -> None:
         click.echo(json.dumps(told))
     else:
         show_key(site.name, _key(data).public)
-        click.echo(f"budget {told['budget']}, of which {told['spent']} is spent")
-        if told["unbounded"]:
-            click.echo("something left that is not differentially private: the budget does not bound what is known")
+        for population in dict.fromkeys(each["population"] for each in tables.values()):
+            named = [name for name, each in tables.items() if each["population"] == population]
+            of = f"{', '.join(named)}: " if len(tables) > 1 else ""
+            click.echo(f"{of}budget {tables[named[0]]['budget']}, of which {tables[named[0]]['spent']} is spent")
+            if tables[named[0]]["unbounded"]:
+                click.echo("something left that is not differentially private: the budget does not bound what is known")
         show_log(here.log)
     end_if_broken(broken)
+
+
+def _spent(site: Site) -> dict[str, Any]:
+    ledger, population = site.ledger, site.population
+    told = {"population": population, "budget": str(ledger.budget(population)), "spent": str(site.spent)}
+    return {**told, "unbounded": ledger.unbounded(population)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +306,8 @@ class _Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class _Here:
-    site: Site
+    sites: dict[str, Site]
+    """By the names of their tables: one of several tables has the same name, key, ledger and journal as the others."""
     log: AuditLog
     settings: _Settings
 
@@ -308,10 +320,10 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
     _settings(data)  # of a folder that is none, the file that is missing is named
     with alone(data / "site.lock", "site"), _opened(data) as here:
         _asked_anew(data)  # it reads them now
-        agent = SiteAgent(here.site, note=here.log.add, stale=lambda: _asked_anew(data))
+        agent = SiteAgent(here.sites, note=here.log.add, stale=lambda: _asked_anew(data))
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
-        click.echo(f"the site {here.site.name!r} calls {address}")
+        click.echo(f"the site {here.settings.name!r} calls {address}")
         through = proxy or here.settings.proxy
         agent.run(address, authority=authority, proxy=through, told=lambda text: click.echo(text, err=True))
 
@@ -339,31 +351,37 @@ def _opened(data: Path) -> Iterator[_Here]:
     tables, budgets = load(data / "site.toml")
     private = {name: table for name, table in tables.items() if isinstance(table, PrivateTable)}
     public = {name: table for name, table in tables.items() if isinstance(table, PublicTable)}
-    if len(private) != 1:
-        raise _invalid("a site has one private table", "[tables.people], and public = true in every other")
-    [(name, table)] = private.items()
+    if not private:
+        raise _invalid("a site has a private table", "[tables.people], without public = true")
     with Ledger(data / "ledger.db") as ledger:
-        key = _key(data)
-        journal = Journal(data / "rounds")
-        known = (table.population or settings.name) in ledger.populations()
-        budget = None if known else budgets.get(name)
-        if budget is None and not known:
-            raise _invalid(f"the table {name!r} has no budget", f'[budgets]\n{name} = {{ rho = "0.5" }}')
-        policy = _policy(data, settings)
-        found = Site(
-            settings.name,
-            table,
-            public_tables=public,
-            budget=budget,
-            ledger=ledger,
-            policy=policy,
-            key=key,
-            journal=journal,
-            time_limit=settings.time_limit,
-        )
-        yield _Here(
-            site=found, log=AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name)), settings=settings
-        )
+        key, journal, policy, sites = _key(data), Journal(data / "rounds"), _policy(data, settings), dict[str, Site]()
+        people = {name: table.population or settings.name for name, table in private.items()}
+        new = {
+            population: [budgets[name] for name in private if people[name] == population and name in budgets]
+            for population in people.values()
+        }
+        for name, table in private.items():
+            known, given = people[name] in ledger.populations(), new[people[name]]
+            if not known and not given:
+                raise _invalid(f"the table {name!r} has no budget", f'[budgets]\n{name} = {{ rho = "0.5" }}')
+            if not known and any(each != given[0] for each in given):
+                raise _invalid(
+                    f"the tables of the same people {people[name]!r} have two budgets", "[budgets] for one of them alone"
+                )
+            sites[name] = Site(
+                settings.name,
+                table,
+                public_tables=public,
+                budget=None if known else given[0],
+                ledger=ledger,
+                policy=policy,
+                key=key,
+                journal=journal,
+                time_limit=settings.time_limit,
+                label=name if len(private) > 1 else "",
+            )
+        log = AuditLog(data / "audit-log.jsonl", ledger.derive("audit log", settings.name))
+        yield _Here(sites=sites, log=log, settings=settings)
 
 
 def _settings(data: Path) -> _Settings:

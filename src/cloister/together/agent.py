@@ -17,24 +17,32 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cloister.crypto import client_context
-from cloister.errors import CloisterError, EngineError, InvalidDeclaration, InvalidParameter, LedgerError, MissingDependency
+from cloister.errors import (
+    CloisterError,
+    EngineError,
+    InvalidDeclaration,
+    InvalidParameter,
+    LedgerError,
+    MissingDependency,
+    UnknownTable,
+)
 from cloister.installed import install
 from cloister.printable import shown
 from cloister.tables.declaring.plain import domain_of
 from cloister.together.coordinator import WAIT, refused
 from cloister.together.messages import Message, RoundRefused, opened, pack, unpack
 from cloister.together.plan import Plan
-from cloister.together.reading import LONGEST
+from cloister.together.reading import LONGEST, table_in
 from cloister.together.roster import PROTOCOL, SignedRoster
 from cloister.together.rounds import HUB, STEPS, Round, SiteRound
-from cloister.together.site import OutOfTime, Site
+from cloister.together.site import OutOfTime, Site, SitePart
 
 if TYPE_CHECKING:
     from cloister.crypto import AgreementKey, SigningKey
@@ -141,7 +149,8 @@ class Caller:
 class SiteAgent(Caller):
     """Answers the messages of one hub, for a site whose rows are made ready when it starts, and again when `stale` says so.
 
-    `note` is told what was agreed to, refused and charged.
+    `note` is told what was agreed to, refused and charged. An owner of several tables gives a site for each, by the name that
+    the hub has for its table; a site with one table answers by whatever name it is asked.
 
     >>> import cloister as cl
     >>> table = cl.PrivateTable({"age": [39, 51]}, columns={"age": cl.Integer(17, 90)})
@@ -151,11 +160,15 @@ class SiteAgent(Caller):
     'refused'
     """
 
-    def __init__(self, site: Site, *, note: Note | None = None, stale: Callable[[], bool] = lambda: False) -> None:
-        self.site, self._note, self._stale = site, note or _unnoted, stale
-        self.name, self.key = site.name, site._key
-        self.part = site.part(site.table)
-        self.signed: SignedRoster | None = next(reversed(site.joined()), None)
+    def __init__(
+        self, site: Site | Mapping[str, Site], *, note: Note | None = None, stale: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.sites: Mapping[str, Site] = {"": site} if isinstance(site, Site) else site
+        self._note, self._stale = note or _unnoted, stale
+        self.site, *others = self.sites.values()
+        self.name, self.key = self.site.name, self.site._key
+        self._parts = self._ready()
+        self.signed: SignedRoster | None = next(reversed([each.joined() for each in (*others, self.site)][-1]), None)
         self._rounds: OrderedDict[str, SiteRound] = OrderedDict()
         self._exact_keys: OrderedDict[str, AgreementKey] = OrderedDict()
 
@@ -164,12 +177,31 @@ class SiteAgent(Caller):
         """The digest of the roster."""
         return "" if self.signed is None else self.signed.roster.digest
 
+    @property
+    def part(self) -> SitePart:
+        """The rows of the first table."""
+        return next(iter(self._parts.values()))
+
+    def _ready(self) -> dict[str, SitePart]:
+        return {name: each.part(each.table) for name, each in self.sites.items()}
+
+    def _about(self, table: str) -> SitePart:
+        """The rows that the hub has this name for: those there are, or of several those that the owner calls so."""
+        found = self.part if len(self._parts) == 1 else self._parts.get(table)
+        if found is None:
+            raise UnknownTable(
+                f"The site {self.name!r} takes no part",
+                why=f"its owner has several tables, and none called {shown(table[:100])!r}",
+                instead="a table that the owner called so in site.toml",
+            )
+        return found
+
     def between(self) -> None:
         """Makes the rows ready again, as they are now. Rounds that began go on about the rows that they began with; where the new
         ones can't be read, the old ones stay, and the owner's log says why."""
         if self._stale():
             try:
-                self.part = self.site.part(self.site.table)
+                self._parts = self._ready()
             except CloisterError as error:
                 self._noted("not read", "", what=error.what, why=error.why)
             except Exception as error:  # its words may hold a row
@@ -214,7 +246,8 @@ class SiteAgent(Caller):
             raise InvalidDeclaration(
                 "The roster is invalid", why=f"{self.site.name!r} is not in it under its own key", instead="cloister site sign"
             )
-        self.site.join(signed)
+        for each in self.sites.values():
+            each.join(signed)
         self.signed = signed
         self._note("joined", {"roster": signed.roster.digest, "number": str(signed.roster.epoch)})
         return pack("agreed", "", self.site.name, self.site._key)
@@ -232,16 +265,30 @@ class SiteAgent(Caller):
         if found.kind not in ("declaration", "request") or found.round != hashlib.sha256(found.body).hexdigest():
             raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
         if found.kind == "declaration":
-            told = json.loads(found.body)
-            columns = {name: domain_of(name, kind, table=self.site.name) for name, kind in told["columns"].items()}
-            self.site.check_declared(columns, told["unit"], told["max_rows"])
+            self._declared(found.body, [self._about(str(name))] if (name := found.fields.get("table")) else self._parts.values())
         else:
             plan = Plan.read(found.body)
-            request = self.part.read(plan)
+            part = self._part(plan)
+            request = part.read(plan)
             if found.fields.get("round"):  # a hub of an earlier version does not say it
-                self._check_round(self.part.round(request, plan, self.signed), found.fields["round"])
-            self.part.compiled(request, plan)
+                self._check_round(part.round(request, plan, self.signed), found.fields["round"])
+            part.compiled(request, plan)
         return pack("agreed", found.round, self.site.name, self.site._key)
+
+    def _part(self, plan: Plan) -> SitePart:
+        """The rows that a plan is about."""
+        return self._about("" if len(self._parts) == 1 else table_in(plan.request))
+
+    def _declared(self, text: bytes, parts: Iterable[SitePart]) -> None:
+        """Refuses a joint table that none of these rows is declared like."""
+        told, refusals = json.loads(text), list[InvalidDeclaration]()
+        columns = {name: domain_of(name, kind, table=self.name) for name, kind in told["columns"].items()}
+        for each in parts:
+            try:
+                return each.site.check_declared(columns, told["unit"], told["max_rows"])
+            except InvalidDeclaration as error:
+                refusals.append(error)
+        raise refusals[0]
 
     def _exact(self, found: Message) -> bytes:
         """A step of exact components (`exact`)."""
@@ -258,7 +305,8 @@ class SiteAgent(Caller):
         if found.kind not in AT_SITES:
             raise RoundRefused("A message was refused", why="no site answers such a one", instead="the messages of this version")
         self.site.check(self.signed.roster)
-        said = ExactSite(self.part, self.signed.roster, self._note, self._exact_keys).answer(found.kind, found.body)
+        part = self._about(str(found.fields.get("table", "")))
+        said = ExactSite(part, self.signed.roster, self._note, self._exact_keys).answer(found.kind, found.body)
         return pack("agreed", found.round, self.site.name, self.site._key, said)
 
     def _step(self, found: Message, data: bytes) -> bytes:
@@ -286,9 +334,10 @@ class SiteAgent(Caller):
         if text is None:
             raise RoundRefused("A message was refused", why="this site did not begin that round", instead="a new round")
         plan = Plan.read(text)
-        request = self.part.read(plan, found.round)
-        round_ = self._check_round(self.part.round(request, plan, self.signed), found.round)
-        return self.part.take_part(round_, request)
+        part = self._part(plan)
+        request = part.read(plan, found.round)
+        round_ = self._check_round(part.round(request, plan, self.signed), found.round)
+        return part.take_part(round_, request)
 
     def _check_round(self, own: Round, asked: str) -> Round:
         """In advance as under the charge: a hub whose round is another hears of it before it charges."""

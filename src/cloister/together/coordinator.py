@@ -112,6 +112,7 @@ class _Waiting:
     round: str
     most: int
     answers: queue.SimpleQueue[tuple[Message, bytes]]
+    since: float = field(default_factory=time.time)
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,6 +185,12 @@ class Mailboxes:
     def presence(self) -> Mapping[str, Presence]:
         """When each site last called, and what was wrong."""
         return {name: box.presence for name, box in self._boxes.items()}
+
+    @property
+    def awaited(self) -> Mapping[str, list[float]]:
+        """Since when each party has a message that it has not answered, the oldest first."""
+        with self._lock:
+            return {name: [each[0].since for each in box.waiting.values()] for name, box in self._boxes.items()}
 
     def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Generator[tuple[str, Message, bytes]]:
         """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
@@ -439,10 +446,16 @@ class RemoteParts:
             "unit": table.unit,
             "max_rows": table.max_rows,
         }
-        self._agreed("declaration", canonical_json(declared).encode())
+        self._declared, self._named = canonical_json(declared).encode(), set[str]()
+        self._agreed("declaration", self._declared)
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
-        """Who takes part: every site is asked in advance, and what one owner refuses is refused."""
+        """Who takes part: every site is asked in advance, and what one owner refuses is refused. An owner of several tables has
+        agreed to this one by its name before."""
+        [name] = [request.table] if isinstance(request.table, str) else request.table.bases()
+        if name not in self._named:
+            self._agreed("declaration", self._declared, table=name)
+            self._named.add(name)
         return self._agreed("request", plan.text, round=round_id)
 
     def asked(

@@ -125,6 +125,8 @@ class OwnersPolicy:
         about = [request, asked.purpose, asked.who, repr(asked.cost), *([asked.looks_up] if asked.looks_up else [])]
         if fit is not None:  # one yes for all steps
             about = [asked.table, canonical_json(fit.plain()), asked.purpose, asked.who, repr(asked.whole)]
+        if asked.label:
+            about += ["table", asked.label]
         step = None if fit is None else asked
         return self._put_to_owner(about, lambda: words_of(asked), asked.round, uses=not asked.looks_up, step=step)
 

@@ -120,19 +120,19 @@ class _Pooled(AtSites):
                 why="sums of several owners are added up",
                 instead="declared keys",
             )
-        return tuple([each.compiled(request) for each in self.pooled.values()])
+        return tuple([each.compiled(_called(name, each, request)) for name, each in self.pooled.items()])
 
     def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
         """The sum of the parts' exact integers, with noise once: of the sites, if one part is theirs."""
         exact: dict[str, Any] = {}
         theirs: Noised | None = None
-        for rows, plans in zip(self.pooled.values(), compiled, strict=True):
+        for (name, rows), plans in zip(self.pooled.items(), compiled, strict=True):
             if isinstance(rows, AtSites):
-                theirs = rows.noised(request, plans, random)
+                theirs = rows.noised(_called(name, rows, request), plans, random)
             else:
                 groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
-                for name, integers in exact_integers(request, groups).items():
-                    exact[name] = integers if name not in exact else exact[name] + integers
+                for each, integers in exact_integers(request, groups).items():
+                    exact[each] = integers if each not in exact else exact[each] + integers
         for part in self.pooled:  # together: how long each owner's rows took is nobody's to know
             heard(part)
         if theirs is not None:
@@ -165,7 +165,7 @@ class PooledPrepared(_Pooled, Prepared):
                 why="the rows are of several owners, and each owner's are computed by themselves",
                 instead="a query about one table, joined with public ones",
             )
-        return _PooledRelated(self, relation, next(iter(prepared)), public)
+        return _PooledRelated(self, relation, public)
 
     def _close(self) -> None:
         for each in self.pooled.values():
@@ -180,9 +180,16 @@ class _PooledRelated(_Pooled):
 
     dialect = "duckdb"
 
-    def __init__(self, home: PooledPrepared, relation: Relation, name: str, public: Mapping[str, PublicTable] | None) -> None:
+    def __init__(self, home: PooledPrepared, relation: Relation, public: Mapping[str, PublicTable] | None) -> None:
         self.declared, self.workspace = relation, home.workspace
-        self.pooled = {part: _relate(relation, name, each, public) for part, each in home.pooled.items()}
+        self.pooled = {part: _relate(relation, part, each, public) for part, each in home.pooled.items()}
+
+
+def _called(name: str, rows: Answering, request: NoisedRequest) -> NoisedRequest:
+    """The request as sites are asked it: about their own table, by the name that it has for them."""
+    if not isinstance(rows, AtSites):
+        return request
+    return replace(request, table=name if isinstance(request.table, str) else rows.declared)
 
 
 def _relate(relation: Relation, name: str, rows: Prepared, public: Mapping[str, PublicTable] | None) -> Answering:

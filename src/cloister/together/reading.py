@@ -63,6 +63,21 @@ def request_from(text: str, columns: Mapping[str, Domain], over: Over | None = N
     return found
 
 
+def table_in(text: str) -> str:
+    """What the hub calls the private table that a request is about, found by its text alone; "" for a text that names none.
+
+    >>> table_in('{"table":["filtered",["table","visits"],[]]}')
+    'visits'
+    """
+    try:
+        told = json.loads(text)["table"] if len(text) <= LONGEST else ""
+        while not isinstance(told, str):
+            told = told[1][0] if told[0] == "stacked" else told[1]
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return ""
+    return told
+
+
 def _request(told: Mapping[str, Any], columns: Mapping[str, Domain], over: Over | None) -> NoisedRequest:
     if told["format"] != 1:
         raise refused("it is of another format")

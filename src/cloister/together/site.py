@@ -64,6 +64,8 @@ class Asked:
     """The round that is about to be charged; empty while the hub asks in advance."""
     whole: Guarantee | None = None
     """What all steps of a descent over rows cost each person here together, of which this request is one: a yes is for all."""
+    label: str = ""
+    """What the owner calls the table, where the site has several."""
     looks_up: str = ""
     """A public table of this site that a request looks rows up in. Where it is named, no more is asked than whether the site may
     open it, which costs nobody anything; what the request is and costs is asked afterwards."""
@@ -85,6 +87,7 @@ class Site:
     `table` is declared by the owner, `budget` written when the site's ledger is first opened. `public_tables` are tables that
     everybody may see, by the names that the hub calls its own: a question that looks rows up in one is answered where both have
     the same rows in it. `policy` says why a request is denied, or None. `time_limit` is how many seconds one plan may take here.
+    An owner with several tables has a site of the same name, key, ledger and journal for each, whose `label` says which it is.
     A site with a ledger or a key of its own keeps a journal in a folder beside them, so that it does not answer one message
     twice; without any of the three it ends with its process.
 
@@ -108,6 +111,7 @@ class Site:
         journal: Journal | None = None,
         random: Random | None = None,
         time_limit: float = TIME_LIMIT,
+        label: str = "",
     ) -> None:
         checked_limit(time_limit)
         if journal is None and (ledger is not None or key is not None):
@@ -116,7 +120,7 @@ class Site:
                 why="its ledger or its key outlasts the process, and after a restart it would answer a round again",
                 instead="journal=Journal(folder)",
             )
-        self.name, self.table, self.policy, self.time_limit = name, table, policy, time_limit
+        self.name, self.table, self.policy, self.time_limit, self.label = name, table, policy, time_limit, label
         self.public_tables = {each: checked(each, table) for each, table in (public_tables or {}).items()}
         self.ledger, self.journal = ledger or Ledger(), journal or MemoryJournal()
         self.population = table.population or name
@@ -323,7 +327,7 @@ class SitePart:
                 why=f"a step costs {cost} there, and all of them are said to cost {whole}",
                 instead="steps that cost what they say",
             )
-        how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole}
+        how: dict[str, Any] = {"purpose": purpose, "who": who, "round": round_id, "whole": whole, "label": site.label}
         self._denied(None if site.policy is None else site.policy(Asked(table=site.name, cost=cost, request=request, **how)))
         remaining = site.ledger.remaining(site.population)
         needed = cost if whole is None or round_id else whole  # a descent that could not be paid to its end is not begun

@@ -49,11 +49,8 @@ def words_of(asked: Asked) -> str:
     if request.fit is not None:
         return shown("\n".join(_learned(asked, who)), lines=True)
     numbers = sum(prod(shape) for shape in shapes_of(request))
-    kind = "number" if numbers == 1 else "numbers"
-    lines = [
-        f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind} with noise,"
-        f" at a cost of {asked.cost} to each person here"
-    ]
+    kind = f"{'number' if numbers == 1 else 'numbers'} with noise{f' of the table {asked.label!r}' if asked.label else ''}"
+    lines = [f"for {who}, for the purpose {asked.purpose!r}: {numbers:,} {kind}, at a cost of {asked.cost} to each person here"]
     name: Named = str
     over, steps = "", list[str]()
     if not isinstance(request.table, str):
@@ -95,7 +92,7 @@ def _learned(asked: Asked, who: str) -> Iterable[str]:
     classes, counts = f"tell the {fit.classes} classes of {fit.target}", f"foretell {fit.target}, a count up to {fit.highest:g},"
     yield f"for {who}, for the purpose {asked.purpose!r}: learns, in steps, to {counts if fit.highest else classes}"
     kind, by = ("Poisson", "by") if fit.highest else ("logistic", "apart by")
-    yield f"{by} {names}: a {kind} regression of the rows of this table"
+    yield f"{by} {names}: a {kind} regression of the rows of {f'the table {asked.label!r}' if asked.label else 'this table'}"
     yield f"each step adds up one vector of bounded length for each row, with noise: all steps cost at most {asked.whole} to each"
     yield "person here, and a yes is for all of them under one charge of the hub; the numbers that a step is told change no cost"
     for each in asked.request.integers:

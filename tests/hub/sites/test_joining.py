@@ -7,7 +7,9 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -128,6 +130,21 @@ def test_a_question_over_three_sites_and_the_owner_of_one_who_says_no(open_one: 
     assert [each["name"] for each in listed["items"][0]["sites"]] == list(NAMES)
 
 
+def test_the_page_says_whose_answers_are_awaited(open_one: tuple[Play, str]) -> None:
+    """A question comes while one site is away: the page says so until it is back."""
+    play, address = open_one
+    asked = partial(cl.connect(address, token=play.analyst.token).sql, "SELECT COUNT(*) AS n FROM hospitals", spend=1000)
+    with running([SiteAgent(site(name)) for name in NAMES[:2]], address), ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(asked)
+        while "1, the oldest since" not in (page := play.owner.client.get("/sites").text) and not answer.done():
+            pass
+        assert re.search(r'west</th>(?:(?!</tr>).)*data-label="Awaited answers">1, the oldest since', page, re.DOTALL), page
+        with running([SiteAgent(site(NAMES[2]))], address):
+            assert answer.result().to_pydict() == {"n": [120]}
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()
+    assert [each["awaited"] for each in listed["items"][0]["sites"]] == [0, 0, 0]
+
+
 def signed(of: Roster, *keys: SigningKey, **rotated: tuple[SigningKey, SigningKey]) -> dict[str, Any]:
     """A roster with its signatures, as the commands print them; of a rotated key by both."""
     by = {each.public: each for each in (*keys, *(new for new, _ in rotated.values()))}
@@ -236,17 +253,50 @@ def test_calls_that_are_no_sites_are_refused(open_one: tuple[Play, str]) -> None
     assert client.post("/together/nobody", headers={"authorization": "Bearer x"}).status_code == 401
 
 
-def test_a_site_is_in_one_open_data_set_and_its_people_keep_their_budget(play: Play) -> None:
+def test_a_site_is_under_one_roster_and_its_people_keep_their_budget(play: Play) -> None:
     assert play.join().status_code == 201
-    other = TABLE.replace("hospitals", "clinics")
-    taken = play.join(table=other, epsilon="")
+    other, later = TABLE.replace("hospitals", "clinics"), replace(play.roster(), epoch=2)
+    taken = play.join(table=other, epsilon="", of=later)
     assert taken.status_code == 409
     assert "of this key" in taken.text
-    with play.house.hub.database.begin() as db:
-        db.query(DataSet).filter(DataSet.name == "hospitals").one().state = "closed"
+    steward = replace(play, owner=play.house.person("owner", email="other@example.org"))
+    assert "of this key" in steward.join(table=other, population="others").text, "another owner's are not asked under it"
     moved = play.join(table=other, population="clinics")
     assert moved.status_code == 422
     assert "patients" in moved.text
+
+
+def test_sites_of_several_tables_are_in_a_data_set_for_each_under_one_roster(open_one: tuple[Play, str]) -> None:
+    """Both are asked; when the roster changes, both have the next one."""
+    play, address = open_one
+    held = {"age": [40] * 15, "sex": ["F"] * 15}
+
+    def of_two(name: str, key: SigningKey | None = None) -> SiteAgent:
+        one = site(name, key=key)
+        how: dict[str, Any] = {"key": key or key_of(name), "ledger": one.ledger, "journal": one.journal, "policy": one.policy}
+        return SiteAgent({"hospitals": one, "stays": Site(name, cl.PrivateTable(held, columns=COLUMNS), label="stays", **how)})
+
+    made = play.join(table=TABLE.replace("hospitals", "stays"), title="Stays", epsilon="")
+    assert made.status_code == 201, made.text
+    with play.house.hub.database.reading() as db:
+        [row] = db.query(DataSet).filter(DataSet.name == "stays")
+    play.house.grant(row, play.analyst, by=play.owner)
+    with cl.connect(address, token=play.analyst.token) as session:
+        with running([of_two(name) for name in NAMES], address):
+            for name, rows in (("hospitals", 120), ("stays", 45)):
+                counted = session.sql(f"SELECT COUNT(*) AS n FROM {name}", spend=1000, purpose="a report").to_pydict()
+                assert counted == {"n": [rows]}
+        keys = {**{name: key_of(name) for name in NAMES}, "north": key_of("north again")}
+        sites = {name: key.public for name, key in keys.items()}
+        told = signed(replace(play.roster(), sites=sites, epoch=2), *keys.values(), north=(keys["north"], key_of("north")))
+        changed = play.owner.client.post("/api/v1/joint-datasets/stays/roster", json=told, headers=play.owner.bearer)
+        assert changed.status_code == 200, changed.text
+        listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
+        assert {each["name"]: each["roster"] for each in listed} == {"hospitals": 2, "stays": 2}
+        with running([of_two(name, key) for name, key in keys.items()], address):
+            for name, rows in (("hospitals", 120), ("stays", 45)):
+                question = f"SELECT COUNT(*) AS n FROM {name} WHERE age < 90"
+                assert session.sql(question, spend=1000, purpose="a report").to_pydict() == {"n": [rows]}
 
 
 WRONG = [

@@ -72,6 +72,8 @@ class ExactLearning:
     line: KeyHolderLine
     request: ExactRequest
     seal: AgreementKey
+    name: str = ""
+    """What the hub calls the table."""
     agreed: tuple[bytes, ...] = ()
     """What the sites answered, with a key each for the masks between them."""
 
@@ -88,6 +90,7 @@ class ExactLearning:
         rows: int,
         purpose: str = "",
         who: str = "",
+        name: str = "",
     ) -> ExactLearning:
         """A fresh key and plan, and each site asked in advance: the first refusal is raised when all owners were asked."""
         low, high, classes = declared_of(table, columns, label)
@@ -119,6 +122,7 @@ class ExactLearning:
             line=line,
             request=ExactRequest(plan=plan, holder=line.name, signed=body, **how),
             seal=seal,
+            name=name,
         )
         return replace(found, agreed=tuple(found._asked("exact", found.request.text).values()))
 
@@ -145,7 +149,7 @@ class ExactLearning:
         """What all sites answer."""
         about, answers, refusals = hashlib.sha256(body).hexdigest(), dict[str, bytes](), list[CloisterError]()
         names = self.coordinator.signed.roster.sites
-        message = pack(kind, about, HUB, self.coordinator.key, body)
+        message = pack(kind, about, HUB, self.coordinator.key, body, table=self.name)
         with contextlib.closing(self.coordinator.ask(dict.fromkeys(names, message), about, _MOST_ANSWER)) as found:
             for name, each, data in found:
                 if each.kind == "agreed":

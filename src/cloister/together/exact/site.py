@@ -69,11 +69,12 @@ class ExactSite:
 
     def _agreed(self, request: ExactRequest, round_id: str = "") -> None:
         """Raises what the owner denies."""
-        ask = getattr(self._site.policy, "exact", None)
+        ask, label = getattr(self._site.policy, "exact", None), self._site.label
+        of, of_table = (["table", label], f"\nof the table {label!r}") if label else ([], "")
         why = (
             "its owner has no policy that is asked about exact results"
             if ask is None
-            else ask(request.about(self._roster), request.words, request.purpose, request.who, round_id)
+            else ask([*request.about(self._roster), *of], request.words + of_table, request.purpose, request.who, round_id)
         )
         if why is not None:
             raise AccessDenied(

@@ -1,7 +1,8 @@
 """Data sets whose rows are at several sites: the hub holds who takes part (a roster that all signed), and never a row.
 
 One coordinator (`together.Coordinator`) for each roster, in the process that the sites call. What a version keeps is the roster
-with its signatures and the declared overlap. A site has one table, so it is in one open data set of a hub.
+with its signatures and the declared overlap. A site with several tables is in a data set for each, all of one owner's and under
+one roster: who calls for one calls for all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cloister.hub.problems import CalledElsewhere, Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
 from cloister.hub.services.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
-from cloister.together import Coordinator, SignedRoster
+from cloister.together import Coordinator, Roster, SignedRoster
 from cloister.together.joint import JointSource
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class SiteRows(RowsElsewhere):
 
     joined: Joined
     declaration: Mapping[str, Any]
+    after: Roster | None = None
+    """The roster that this one takes the place of, in each data set that has it."""
     kind = SITES
 
     def __post_init__(self) -> None:
@@ -83,15 +86,17 @@ class SiteRows(RowsElsewhere):
         return self.joined.text()
 
     def take(self, db: Db) -> None:
-        """Refuses a site that another open data set of this hub asks already."""
+        """Refuses a site that another open data set of this hub asks already, but for one of the same owner and roster."""
         own = {key: name for name, key in self.joined.signed.roster.sites.items()}
+        owner = db.get_one(DataSet, self._made_for).owner
         for data_set, joined in legible(self.hub, versions_at_sites(db), joined_in):
             taken = own.keys() & set(joined.signed.roster.sites.values())
-            if taken and data_set.id != self._made_for:
+            same = data_set.owner == owner and joined.signed.roster in (self.joined.signed.roster, self.after)
+            if taken and not same and data_set.id != self._made_for:
                 raise Conflict(
                     f"The site {own[min(taken)]!r} can't take part",
-                    why="a site of this key takes part in an open data set of this hub",
-                    instead="that data set; or cloister site init in another folder, for a site of its own",
+                    why="a site of this key takes part in an open data set of this hub, of another owner or roster",
+                    instead="the roster of that data set; or cloister site init in another folder, for a site of its own",
                 )
 
 

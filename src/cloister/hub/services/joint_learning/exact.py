@@ -251,6 +251,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
                 rows=whole(order.rows),
                 purpose=order.purpose,
                 who=who,
+                name=found.row.name,
             )
             for population in found.populations:
                 hub.ledger.note_not_private(population, who=who, what=what)

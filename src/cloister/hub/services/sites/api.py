@@ -67,6 +67,7 @@ class SiteOut(BaseModel):
     name: str
     fingerprint: str
     present: str
+    awaited: int = Field(description="Messages of open questions that wait for its answer.")
 
 
 class JointOut(BaseModel):
@@ -161,7 +162,10 @@ def _out(hub: Hub, caller: Caller, name: str) -> JointOut:
 
 
 def _shown(each: Standing) -> JointOut:
-    sites = [SiteOut(name=site, fingerprint=key, present=str(each.present[site])) for site, key in each.fingerprints.items()]
+    sites = [
+        SiteOut(name=site, fingerprint=key, present=str(each.present[site]), awaited=len(each.awaited[site]))
+        for site, key in each.fingerprints.items()
+    ]
     return JointOut(
         name=each.name,
         roster=each.number,

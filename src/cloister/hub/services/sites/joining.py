@@ -25,6 +25,7 @@ from cloister.hub.services.catalogue import (
     coordinators_of,
     joined_in,
     key_of,
+    legible,
     made_of,
     owned,
     versions_at_sites,
@@ -80,6 +81,8 @@ class Standing:
     """Of its roster."""
     fingerprints: Mapping[str, str]
     present: Mapping[str, Presence]
+    awaited: Mapping[str, list[float]]
+    """Since when messages wait for each one's answer."""
     collude: int
     """How many of them may collude with the hub."""
     dropouts: int
@@ -141,18 +144,35 @@ def roster_before(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Joined]
 
 def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: str) -> int:
     """The roster after the one of a data set: its sites are asked from now on, under the budget that there was. All of them
-    signed it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number."""
+    signed it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number.
+
+    The owner's other data sets of that roster change with it, since a site calls under one. Where that is interrupted, what is
+    left follows when any of them is asked to change again."""
     row, before = roster_before(hub, caller, name)
     signed = _signed(hub, roster, signatures)
-    overlap = before.overlap if before.overlap == "none" else min(int(before.overlap), len(signed.roster.sites))
-    given = SiteRows(hub, Joined(signed=signed, overlap=overlap), row.declaration)
 
-    def check(now: DataSetVersion | None) -> None:
-        if now is None or now.kind != SITES:
-            raise Conflict(f"The roster of {name!r} can't be changed", why="it has other rows now", instead="a data set at sites")
-        signed.check_after(joined_in(hub, now).signed)
+    def change(data_set: DataSet, was: Joined) -> int:
+        overlap = was.overlap if was.overlap == "none" else min(int(was.overlap), len(signed.roster.sites))
+        given = SiteRows(hub, Joined(signed=signed, overlap=overlap), data_set.declaration, after=was.signed.roster)
 
-    return add_rows(hub, caller, row.id, given, check)
+        def check(now: DataSetVersion | None) -> None:
+            if now is None or now.kind != SITES:
+                what = f"The roster of {data_set.name!r} can't be changed"
+                raise Conflict(what, why="it has other rows now", instead="a data set at sites")
+            signed.check_after(joined_in(hub, now).signed)
+
+        return add_rows(hub, caller, data_set.id, given, check)
+
+    with hub.database.reading() as db:
+        others = [
+            (other, joined)
+            for other, joined in legible(hub, versions_at_sites(db), joined_in)
+            if other.owner == row.owner and other.id != row.id and joined.signed.roster == before.signed.roster
+        ]
+    number = change(row, before)
+    for other in others:
+        change(*other)
+    return number
 
 
 def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
@@ -160,13 +180,15 @@ def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
     found = []
     for data_set, version in (each for each in versions_at_sites(db) if each[0].owner == caller.id):
         signed = joined_in(hub, version).signed
+        coordinator = coordinators_of(hub).of(signed)
         found.append(
             Standing(
                 name=data_set.name,
                 title=data_set.title,
                 number=signed.roster.epoch,
                 fingerprints=signed.roster.fingerprints(),
-                present=coordinators_of(hub).of(signed).presence,
+                present=coordinator.presence,
+                awaited=coordinator.awaited,
                 collude=signed.roster.missing,
                 dropouts=len(signed.roster.sites) - signed.roster.quorum,
                 surplus=f"{len(signed.roster.sites) / signed.roster.honest:.2f}",
