@@ -1,9 +1,12 @@
-"""What is asked of sites that call over HTTP: each kind of question, about narrow columns and wide ones, has the answer and the
-margin of one table that holds all rows."""
+"""What is asked of sites that are processes of their own: each kind of question, about narrow columns and wide ones, has the
+answer and the margin of one table that holds all rows."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,7 @@ import pytest
 import cloister as cl
 from cloister.learn import PCA, GaussianNB, KMeans, LinearDiscriminantAnalysis, LinearRegression, Ridge
 from cloister.noise import Random
-from cloister.together import MemoryJournal, Site, SiteAgent
-from tests.together.wired import MUCH, asked, coordinator_of, key_of, running
+from tests.together.wired import asked, coordinator_of
 
 SITES = "abc"
 COLUMNS = {
@@ -72,15 +74,45 @@ PANEL: dict[str, Callable[[cl.Session], Any]] = {
 }
 
 
+CONFIG = """
+[site]
+name = "{name}"
+hub = "http://127.0.0.1:1"
+
+[policy]
+otherwise = "always"
+
+[tables.people]
+source = "people.csv"
+
+[tables.people.columns]
+age = {{ kind = "integer", low = 17, high = 90 }}
+steps = {{ kind = "integer", low = 0, high = 2_500 }}
+sex = {{ kind = "category", values = ["F", "M"] }}
+pay = {{ kind = "integer", low = 0, high = 250_000 }}
+debt = {{ kind = "integer", low = -3_000_000, high = 3_000_000 }}
+rent = {{ kind = "real", low = 0, high = 500_000, step = "0.1" }}
+born = {{ kind = "integer", low = 1_900_000, high = 1_999_999 }}
+
+[budgets]
+people = {{ rho = "1000000000000" }}
+"""
+
+
 @pytest.fixture(scope="module")
-def people() -> Iterator[cl.Session]:
-    agents = [
-        SiteAgent(Site(name, cl.PrivateTable(ROWS, columns=COLUMNS), budget=MUCH, key=key_of(name), journal=MemoryJournal()))
-        for name in SITES
-    ]
-    coordinator = coordinator_of(SITES)
-    with coordinator.serving() as hub, running(agents, hub), asked(coordinator, columns=COLUMNS) as session:
-        yield session
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cl.Session]:
+    coordinator, folder = coordinator_of(SITES), tmp_path_factory.mktemp("panel")
+    lines = [",".join(ROWS), *(",".join(map(str, row)) for row in zip(*ROWS.values(), strict=True))]
+    with coordinator.serving() as hub, ExitStack() as ended:
+        for name in SITES:
+            (own := folder / name).mkdir()
+            for file, text in (("site.toml", CONFIG.format(name=name)), ("site.key", (name.encode() * 32).hex())):
+                (own / file).write_text(text, encoding="utf-8")
+            (own / "people.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+            command = [sys.executable, "-m", "cloister", "site", "--data", str(own), "--hub", hub, "--with-parent"]
+            process = ended.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
+            ended.callback(process.kill)
+        yield ended.enter_context(asked(coordinator, columns=COLUMNS))
 
 
 @pytest.fixture(scope="module")
