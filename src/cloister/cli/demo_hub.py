@@ -289,7 +289,7 @@ def _as_csv(source: Any) -> bytes:
 
 
 def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
-    """Links to log in by, and the first answers: asked as any client would, through the API."""
+    """Links to sign in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
     from cloister.hub.services.accounts import login_link, make_token
     from cloister.hub.web.story import STORY, Part

@@ -30,7 +30,7 @@ _DATA = click.option(
 _NEXT = "site.key.next"
 """The key of the roster after this one, until it takes the place of the present one."""
 _STALE = "reread"
-"""A file that is there while the owner waits for the rows to be read anew."""
+"""A file that is there while the owner waits for the rows to be read again."""
 _TEMPLATE = """[site]
 name = {name}
 hub = "https://hub.example.org"

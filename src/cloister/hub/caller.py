@@ -35,7 +35,7 @@ class Caller:
     scopes: frozenset[str] | None = None
     """Of an API token: the actions it may do; None: all of the person's."""
     session: str = ""
-    """The digest by which the log-in is kept, for forms and for logging out."""
+    """The digest of the browser's session, for forms and for signing out."""
     token: str = ""
     """The id of the API token, where one was shown."""
     address: str = ""

@@ -1,7 +1,7 @@
 """Group commit: what several threads ask for at once is done in one transaction, so that they share one push to the disk.
 
 The first thread to come leads: it takes everything that waits and runs it as one batch. While it waits for the disk, others
-queue; when it is done it wakes them, and the first of those who still wait leads the next batch. A lone thread leads every
+queue; when it is done it resumes them, and the first of those who still wait leads the next batch. A lone thread leads every
 time, at the cost of taking one uncontended lock twice.
 """
 
@@ -138,7 +138,7 @@ class GroupCommit(Generic[Work]):
 
     def _gather(self) -> None:
         """Where several came lately, let most of those who were just answered come again: many small batches take longer than
-        one. The others wake and come while the disk works, which takes longer than waiting for them would save.
+        one. The others resume and come while the disk works, which takes longer than waiting for them would save.
 
         As soon as a yield of the processor brings nobody new, the batch begins; a thread that is alone never waits. Where it is
         known how many are coming, most of them are waited for, and for no longer than one push to the disk takes.
@@ -174,7 +174,7 @@ class GroupCommit(Generic[Work]):
             self._run_batch(batch)
 
     def _run_batch(self, batch: list[Entry[Work]]) -> None:
-        """Run it, wake those who are answered, and hand over to the first who came meanwhile."""
+        """Run it, resume those who are answered, and hand over to the first who came meanwhile."""
         try:
             if batch:
                 self._run(batch)

@@ -83,7 +83,7 @@ def allot(book: Book, name: str, user: str, share: Guarantee, who: str) -> None:
 
 
 def reserve(book: Book, request: Request) -> Reservation:
-    """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is debited
+    """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is charged
     with it, or not at all."""
     owed = _still_owed(book, request, request.drawn) if request.drawn else None
     if request.rerun:
@@ -150,17 +150,17 @@ def void(book: Book, reservation: Reservation) -> None:
 
 
 def draw(book: Book, request: Request, *, in_all: bool = False) -> None:
-    """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged.
+    """Charge a person's shares for a release that another had bought: fairness alone, so the populations are not charged.
 
-    With `in_all` the costs are those of all debits for this plan: what was debited before is taken off them here, so that two
-    requests at the same instant debit once.
+    With `in_all` the costs are what may be charged for this plan in all: what was charged before is taken off them here, so
+    that two requests at the same instant are charged once.
     """
     owed = _still_owed(book, request, request.costs) if in_all else request
     _draw(book, owed, _debits(book, owed))
 
 
 def _still_owed(book: Book, request: Request, costs: Mapping[str, Guarantee]) -> Request | None:
-    """What is left of debits that are named in all; None where nothing is."""
+    """What is left to charge of costs that are named in all; None where nothing is."""
     rest = {}
     for name, cost in costs.items():
         kind = book.population(name).kind
@@ -176,7 +176,7 @@ def _still_owed(book: Book, request: Request, costs: Mapping[str, Guarantee]) ->
 
 
 def _debits(book: Book, request: Request | None) -> dict[str, tuple[Spender, Units]]:
-    """What a request for debits comes to, where all of them fit."""
+    """What a request comes to for each population's share, where all of it fits."""
     costs = {} if request is None else request.costs
     return {name: _debit(book, book.population(name), cost, request) for name, cost in costs.items() if request is not None}
 
@@ -300,7 +300,7 @@ def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: U
 def _debit(
     book: Book, population: Population, cost: Guarantee, request: Request, beside: Units = (0, 0)
 ) -> tuple[Spender, Units]:
-    """The spender, and what a charge comes to, where it fits the share beside another debit of the same step."""
+    """The spender, and what a charge comes to, where it fits the share beside another charge of the same step."""
     name, who, found = population.name, request.who, request.prices[population.name]
     units = found.units if found.kind == population.kind else units_up(in_measure(cost, population.kind))
     spender = book.spender(name, who)

@@ -41,7 +41,7 @@ _BUFFER = 1 << 18
 
 
 class _GivenUp(Exception):
-    """Somebody who had not logged in yet goes, for somebody who came later."""
+    """Somebody who had not signed in yet goes, for somebody who came later."""
 
 
 def _too_many() -> Refused:

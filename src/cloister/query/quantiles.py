@@ -79,7 +79,7 @@ def _within_bounds(given: list[exp.Expression]) -> tuple[exp.Expression, exp.Exp
 
 
 def _list(tree: exp.Expression) -> tuple[exp.Expression, list[Fraction]] | None:
-    """The column, and the shares of the quantiles; none where it is no list."""
+    """The column, and the shares of the quantiles; none for a single quantile."""
     x: exp.Expression = tree.this if isinstance(tree.this, exp.Expression) else tree
     shares: exp.Expression | None = None
     marked = isinstance(tree, exp.Anonymous) and str(tree.this).upper() == BY_ROW["APPROX_QUANTILES"]

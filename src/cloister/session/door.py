@@ -422,8 +422,8 @@ class Door:
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
         """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
-        It never spends of a population. The use of what others paid for debits this person's share, as in `measure`; without
-        a spend by all that they paid, unless this person was given it before.
+        It never spends of a population. This person's share is charged for the use of what others paid for, as in `measure`;
+        without a spend all that they paid, unless this person was given it before.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door
@@ -439,7 +439,7 @@ class Door:
     @pinned
     def given(self, question: Question) -> Release | None:
         """The answer to a question that this person was given before, as it can be combined with others; None where that is none.
-        It charges and debits nothing.
+        It charges nothing.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door

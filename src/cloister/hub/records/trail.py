@@ -1,4 +1,4 @@
-"""The trail: who did what to which, when, why, and at what cost; and what was noticed about it."""
+"""The audit log: who did what to which, when, why, and at what cost; and what was noticed about it."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: 
 def decided(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "", handed: bool = False) -> Decision:
     """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
-    Anyone who may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
-    With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
+    Anyone who may read it counts as its owner here: who that is was decided before; what binds all of them is the policy.
+    With `by` the owner of the sources let it go as it is, and others read it too: they count as the owner there as well,
     for as long as the sources are theirs. `handed`: the owners of all sources agreed before it was made that it goes to this
     person, so of them it is asked only whether a source is closed.
     """

@@ -141,7 +141,7 @@ class Admission:
 
 
 def refused(refusal: Refusal, controls: Controls) -> AccessDenied | UnsupportedQuery:
-    """The asker's words for a refusal: nothing of the witness."""
+    """A refusal in the words for the analyst: nothing of the witness."""
     if refusal.kind == "audit":
         return AccessDenied(
             "The query was refused",

@@ -1,8 +1,8 @@
 """The way of a question from its plan to a stored answer: reserve, aggregate, noise, settle, in that order and nowhere else.
 
 Exact values computed from private rows exist in calls made through `scrubbed`, between the reservation and the noise. What was
-bought before is counted in, so that nothing is paid twice; what others paid for debits this person's share, once, by the rule
-that `asker.py` states.
+bought before is counted in, so that nothing is paid twice; what others paid for is charged to this person's share, once, by
+the rule that `analyst.py` states.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def stored(
 
 
 def given(asker: Asker, shape: Shape) -> tuple[Plan, History] | None:
-    """The plan and the history of one question's answer that this person paid for before, or was debited for as a whole: nothing
-    is charged or debited now. None where that is none."""
+    """The plan and the history of one question's answer that this person paid for before, or whose share was charged for all of
+    it: nothing is charged now. None where that is none."""
     history, digest, drawn = asker.history([shape]), digest_of([shape]), asker.ledger.drawn
     if asker.who in {each.who for each in history.purchases}:  # not what others have added to it
         history = history.only([each.who == asker.who for each in history.purchases])

@@ -62,7 +62,7 @@ def obstacle(shape: Shape) -> str | None:
 
 
 def name_of(table: str | Relation) -> str:
-    """The one private table of a question that nothing stands in the way of."""
+    """The one private table of a question that was not refused."""
     return table if isinstance(table, str) else table.bases()[0]
 
 

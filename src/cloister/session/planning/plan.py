@@ -56,9 +56,9 @@ class Part:
     repeated: bool = False
     """Whether all of the spend was bought before: then nothing is measured."""
     told: Expression | None = None
-    """The condition as its asker wrote it, where the part is `narrowed`."""
+    """The condition as the analyst wrote it, where the part is `narrowed`."""
     narrowed: bool = False
-    """Whether a view keeps some of the rows from its asker: by a condition that is not told."""
+    """Whether a view keeps some of the rows from the analyst: by a condition that is not told."""
 
     def sensitivity(self, block_name: str) -> Sensitivity:
         """How far one unit moves a block, in units of its raws' widths."""
@@ -94,7 +94,7 @@ class Plan:
     parts: tuple[Part, ...]
     costs: Mapping[str, Guarantee]
     names: Mapping[str, str] = field(default_factory=dict)
-    """Output column → statistic, where the asker gave other names."""
+    """Output column → statistic, where the analyst gave other names."""
     notes: tuple[str, ...] = ()
     """What else is to be known in advance."""
     wanted: tuple[tuple[str, Mapping[str, float]], ...] = ()

@@ -146,7 +146,7 @@ class Head:
         return found
 
     def following(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """What its header tells of other batches, where those have other names now."""
+        """What its header says about other batches, where those have other names now."""
         if not self.after:
             return {"beginning": self.beginning}
         return told_of(names[self.after], {names[batch]: ranges for batch, ranges in self.withdrawn.items()}, "")
@@ -306,7 +306,7 @@ def pads_of(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.N
 
 
 def told_of(after: str, withdrawn: Mapping[str, Ranges] | None, beginning: str) -> dict[str, Any]:
-    """What a header tells of other batches."""
+    """What a header says about other batches."""
     told = {"after": after, "withdrawn": dict(withdrawn or {}), "beginning": "" if after else beginning}
     return {name: each for name, each in told.items() if each}
 

@@ -170,7 +170,7 @@ def versions_of(db: Session, package: str) -> list[Algorithm]:
 
 
 def withdraw_algorithm(db: Session, hub: Hub, caller: Caller, name: str) -> Algorithm:
-    """Take an algorithm away: nobody runs it from the next moment on. Its name stays taken, for the trail."""
+    """Take an algorithm away: nobody runs it from the next moment on. Its name stays taken, for the audit log."""
     row, _ = own_algorithm(hub, db, caller, name)
     row.withdrawn = hub.now()
     bump(db)
@@ -195,7 +195,7 @@ def named_algorithm(hub: Hub, db: Session, caller: Caller, name: str, service: s
     not see, is missing. Whether they may run it on the data is another question, which `check_together` asks."""
     facts = facts_of(hub, db)
     which = next((each for each in facts.algorithms.values() if name in (each.id, each.name)), None)
-    who = replace(who_of(caller, facts), token_scopes=None)  # to know of it is no matter of what the token was made for
+    who = replace(who_of(caller, facts), token_scopes=None)  # anyone may know that it exists, whatever the token was made for
     if which is None or not decide(who, "algorithm.see", which, context_of(hub, caller), facts.mandatory).allowed:
         raise no_algorithm()
     row = db.get_one(Algorithm, which.id)

@@ -81,7 +81,7 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
 
 
 def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
-    """A link by which a person sets a new password; an earlier one stops working. They are told of it (`notices.py`)."""
+    """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`)."""
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     log_event(db, hub, caller, "people.password-link", person.id)  # first: as above

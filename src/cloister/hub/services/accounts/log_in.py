@@ -39,14 +39,14 @@ _UNKNOWN = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Entered:
-    """A log-in that has begun: the secret for its cookie, and whose it is."""
+    """A session that has begun: the secret for its cookie, and whose it is."""
 
     secret: str
     email: str
 
 
 def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> Entered:
-    """Log in with an address and a password."""
+    """Begin a session with an address and a password."""
     address = str(request.state.address)
     known = _folded_or_unknown(email)
     mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
@@ -80,7 +80,7 @@ def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> 
 
 
 def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -> Entered:
-    """Complete a half log-in with a code: the secret for the cookie changes."""
+    """Complete a session that lacks the second factor with a code: the secret for the cookie changes."""
     with hub.database.reading() as db:
         person = second_factor.person_of_session(db, caller)
     how = prove_code(hub, caller, person, typed)

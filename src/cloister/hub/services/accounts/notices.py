@@ -71,7 +71,7 @@ def notices(db: Session, person: str, *, since: datetime | None = None) -> list[
 
 
 def said_at_log_in(hub: Hub, db: Session, person: str, _: Callable[..., str]) -> str:
-    """What somebody is told when they log in; empty for nothing."""
+    """What somebody is told when they sign in; empty for nothing."""
     found = [each for each in notices(db, person, since=hub.now() - _SAID) if each.serious]
     if not found:
         return ""

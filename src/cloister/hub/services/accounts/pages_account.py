@@ -1,4 +1,4 @@
-"""One's own pages: profile, password, log-ins, tokens."""
+"""One's own pages: profile, password, sessions, tokens."""
 
 from __future__ import annotations
 

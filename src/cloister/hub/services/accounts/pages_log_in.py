@@ -1,4 +1,4 @@
-"""Pages for who is not logged in yet: log-in, second step, single sign-on, one-time links; and the way out."""
+"""Pages for anyone who is not signed in yet: password, second step, single sign-on, one-time links; and signing out."""
 
 from __future__ import annotations
 

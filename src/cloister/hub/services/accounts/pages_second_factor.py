@@ -1,4 +1,4 @@
-"""Setting up a second factor, by choice or because the hub asks for one; its fall-back codes; taking it away."""
+"""Setting up a second factor, by choice or because the hub asks for one; its backup codes; taking it away."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _HALF = [needs("public.read")]
-"""A log-in whose second factor has yet to be set up is nobody's; the handlers look at it themselves."""
+"""A session whose second factor has yet to be set up has no caller; the handlers look at it themselves."""
 _OWN = [needs("profile.manage")]
 
 

@@ -47,7 +47,7 @@ _LONGEST = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class Returned:
-    """Somebody came back: logged in, or (`entered` is None) connected to the account that they are logged in to."""
+    """Somebody came back: signed in, or (`entered` is None) connected to the account that they are signed in to."""
 
     entered: Entered | None
     back: str
@@ -110,7 +110,7 @@ def _visit(hub: Hub, state: str, browser: str) -> SignOn:
 
 
 def _connect(db: Session, hub: Hub, caller: Caller, who: Identity) -> None:
-    """The person who is logged in may come by single sign-on from now on."""
+    """The person who is signed in may come by single sign-on from now on."""
     holder = db.scalar(select(Person.id).where(Person.subject == who.subject))
     if holder not in (None, caller.id):
         raise Conflict("The accounts were not connected", why="another person here has this identity", instead="/account")

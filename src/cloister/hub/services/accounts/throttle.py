@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 KNOWN = "cloister_known"
-"""The cookie of a browser that has logged in before: no identity, and no use but here."""
+"""The cookie of a browser that has signed in before: it identifies nobody, and is used here alone."""
 _FREE_FAILURES = 5
 _FREE_OF_NETWORK = 50
 _LONGEST_WAIT = 900
@@ -72,7 +72,7 @@ def network(hub: Hub, address: str) -> Subject:
 
 
 def known_browser(hub: Hub, email: str) -> str:
-    """What the cookie of a browser holds that has logged in to the account."""
+    """What the cookie holds of a browser that has signed in to the account."""
     nonce = new_id()
     return f"{nonce}.{hub.keys.sign('known browser', f'{nonce} {email}')}"
 

@@ -1,7 +1,7 @@
 """How the cells of an upload are written: what its owner says of them after a trial reading, and what that form begins with.
 
 What is said is of one upload, encrypted beside it, and gone with it. When the table opens, its rows are stored again as they are
-read so: nothing of what was said stands in the declaration, or anywhere else that somebody reads.
+read so: the declaration has nothing of what was said, nor has anything else that somebody reads.
 
 A guess is made of the cells that the trial reading shows to its owner and of the declaration, which is public, and of nothing
 else. It is text in a form: nothing is read by it before the owner sends that form.

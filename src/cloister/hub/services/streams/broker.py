@@ -146,7 +146,7 @@ class Bridge:
     def _answer(self, message: MQTTMessage, answer: Answer) -> None:
         topic = getattr(message.properties, "ResponseTopic", None)
         if topic is None or not topic.startswith(f"{message.topic.rpartition('/')[0]}/answers/") or {"+", "#"} & set(topic):
-            return  # with a wildcard it is no topic, and to publish there would raise
+            return  # with a wildcard it names no topic, and to publish there would raise
         given = _properties("PUBLISH")
         if correlation := getattr(message.properties, "CorrelationData", None):
             given.CorrelationData = correlation

@@ -193,7 +193,7 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
 
 
 def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see") -> HeldStream:
-    """One's own stream, or one whose steps are shown to everybody who is logged in; any other is missing."""
+    """One's own stream, or one whose steps are shown to everybody who is signed in; any other is missing."""
     row = db.get(HeldStream, number)
     if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):
         raise Missing("There is no such stream", why="it does not exist, or is not shown to you", instead="/streams")
@@ -214,7 +214,7 @@ def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
 
 
 def _asked(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> tuple[Object, Context]:
-    """What the policy is asked of a stream; whoever it is shown to stands in the place of its owner."""
+    """What the policy is asked of a stream; anyone it is shown to counts as its owner."""
     which = _object(row.id, row.title, caller.id, db.get_one(Person, row.owner).institution)
     return which, context_of(hub, caller, purpose=declared_of(row).purpose)
 

@@ -61,7 +61,7 @@ def question_details(
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question, as the trail has it."""
+    """One question, as the audit log has it."""
 
     when: datetime
     columns: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Histories:
 
 
 def read_history(db: Session, person: str, *, until: int | None = None) -> History:
-    """A person's history from the trail, up to a line: the newest twenty thousand questions."""
+    """A person's history from the audit log, up to a line: the newest twenty thousand questions."""
     history = History()
     for number, question in questions_since(db, person, 0, until=until):
         history.add(question, number)

@@ -1,4 +1,4 @@
-"""Reading the trail: filters, pages and days; of everything, of what one did oneself, of what was done with one's data sets."""
+"""Reading the audit log: filters, pages and days; of everything, of one's own acts, of what was done with one's data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifying the trail: every line's hash, the count without a hole, the end in the database, the end in the file, the index."""
+"""Verifying the audit log: every line's hash, the count without a hole, the end in database and file, the index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_LINE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError
 def verify(hub: Hub) -> Literal[True] | BrokenLine:
     """Read the whole audit log: True, or the first line that does not fit.
 
-    Lines that are written while it reads are left to the next time. A loss that was found and written down (`trail.gap`) counts
+    Lines that are written while it reads are left to the next time. A loss that was found and written down (`GAP`) counts
     as broken until somebody has answered for it.
     """
     keeper = keeper_of(hub)

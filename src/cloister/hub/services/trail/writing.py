@@ -1,9 +1,9 @@
 """Writing a line: in the caller's transaction, at the end of the one chain, with the chain's end copied to a file.
 
 The head's row is locked until the transaction ends (SQLite: its one writer), so concurrent writers form one chain; write late in
-a transaction, and the others wait shortly. After the commit the end is appended to `trail.head` in the hub's folder, by the
+a transaction, and the others wait shortly. After the commit the end is appended to a file in the hub's folder, by the
 ledger's own way of keeping it: an audit log whose newest lines are gone does not contain the end that the file knows. Such a loss
-is written into the audit log itself when it is found, as `trail.gap`, and stays there until somebody answers for it (`accept`).
+is written into the audit log itself when it is found, as a `GAP`, and stays there until somebody answers for it (`accept`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[s
 
 
 def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
-    """Answer for the loss that the newest `trail.gap` names, as after a restored backup; the trail verifies from then on."""
+    """Answer for the loss that the newest `GAP` names, as after a restored backup; the audit log verifies from then on."""
     with hub.database.begin() as db:
         gap = db.scalar(select(TrailLine.number).where(TrailLine.action == GAP).order_by(TrailLine.number.desc()).limit(1))
         if gap is None:
@@ -124,7 +124,7 @@ def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
 
 
 def opened(hub: Hub) -> None:
-    """Compare the trail with its file when a process opens the hub; a loss is written down at once."""
+    """Compare the audit log with its file when a process opens the hub; a loss is written down at once."""
     keeper = keeper_of(hub)
     with hub.database.begin() as db:
         keeper.compare(db)
@@ -138,7 +138,7 @@ def closed(hub: Hub) -> None:
 
 
 def keeper_of(hub: Hub) -> Keeper:
-    """What this process knows of the trail."""
+    """What this process knows of the audit log."""
     with _MAKING:
         if "trail" not in hub.parts:
             hub.parts["trail"] = Keeper(hub)
@@ -241,7 +241,7 @@ class Keeper:
         return number, before
 
     def _write_gap(self, db: Session, connection: Connection, number: int, before: str, known: int | None) -> tuple[int, str]:
-        """The trail ends before an end that is known, or nothing is known of its end: say so in the trail, and go on."""
+        """The audit log ends before an end that is known, or nothing is known of its end: write that into it, and go on."""
         details: dict[str, Any]
         if known is None:
             _LOG.error("the trail's head file is missing: whether lines are lost after line %d cannot be told", number)
