@@ -146,7 +146,7 @@ class _Grouping:
         whole: Relation = Extended(source=relation, scalars=tuple(scalars)) if scalars else relation
         if groups is not None and groups < (whole.max_rows or 1):
             whole = Capped(source=whole, rows=groups)
-        rows.become(whole, anew=True)
+        rows.become(whole, renamed=True)
         units = [each for each in rows.fields if each.unit]
         known = [each for each in rows.fields if each.column in own]
         fresh = [name for name in whole.columns if not any(each.column == name for each in known)]

@@ -254,7 +254,7 @@ def _grouped(
     expressions = [aggregates.replaced(part, keys) for part in expressions]
     having = None if having is None else aggregates.replaced(having, keys)
     own = list(dict.fromkeys(keys.values()))
-    rows.become(PerUnit(source=rows.built(), keys=tuple(own), aggregates=tuple(aggregates.found.values())), anew=True)
+    rows.become(PerUnit(source=rows.built(), keys=tuple(own), aggregates=tuple(aggregates.found.values())), renamed=True)
     kept = [each for each in rows.fields if each.column in own or (each.unit and each.column is None)]
     kept += [Field(name=name, column=name) for name in own if not any(each.column == name for each in kept)]
     rows.fields = kept + [Field(name=name, column=name) for name in aggregates.found]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, zero_of
-from cloister.session.asker import Bounds
+from cloister.session.analyst import Bounds
 from cloister.session.execution.run import Outcome, RowMethod
 from cloister.session.measurer import Delegate
 from cloister.session.questions.question import Question

@@ -29,7 +29,7 @@ from cloister.hub.work.facts import Facts, project_account, who_of
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of
-from cloister.session.asker import Bounds
+from cloister.session.analyst import Bounds
 from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:

@@ -32,12 +32,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asker:
+class Analyst:
     """Never changes: within other bounds it is another one.
 
     >>> from cloister.session.examples import small_door
     >>> with small_door() as door:
-    ...     Asker(who="ana", registry=door.registry, ledger=door.ledger, progress=print).bounds
+    ...     Analyst(who="ana", registry=door.registry, ledger=door.ledger, progress=print).bounds
     Bounds(ceilings={}, shares={})
     """
 
