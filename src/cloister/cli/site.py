@@ -307,8 +307,8 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
     own_files()
     _settings(data)  # of a folder that is none, the file that is missing is named
     with alone(data / "site.lock", "site"), _opened(data) as here:
-        _asked_anew(data)  # it reads them now
-        agent = SiteAgent(here.site, note=here.log.add, stale=lambda: _asked_anew(data))
+        _asked_again(data)  # it reads them now
+        agent = SiteAgent(here.site, note=here.log.add, stale=lambda: _asked_again(data))
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
         click.echo(f"the site {here.site.name!r} calls {address}")
@@ -316,7 +316,7 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
         agent.run(address, authority=authority, proxy=through, told=lambda text: click.echo(text, err=True))
 
 
-def _asked_anew(data: Path) -> bool:
+def _asked_again(data: Path) -> bool:
     """Whether the owner asked for a new reading since this was looked at last."""
     try:
         (data / _STALE).unlink()

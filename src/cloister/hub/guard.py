@@ -48,7 +48,7 @@ def check_action(caller: Caller, action: str) -> None:
     wanted = actions()[action]
     if NOBODY in wanted.roles:
         return
-    if not caller.logged_in:
+    if not caller.signed_in:
         raise Unauthenticated("You need to sign in", why="you are not signed in", instead="/login")
     if ANYBODY not in wanted.roles and wanted.roles.isdisjoint(caller.roles):
         titles = " or ".join(sorted(ROLES[role] for role in wanted.roles))

@@ -29,7 +29,7 @@ def _nobody() -> int:
 class Entry(Generic[Work]):
     """A piece of work, and then its result or its error."""
 
-    __slots__ = ("done", "error", "leads", "result", "wake", "work")
+    __slots__ = ("done", "error", "leads", "result", "turn", "work")
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -37,7 +37,7 @@ class Entry(Generic[Work]):
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
-        self.wake: threading.Lock | None = None  # for those who wait
+        self.turn: threading.Lock | None = None  # for those who wait
 
 
 class Rush:
@@ -109,24 +109,24 @@ class GroupCommit(Generic[Work]):
                     self._bell = None
                 entry.leads = not self._busy
                 if not entry.leads:
-                    entry.wake = wake = threading.Lock()
-                    wake.acquire()
+                    entry.turn = turn = threading.Lock()
+                    turn.acquire()
             self._busy = True
         if alone:  # nobody waits, and nobody is worth waiting for
             self._run_batch([entry])
         else:
             if not entry.leads:
-                self._wait(entry, wake)
+                self._wait(entry, turn)
             if entry.leads:
                 self._lead()
         if entry.error is not None:
             raise entry.error
         return entry.result
 
-    def _wait(self, entry: Entry[Work], wake: threading.Lock) -> None:
+    def _wait(self, entry: Entry[Work], turn: threading.Lock) -> None:
         """Until a leader has done the work, or says that it is this thread's turn to lead."""
         try:
-            wake.acquire()
+            turn.acquire()
         except BaseException:  # an interrupt: the queue must go on without this thread
             with self._mutex:
                 if entry in self._waiting:
@@ -186,5 +186,5 @@ class GroupCommit(Generic[Work]):
                 if successor is not None:
                     successor.leads = True
             for entry in batch if successor is None else (successor, *batch):
-                if entry.wake is not None and entry.wake.locked():
-                    entry.wake.release()
+                if entry.turn is not None and entry.turn.locked():
+                    entry.turn.release()

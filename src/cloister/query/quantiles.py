@@ -36,7 +36,7 @@ def lists(select: exp.Select, dialect: str | None = None) -> None:
             continue
         x, shares = listed
         name = each.alias or "quantile"
-        found += [exp.alias_(_quantile(x, share), f"{name}_{_percent(share)}", quoted=_quoted(each)) for share in shares]
+        found += [exp.alias_(_quantile(x, share), f"{name}_{_per_cent(share)}", quoted=_quoted(each)) for share in shares]
     if len(found) != len(select.expressions) or any(
         one is not other for one, other in zip(found, select.expressions, strict=True)
     ):
@@ -61,7 +61,7 @@ def _quoted(tree: exp.Expression) -> bool:
     return bool(isinstance(alias, exp.Identifier) and alias.args.get("quoted"))
 
 
-def _percent(share: Fraction) -> str:
+def _per_cent(share: Fraction) -> str:
     text = f"{float(share * 100):.10f}".rstrip("0").rstrip(".")
     return text.replace(".", "_")
 

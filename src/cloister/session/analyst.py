@@ -104,7 +104,7 @@ class Analyst:
             share_at_most=self.bounds.shares,
         )
 
-    def debit(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
+    def charge_share(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
         """Charge the share so much in all: what it was charged for this question before is taken off in the ledger's own step."""
         if owed:
             shares = self.bounds.shares

@@ -367,7 +367,7 @@ class Door:
             how, history = finer
             release = refined(how, history, who=self.who)
             if within is None or widest_margin(release, confidence) <= within:
-                self._analyst.debit(self._analyst.owed(history, spends), how.finer.digest, purpose)
+                self._analyst.charge_share(self._analyst.owed(history, spends), how.finer.digest, purpose)
                 return self._tied([release], [question])[0]
         plan, history = bought(self._analyst, shapes, spends, purpose)
         self._kept.add(shape)

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.policy import Decision, Object, Policy, Source
 from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
@@ -85,7 +85,7 @@ def newest_open(
     found: list[StoredRelease] = []
     while True:
         rows = list(db.scalars(ordered if last is None else ordered.where(_older(last))))
-        seen = told_of(rows, lambda row: (row, shown(row) and decided(hub, db, caller, row, "release.see").allowed))
+        seen = of_each(rows, lambda row: (row, shown(row) and decided(hub, db, caller, row, "release.see").allowed))
         found += [row for row, open_to_them in seen if open_to_them]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]

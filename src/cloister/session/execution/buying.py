@@ -62,7 +62,7 @@ def bought(
                     instead="ask again: it is charged again",
                 )
             return plan, history.with_fresh(purchase, fresh)
-    analyst.debit(owed, plan.digest, purpose)
+    analyst.charge_share(owed, plan.digest, purpose)
     return plan, history
 
 
@@ -93,7 +93,7 @@ def stored(
     plan = repeated(analyst, shapes, history, weights)
     owed = analyst.owed_for_all(history, plan.digest) if spends is None else analyst.owed(history, spends)
     try:
-        analyst.debit(owed, plan.digest, purpose)
+        analyst.charge_share(owed, plan.digest, purpose)
     except BudgetExceeded as error:
         raise _no_share(error) from None
     return plan, history

@@ -17,7 +17,7 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.people import check_roles, roles_of
 
@@ -60,10 +60,10 @@ def first_link(hub: Hub) -> str | None:
         return _make(db, hub, "first", roles=(ADMINISTRATOR,))
 
 
-def login_link(hub: Hub, email: str) -> str:
-    """A link that logs a person in, for a demonstration. No page and no address of the API makes one."""
+def login_link(hub: Hub, address: str) -> str:
+    """A link that signs a person in, for a demonstration. No page and no address of the API makes one."""
     with hub.database.begin() as db:
-        person = person_by_email(db, email)
+        person = person_of_address(db, address)
         if person is None:
             raise Missing("The link was not made", why="no one here has this e-mail address", instead="add_person(…)")
         return _make(db, hub, "login", email=person.email)
@@ -73,7 +73,7 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
     """Invite somebody with roles that the caller may give: the link to hand over. A new invitation replaces an open one."""
     known = folded(email)
     given = check_roles(roles, caller)
-    if person_by_email(db, known) is not None:
+    if person_of_address(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
     log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))

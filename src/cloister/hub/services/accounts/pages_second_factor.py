@@ -39,7 +39,7 @@ def routes(router: APIRouter) -> None:
         back = back_to(next)
         with hub.database.reading() as db:
             has = second_factor.person_of_session(db, caller).totp is not None
-        if has and not caller.logged_in:
+        if has and not caller.signed_in:
             return RedirectResponse(onward("/login/second", back), 303)
         if has:
             return render(request, "accounts/second_factor.html", **_kept(hub, caller))
@@ -108,7 +108,7 @@ def _person(hub: Hub, caller: Caller) -> Person:
 def _setup(hub: Hub, caller: Caller, back: str) -> dict[str, Any]:
     with hub.database.begin() as db:
         key = second_factor.begin_setup(db, hub, caller)
-    return {"problem": None, "key": totp.shown_key(key), "back": back, "half": not caller.logged_in}
+    return {"problem": None, "key": totp.shown_key(key), "back": back, "half": not caller.signed_in}
 
 
 def _kept(hub: Hub, caller: Caller) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import OFFERED_ROLES
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.services.accounts import sessions
 from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.links import still_good
@@ -123,7 +123,7 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
     if not who.verified or not who.email:
         raise _refused("the identity provider has not verified the e-mail address")
     email = folded(who.email)
-    if person_by_email(db, email) is not None:
+    if person_of_address(db, email) is not None:
         raise Conflict(
             "Single sign-on failed",
             why="an account with this e-mail address is here already",

@@ -44,12 +44,12 @@ class Subject:
     free: int
 
 
-def account(hub: Hub, email: str, known: str = "") -> Subject:
+def account(hub: Hub, address: str, known: str = "") -> Subject:
     """The account of an e-mail address, whether or not there is one; or this browser's way to it, where the cookie is genuine."""
     nonce, _, signature = known.partition(".")
-    if nonce and hub.keys.signed("known browser", f"{nonce} {email}", signature):
-        return Subject(key=hub.keys.sign("attempts", f"browser {nonce} {email}"), free=_FREE_FAILURES)
-    return Subject(key=hub.keys.sign("attempts", f"account {email}"), free=_FREE_FAILURES)
+    if nonce and hub.keys.signed("known browser", f"{nonce} {address}", signature):
+        return Subject(key=hub.keys.sign("attempts", f"browser {nonce} {address}"), free=_FREE_FAILURES)
+    return Subject(key=hub.keys.sign("attempts", f"account {address}"), free=_FREE_FAILURES)
 
 
 def code(hub: Hub, person: str) -> Subject:
@@ -71,10 +71,10 @@ def network(hub: Hub, address: str) -> Subject:
     return Subject(key=hub.keys.sign("attempts", f"network {place}"), free=_FREE_OF_NETWORK)
 
 
-def known_browser(hub: Hub, email: str) -> str:
+def known_browser(hub: Hub, address: str) -> str:
     """What the cookie holds of a browser that has signed in to the account."""
     nonce = new_id()
-    return f"{nonce}.{hub.keys.sign('known browser', f'{nonce} {email}')}"
+    return f"{nonce}.{hub.keys.sign('known browser', f'{nonce} {address}')}"
 
 
 def wait_after(failures: int, free: int) -> int:

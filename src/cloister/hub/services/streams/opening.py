@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.policy import Object, Spend, check_amount
@@ -205,7 +205,7 @@ def streams_of(hub: Hub, db: Db, caller: Caller) -> list[HeldStream]:
     """Those that somebody may see now, the newest first."""
     mine = (HeldStream.owner == caller.id) | HeldStream.shown
     rows = db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200))
-    return [row for row, may in told_of(rows, lambda row: (row, sees(hub, db, caller, row))) if may]
+    return [row for row, may in of_each(rows, lambda row: (row, sees(hub, db, caller, row))) if may]
 
 
 def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:

@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
 from cloister.hub.reader import Reader, WroteWhileReading
-from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.hub.statements import Statement
 from cloister.ledger.head import Head, HeadFile
@@ -35,7 +35,7 @@ GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
 _LOG = logging.getLogger("cloister.hub.trail")
 _MAKING = threading.Lock()
-_LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (TrailLine, TrailAbout, TrailHead))
+_LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (AuditLine, AuditAbout, AuditHead))
 _END = Statement(select(_HEADS.c.number, _HEADS.c.hash).where(_HEADS.c.id == _ROW).with_for_update())
 _MOVE = Statement(update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindparam("new"), hash=bindparam("last")))
 _LINE, _ABOUT = Statement(insert(_LINES)), Statement(insert(_ABOUTS))
@@ -115,7 +115,7 @@ def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[s
 def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
     """Answer for the loss that the newest `GAP` names, as after a restored backup; the audit log verifies from then on."""
     with hub.database.begin() as db:
-        gap = db.scalar(select(TrailLine.number).where(TrailLine.action == GAP).order_by(TrailLine.number.desc()).limit(1))
+        gap = db.scalar(select(AuditLine.number).where(AuditLine.action == GAP).order_by(AuditLine.number.desc()).limit(1))
         if gap is None:
             raise InvalidParameter(
                 "Nothing was acknowledged", why="the audit log has no gap", instead="cloister audit-trail verify"
@@ -218,7 +218,7 @@ class Keeper:
         rows = _END.rows(connection)
         if not rows:
             maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            first = maker(TrailHead).values(id=_ROW, number=0, hash=START)
+            first = maker(AuditHead).values(id=_ROW, number=0, hash=START)
             connection.execute(first.on_conflict_do_nothing())  # others may be as quick
             rows = _END.rows(connection)
         return connection, rows[0].number, rows[0].hash
@@ -301,4 +301,4 @@ def _undone(db: Session, _: Any) -> None:
 def _contains(db: Session, head: Head) -> bool:
     if head.count == 0:
         return True
-    return db.scalar(select(TrailLine.hash).where(TrailLine.number == head.count)) == head.hash
+    return db.scalar(select(AuditLine.hash).where(AuditLine.number == head.count)) == head.hash
