@@ -1,6 +1,6 @@
 """The first gate of every route: does this kind of person, with this kind of sign-in, do this at all?
 
-`needs("dataset.see")` names the action of a route. What the action may be done *to* is decided behind it, by the policy. A route
+`needs("question.ask")` names the action of a route. What the action may be done *to* is decided behind it, by the policy. A route
 that names none is found by a test, as is one that is not in the table of routes and roles.
 """
 

@@ -437,7 +437,7 @@ class Ledger:
     def allotment(self, population: str, user: str) -> tuple[Guarantee, Guarantee] | None:
         """An analyst's share of a population and what is left of it; None where nothing but the budget caps the analyst."""
         with self._reading() as store:
-            return reading.allotment(store, population, user)
+            return reading.share(store, population, user)
 
     def spent_by(self, population: str, user: str) -> Guarantee:
         """What one analyst was charged of a population, with what others had bought, whether or not a share caps it.

@@ -51,7 +51,7 @@ def spent(store: Store, name: str) -> Guarantee:
     return guarantee_of(found.kind, found.spent)
 
 
-def allotment(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
+def share(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
     """A share, and what is left of it."""
     book = Book(store, b"", time.time)
     found, spender = book.population(name), book.spender(name, user)

@@ -66,7 +66,7 @@ def login_link(hub: Hub, address: str) -> str:
         person = person_of_address(db, address)
         if person is None:
             raise Missing("The link was not made", why="no one here has this e-mail address", instead="add_person(…)")
-        return _make(db, hub, "login", email=person.email)
+        return _make(db, hub, "login", address=person.email)
 
 
 def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable[str]) -> str:
@@ -77,7 +77,7 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
     log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
-    return _make(db, hub, "invitation", email=known, roles=given, made_by=caller.id)
+    return _make(db, hub, "invitation", address=known, roles=given, made_by=caller.id)
 
 
 def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
@@ -86,7 +86,7 @@ def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     log_event(db, hub, caller, "people.password-link", person.id)  # first: as above
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
-    return _make(db, hub, "password", email=person.email, made_by=caller.id)
+    return _make(db, hub, "password", address=person.email, made_by=caller.id)
 
 
 def look(db: Session, hub: Hub, secret: str) -> OneTimeLink:
@@ -151,13 +151,13 @@ def withdraw(db: Session, hub: Hub, caller: Caller, name: str) -> None:
     raise Missing("There is no such invitation", why="it was taken up, withdrawn, or has expired", instead="/people")
 
 
-def _make(db: Session, hub: Hub, kind: str, *, email: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
+def _make(db: Session, hub: Hub, kind: str, *, address: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
     secret, now = new_secret(), hub.now()
     db.add(
         OneTimeLink(
             digest=digest(secret),
             kind=kind,
-            email=email,
+            email=address,
             roles=list(roles),
             made_by=made_by,
             created=now,

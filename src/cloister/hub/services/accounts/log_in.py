@@ -45,10 +45,10 @@ class Entered:
     email: str
 
 
-def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> Entered:
+def enter_by_password(hub: Hub, request: Request, typed: str, password: str) -> Entered:
     """Begin a session with an address and a password."""
     address = str(request.state.address)
-    known = _folded_or_unknown(email)
+    known = _folded_or_unknown(typed)
     mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
     shared = throttle.network(hub, address)
     with hub.database.begin() as db:
