@@ -157,7 +157,7 @@ class UnsupportedQuery(CloisterError):
 
 
 class BudgetExceeded(CloisterError):
-    """The population's budget, or the asker's allotment, has too little left."""
+    """The population's budget, or the analyst's share, has too little left."""
 
     stored = "BudgetExceeded"
 

@@ -1,4 +1,4 @@
-"""Sample tables for a first look, made by a seeded generator: nobody's rows, so nothing in them is secret.
+"""Sample tables for a first look, made up by a seeded generator: they describe no real person, so nothing in them is secret.
 
 - `census(rows)`: one row a person. Age, sex, race, education, marital status and work class follow, each on its own, the counts
   of the 48,842 rows of the Adult data (Kohavi & Becker 1996, UCI Machine Learning Repository); income above 50,000 follows its

@@ -73,7 +73,7 @@ class Stored(Generic[T]):
         return f"{self.name}({', '.join(told)})"
 
     def _pairs(self, value: T) -> Sequence[tuple[str, str]]:
-        """Those that are told of a value."""
+        """The pairs that a value's digest names: all, or without defaults."""
         if not self._defaults:
             return self.pairs
         left = self.untold(value)

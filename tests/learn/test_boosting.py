@@ -150,17 +150,17 @@ def test_a_promise_in_rho_is_kept_in_rho() -> None:
 
 
 def test_plans_grow_with_rows_and_budget() -> None:
-    def plan(persons: float, promise: Any) -> BoostingPlan:
-        return plan_of(columns=20, persons=persons, allowance=Allowance(promise))
+    def plan(people: float, promise: Any) -> BoostingPlan:
+        return plan_of(columns=20, people=people, allowance=Allowance(promise))
 
     for promise in (PureDP(1), ApproxDP(1, "1e-5"), ZCDP("0.1")):
-        plans = [plan(persons, promise) for persons in (-100.0, 0.0, 10.0, 1e3, 1e5, 1e7)]
+        plans = [plan(people, promise) for people in (-100.0, 0.0, 10.0, 1e3, 1e5, 1e7)]
         for less, more in pairwise(plans):
             assert less.columns <= more.columns
             assert less.rounds <= more.rounds
         assert (plans[0].rounds, plans[-1].rounds) == (0, 4)
     assert plan(1e4, PureDP("0.01")).rounds < plan(1e4, PureDP(100)).rounds
-    asked = plan_of(columns=20, persons=5.0, allowance=Allowance(PureDP(1)), max_features=7, bins=9, rounds=3)
+    asked = plan_of(columns=20, people=5.0, allowance=Allowance(PureDP(1)), max_features=7, bins=9, rounds=3)
     assert asked == BoostingPlan(columns=7, bins=9, rounds=3)
 
 

@@ -94,8 +94,8 @@ def test_scores_of_a_row_do_not_depend_on_the_others() -> None:
 
 
 def test_plans_follow_from_released_and_public_facts() -> None:
-    assert plan(persons=10, dimension=100, mu=0.01).rounds == 5
-    assert plan(persons=10**9, dimension=10, mu=5).rounds == 300
-    assert plan_pure(persons=10, numbers=1000, epsilon=0.1).rounds == 1
-    rounds = [plan(persons=n, dimension=50, mu=0.5).rounds for n in (100, 1000, 10_000)]
+    assert plan(people=10, dimension=100, mu=0.01).rounds == 5
+    assert plan(people=10**9, dimension=10, mu=5).rounds == 300
+    assert plan_pure(people=10, numbers=1000, epsilon=0.1).rounds == 1
+    rounds = [plan(people=n, dimension=50, mu=0.5).rounds for n in (100, 1000, 10_000)]
     assert rounds == sorted(rounds)

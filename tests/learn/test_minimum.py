@@ -68,7 +68,7 @@ def test_a_hinge_with_many_corners_and_hardly_a_ridge_is_solved(rows: int, width
     steep = np.trunc(steep / np.linalg.norm(steep, axis=1, keepdims=True) * 0.89 * 2**14) / 2**14
     steep = np.concatenate([steep, np.full((rows, 1), 0.447)], axis=1)
     y, loss = (steep[:, 0] > 0).astype(np.int64), HuberHinge(classes=2, width=width)
-    steps = steps_for(loss, ridge=ridge, persons=rows)
+    steps = steps_for(loss, ridge=ridge, people=rows)
     weights, near = minimum(
         steep, y, loss, ridge=np.full((1, 1), ridge), linear=np.zeros((1, 1)), tolerance=2.0**-21, steps=steps
     )
@@ -103,7 +103,7 @@ def test_how_many_steps_are_made_is_no_fact_about_rows(monkeypatch: pytest.Monke
     hard = random.normal(size=(200, 10))
     hard /= np.linalg.norm(hard, axis=1, keepdims=True)
     for loss in (Logistic(), Logistic(slope=0.3), Softmax(classes=3), HuberHinge(classes=2), HuberHinge(classes=3)):
-        steps = steps_for(loss, ridge=0.5, persons=200)
+        steps = steps_for(loss, ridge=0.5, people=200)
         for rows in (hard, hard[:0], np.zeros_like(hard), np.repeat(hard[:1], 200, axis=0), hard * 1e-9):
             for y in (np.zeros(len(rows), dtype=np.int64), (rows[:, 0] > 0).astype(np.int64)):
                 made.clear()

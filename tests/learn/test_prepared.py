@@ -49,7 +49,7 @@ def test_prepared_rows_are_in_the_unit_ball(whole: Any, n: int) -> None:
     assert ((ready.rows.astype(object) ** 2).sum(axis=1) <= STEPS**2).all()
     assert (ready.rows[:, -1] == ready.constant * STEPS).all()
     assert ready.counts.min() >= 1
-    assert ready.persons >= 10
+    assert ready.people >= 10
     assert 0 <= ready.square <= 1
 
 

@@ -161,7 +161,7 @@ def test_the_largest_crowd_gives_up_its_oldest_and_known_networks_have_their_roo
         crowd[1].waits = False  # type: ignore[union-attr]
         assert strangers.arrive("192.0.2.3", task()) is not None, "all networks have one that waits: the oldest of all goes"
         assert lone.given_up
-        strangers.leave(strangers.arrive("198.51.100.1", task()), logged_in=True)  # type: ignore[arg-type]
+        strangers.leave(strangers.arrive("198.51.100.1", task()), signed_in=True)  # type: ignore[arg-type]
         before = len(strangers)
         known = [strangers.arrive("198.51.100.1", task()) for _ in range(2)]
         assert len(strangers) == before + 2, "nobody had to go for them"

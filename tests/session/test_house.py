@@ -71,7 +71,7 @@ def test_progress_and_time_limit_are_each_one_s_own(house: Door) -> None:
     ana = house.on_behalf("ana", progress=stages.append, time_limit=7)
     count(ana)
     assert stages == ["preparing the tables", "reserving the cost", "asking the engine", "settling the charge"]
-    assert [each._asker.time_limit for each in (ana, ana.on_behalf("bob"), house)] == [7, 7, None]
+    assert [each._analyst.time_limit for each in (ana, ana.on_behalf("bob"), house)] == [7, 7, None]
     with pytest.raises(cl.InvalidParameter, match="time_limit"):
         house.on_behalf("ana", time_limit=0)
 

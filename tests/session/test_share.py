@@ -16,7 +16,7 @@ from cloister.ledger import Bound
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import Guarantee
 from cloister.session import Count, Door, Mean, Measurer, Question
-from cloister.session.asker import Bounds
+from cloister.session.analyst import Bounds
 from cloister.session.examples import small_door
 from cloister.session.share import WithinShare
 from cloister.tables import Column, Compare, Literal
@@ -166,7 +166,7 @@ def test_a_table_that_comes_while_it_is_asked_about_is_not_measured_without_a_bo
             if getattr(self, "coming", []):
                 door.add("visits", self.coming.pop(), cl.PureDP(1))
 
-    with Late(door._light(door._asker), Bounds(), "0.5", {}) as measurer:
+    with Late(door._light(door._analyst), Bounds(), "0.5", {}) as measurer:
         measurer.coming = [visits]
         with pytest.raises(cl.CloisterError):
             measurer.measure(Question(table="visits", statistics=(Count(),)), spend=1)

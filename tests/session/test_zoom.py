@@ -13,7 +13,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Exponential, PermuteAndFlip, Random
 from cloister.session import Count, Door, Largest, Mode, Quantile, Question, Statistic
-from cloister.session.asker import Asker
+from cloister.session.analyst import Analyst
 from cloister.session.execution.history import History
 from cloister.session.planning.leaves import zoomed_of
 from cloister.session.planning.zoom import Zoom, cuts_around, height_of, ladder_part
@@ -163,7 +163,7 @@ def test_two_ways_bought_at_the_same_moment_are_not_combined(table: cl.PrivateTa
     with Door({"t": table}, budget=cl.PureDP(100), random=Random.deterministic(7)) as door:
         first = door.measure(question, spend=2)
         with monkeypatch.context() as unseen:
-            unseen.setattr(Asker, "history", lambda *_: History())
+            unseen.setattr(Analyst, "history", lambda *_: History())
             door.spend_after_pilot(question, within=10**5, pilot=1)
         assert door.spent == cl.PureDP(3)
         again, more = door.measure(question, spend=2), door.measure(question, spend=5)

@@ -21,7 +21,7 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.session import Door
-from cloister.session.asker import Asker
+from cloister.session.analyst import Analyst
 from cloister.session.execution.history import History
 from cloister.synth.choosing import Choosing, Loop
 from cloister.synth.measuring import questions_for
@@ -315,7 +315,7 @@ def drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         return known[prepared, plan.sql]
 
     monkeypatch.setattr(DuckDBPrepared, "_fetch", once)
-    monkeypatch.setattr(Asker, "history", lambda *_: History())
+    monkeypatch.setattr(Analyst, "history", lambda *_: History())
     monkeypatch.setattr("cloister.synth.fitting.fitted", lambda found, **_: independent(found))
 
 

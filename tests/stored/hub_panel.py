@@ -29,7 +29,7 @@ from cloister.hub.database import Base
 from cloister.hub.policy.actions import actions
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.records.jobs import Job
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail.words import _EVENTS as TITLES
@@ -208,7 +208,7 @@ def entries(house: House) -> list[str]:
     refused = house.client().post("/api/v1/questions", json=QUESTION, headers=ana.bearer)
     assert refused.is_error
     with house.hub.database.reading() as db:
-        lines = db.scalars(select(TrailLine).order_by(TrailLine.number)).all()
+        lines = db.scalars(select(AuditLine).order_by(AuditLine.number)).all()
         return sorted({f"{row.action} {row.kind} {row.outcome}: {', '.join(sorted(row.details))}" for row in lines})
 
 

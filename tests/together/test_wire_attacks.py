@@ -371,7 +371,7 @@ def test_a_site_that_calls_too_often_leaves_room_for_the_others() -> None:
                 await asyncio.sleep(0)
             more = [await asyncio.wait_for(called(name, ""), 10) for name in "aab"]
             coordinator._ends = True
-            coordinator._wake(coordinator._boxes.values())
+            coordinator._notify(coordinator._boxes.values())
             return [more, list(await asyncio.gather(*waiting)), [await called("a", "")]]
 
     assert asyncio.run(calls()) == [[429, 429, 200], [204] * CALLS, [200]]

@@ -26,7 +26,7 @@ from cloister.anonymize.paper import document, facts, section, signature, table
 from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks import Risk, digest_of, risk_of, risk_of_released
-from cloister.anonymize.risks.words import added_warnings, answer, percent, spelling_warnings
+from cloister.anonymize.risks.words import added_warnings, answer, per_cent, spelling_warnings
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.printable import escape
@@ -106,8 +106,8 @@ class Certificate:
             *(f"  {each}" for each in self.models),
             "",
             f"  {answer(self.risk)}",
-            f"  prosecutor risk {percent(self.risk_before.prosecutor)} before, {percent(self.risk.prosecutor)} after; "
-            f"marketer {percent(self.risk_before.marketer)} before, {percent(self.risk.marketer)} after",
+            f"  prosecutor risk {per_cent(self.risk_before.prosecutor)} before, {per_cent(self.risk.prosecutor)} after; "
+            f"marketer {per_cent(self.risk_before.marketer)} before, {per_cent(self.risk.marketer)} after",
             *(f"  {each}" for each in self._warned),
             "",
             *(f"  {each}" for each in self.attacks),
@@ -152,9 +152,9 @@ class Certificate:
     def _risks(self) -> str:
         pair = (self.risk_before, self.risk)
         rows = [
-            ["largest probability of finding a person who is in the table", *(percent(each.prosecutor) for each in pair)],
-            ["share of names that are right, if all are named", *(percent(each.marketer) for each in pair)],
-            ["rows that are the only ones of their kind", *(percent(self._alone(each)) for each in pair)],
+            ["largest probability of finding a person who is in the table", *(per_cent(each.prosecutor) for each in pair)],
+            ["share of names that are right, if all are named", *(per_cent(each.marketer) for each in pair)],
+            ["rows that are the only ones of their kind", *(per_cent(self._alone(each)) for each in pair)],
         ]
         return table(["", "Raw table", "Published"], rows, numbers=[1, 2])
 
@@ -170,9 +170,9 @@ class Certificate:
         rows = [
             [
                 each.name + (f" ({each.column})" if each.column else ""),
-                percent(each.before),
-                percent(each.success) + (f" ± {percent(each.margin)}" if each.margin else ""),
-                percent(each.baseline),
+                per_cent(each.before),
+                per_cent(each.success) + (f" ± {per_cent(each.margin)}" if each.margin else ""),
+                per_cent(each.baseline),
             ]
             for each in self.attacks
         ]

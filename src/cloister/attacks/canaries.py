@@ -115,7 +115,7 @@ def audit_model(
     rows, canary
         (X, y) without the canary (None for y where there is no target), and the canary's own (x, y).
     instead_of
-        Left out, the neighbour has one row more. Where the promise is about a person who changes: the (x, y) that stands in the
+        Left out, the neighbour has one row more. Where the promise is about a person who changes: the (x, y) that takes the
         canary's place in the other world.
     runs
         Fits in each world: 400 or more.

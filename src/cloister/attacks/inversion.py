@@ -50,7 +50,7 @@ class AttributeInference:
 
     @property
     def advantage(self) -> float:
-        """What the model tells of its own rows, beyond what it tells of everybody."""
+        """What the model reveals about its own rows, beyond what it reveals about everybody."""
         return self.members.rate - self.others.rate
 
     @staticmethod

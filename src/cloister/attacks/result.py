@@ -126,8 +126,8 @@ class AuditResult:
         else:
             bound = f"ε ≥ {self.epsilon:.3f} at δ = {text_of(self.target_delta or Fraction(0))}"
         return (
-            f"AuditResult({bound}: {self.event};\n  {self.likelier} in at least {_percent(self.likely)}, "
-            f"{other} in at most {_percent(self.unlikely)}; confidence {text_of(self.confidence)}, {self.runs:,} runs a side)"
+            f"AuditResult({bound}: {self.event};\n  {self.likelier} in at least {_per_cent(self.likely)}, "
+            f"{other} in at most {_per_cent(self.unlikely)}; confidence {text_of(self.confidence)}, {self.runs:,} runs a side)"
         )
 
 
@@ -168,5 +168,5 @@ def check_target(delta: Exact, epsilon: Exact | None, against: Guarantee | None)
     return (fixed, None) if against is None else (None, None)
 
 
-def _percent(share: float) -> str:
+def _per_cent(share: float) -> str:
     return f"{100 * share:.3g}%"

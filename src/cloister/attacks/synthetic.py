@@ -94,7 +94,7 @@ class SinglingOut:
 
     @property
     def advantage(self) -> float:
-        """What the table tells of its own people, beyond what it tells of everybody."""
+        """What the table reveals about its own people, beyond what it reveals about everybody."""
         return self.members.rate - self.others.rate
 
     @property

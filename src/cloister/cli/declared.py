@@ -99,7 +99,7 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
 
 
 def asked_of_events(columns: Mapping[str, Domain], unit: str | None) -> None:
-    """A table of events that is declared as one of persons is asked about by name, in the words of a declarations file."""
+    """A table of events that is declared as one row per person is asked about by name, in the words of a declarations file."""
     try:
         check_events(columns, unit)
     except InvalidDeclaration as error:

@@ -196,15 +196,15 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
 
 def _furnished(hub: Hub) -> dict[str, Caller]:
     """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
-    from cloister.hub.records.people import person_by_email
+    from cloister.hub.records.people import person_of_address
     from cloister.hub.services.accounts import add_person
     from cloister.hub.work.callers import caller_for
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:
-        fresh = person_by_email(db, PEOPLE["owner"][1]) is None
+        fresh = person_of_address(db, PEOPLE["owner"][1]) is None
         for key, (name, email, roles, _) in PEOPLE.items():
-            person = person_by_email(db, email) or add_person(db, hub, email=email, name=name, roles=roles)
+            person = person_of_address(db, email) or add_person(db, hub, email=email, name=name, roles=roles)
             caller = caller_for(hub, db, person.id)
             assert caller is not None
             callers[key] = caller
@@ -289,7 +289,7 @@ def _as_csv(source: Any) -> bytes:
 
 
 def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
-    """Links to log in by, and the first answers: asked as any client would, through the API."""
+    """Links to sign in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
     from cloister.hub.services.accounts import login_link, make_token
     from cloister.hub.web.story import STORY, Part

@@ -288,13 +288,13 @@ def _settings(context: click.Context, data: Path | None = None, file: Path | Non
     return settings_of(data or before, file or before_file, **given)
 
 
-def _password_link(opened: Hub, email: str) -> str:
+def _password_link(opened: Hub, address: str) -> str:
     from cloister.hub.caller import Caller
-    from cloister.hub.records.people import person_by_email
+    from cloister.hub.records.people import person_of_address
     from cloister.hub.services.accounts.links import password_link
 
     with opened.database.begin() as db:
-        person = person_by_email(db, email)
+        person = person_of_address(db, address)
         if person is None:
             raise InvalidParameter(
                 "No link was made", why="no one here has this e-mail address", instead="the page /people, to invite"

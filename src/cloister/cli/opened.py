@@ -75,7 +75,7 @@ def existing_ledger(where: str) -> Iterator[Ledger]:
 
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """A sign of life on a terminal: the stage and the time, never rows or percent of private work."""
+    """A sign of life on a terminal: the stage and the time, never how many rows or how much is done of private work."""
     if not sys.stderr.isatty():
         yield lambda stage: None
         return

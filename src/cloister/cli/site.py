@@ -30,7 +30,7 @@ _DATA = click.option(
 _NEXT = "site.key.next"
 """The key of the roster after this one, until it takes the place of the present one."""
 _STALE = "reread"
-"""A file that is there while the owner waits for the rows to be read anew."""
+"""A file that is there while the owner waits for the rows to be read again."""
 _TEMPLATE = """[site]
 name = {name}
 hub = "https://hub.example.org"
@@ -319,8 +319,8 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
     own_files()
     _settings(data)  # of a folder that is none, the file that is missing is named
     with alone(data / "site.lock", "site"), _opened(data) as here:
-        _asked_anew(data)  # it reads them now
-        agent = SiteAgent(here.sites, note=here.log.add, stale=lambda: _asked_anew(data))
+        _asked_again(data)  # it reads them now
+        agent = SiteAgent(here.sites, note=here.log.add, stale=lambda: _asked_again(data))
         address = hub or here.settings.hub
         authority = certificate or (data / here.settings.certificate if here.settings.certificate else None)
         click.echo(f"the site {here.settings.name!r} calls {address}")
@@ -328,7 +328,7 @@ def _run(data: Path, hub: str | None, certificate: Path | None, proxy: str | Non
         agent.run(address, authority=authority, proxy=through, told=lambda text: click.echo(text, err=True))
 
 
-def _asked_anew(data: Path) -> bool:
+def _asked_again(data: Path) -> bool:
     """Whether the owner asked for a new reading since this was looked at last."""
     try:
         (data / _STALE).unlink()

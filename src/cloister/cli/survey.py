@@ -1,4 +1,4 @@
-"""`cloister survey`: compose a survey, answer it, collect reports, and see beforehand how exact the results will be."""
+"""`cloister survey`: compose a survey, answer it, collect reports, and see in advance how exact the results will be."""
 
 from __future__ import annotations
 

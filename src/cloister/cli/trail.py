@@ -1,4 +1,4 @@
-"""`cloister audit-trail`: the hub's trail, verified and exported, with or without a running hub."""
+"""`cloister audit-trail`: the hub's audit log, verified and exported, with or without a running hub."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audit_trail() -> None:
 
     \b
     cloister audit-trail verify --data /srv/hub
-    cloister audit-trail export --data /srv/hub > trail.jsonl
+    cloister audit-trail export --data /srv/hub > log.jsonl
     """
 
 
@@ -109,7 +109,7 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
 
 @contextmanager
 def _hub(data: Path, settings: Path | None) -> Iterator[Hub]:
-    """The hub with its trail alone: no page, no worker."""
+    """The hub with its audit log alone: no page, no worker."""
     from cloister.hub.hub import Hub
     from cloister.hub.services.trail import SERVICE
     from cloister.hub.settings import load

@@ -1,7 +1,7 @@
 """A hub's folder copied while it runs, and put back.
 
-What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables, and trail.head; a manifest with the
-digest of each comes last, so that a copy that was interrupted is none.
+What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables, and the audit log's head; a manifest
+with the digest of each comes last, so that a copy that was interrupted is none.
 
 What is left out on purpose:
 

@@ -17,7 +17,7 @@ Via = Literal["nobody", "session", "token", "system"]
 class Caller:
     """A person (or nobody), as this request proves it.
 
-    >>> NOBODY.logged_in, NOBODY.has("analyst")
+    >>> NOBODY.signed_in, NOBODY.has("analyst")
     (False, False)
     """
 
@@ -35,14 +35,14 @@ class Caller:
     scopes: frozenset[str] | None = None
     """Of an API token: the actions it may do; None: all of the person's."""
     session: str = ""
-    """The digest by which the log-in is kept, for forms and for logging out."""
+    """The digest of the browser's session, for forms and for signing out."""
     token: str = ""
     """The id of the API token, where one was shown."""
     address: str = ""
     second_factor: bool = False
 
     @property
-    def logged_in(self) -> bool:
+    def signed_in(self) -> bool:
         """Whether it is anybody."""
         return self.id != ""
 
@@ -63,7 +63,7 @@ def caller_of(request: Request) -> Caller:
 def person_of(request: Request) -> Caller:
     """Who asks, where it has to be somebody."""
     caller = caller_of(request)
-    if not caller.logged_in:
+    if not caller.signed_in:
         raise Unauthenticated("Sign in to see this page", why="you are not signed in", instead="/login")
     return caller
 

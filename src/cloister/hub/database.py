@@ -140,7 +140,7 @@ def readable(rows: Iterable[T], *, but: str = "") -> list[T]:
     return [row for row in rows if not any(type(value) is Damaged for name, value in vars(row).items() if name != but)]
 
 
-def told_of(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:
+def of_each(rows: Iterable[T], tell: Callable[[T], V], *, partly: bool = False) -> list[V]:
     """What is told about each row that can be read: one that is damaged, also within a column, keeps no other out of a list.
     `partly`: of a damaged one, too, where that is in another column than those that are told about."""
     found = []

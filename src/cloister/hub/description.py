@@ -72,7 +72,7 @@ def example(**body: Any) -> ConfigDict:
 
 
 def describe(app: FastAPI, cookie: str) -> None:
-    """Let the application say all of this in its description. `cookie`: the name of that of a log-in."""
+    """Let the application say all of this in its description. `cookie`: the name of a session's cookie."""
 
     def description() -> dict[str, Any]:
         if app.openapi_schema is None:

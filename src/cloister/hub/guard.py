@@ -1,6 +1,6 @@
 """The first gate of every route: does this kind of person, with this kind of sign-in, do this at all?
 
-`needs("dataset.see")` names the action of a route. What the action may be done *to* is decided behind it, by the policy. A route
+`needs("question.ask")` names the action of a route. What the action may be done *to* is decided behind it, by the policy. A route
 that names none is found by a test, as is one that is not in the table of routes and roles.
 """
 
@@ -48,7 +48,7 @@ def check_action(caller: Caller, action: str) -> None:
     wanted = actions()[action]
     if NOBODY in wanted.roles:
         return
-    if not caller.logged_in:
+    if not caller.signed_in:
         raise Unauthenticated("You need to sign in", why="you are not signed in", instead="/login")
     if ANYBODY not in wanted.roles and wanted.roles.isdisjoint(caller.roles):
         titles = " or ".join(sorted(ROLES[role] for role in wanted.roles))

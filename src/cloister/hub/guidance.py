@@ -32,7 +32,7 @@ class Guidance:
     """What a budget means. `strength` is an English text that the page translates."""
 
     odds: float
-    """The probability, in percent, that an attacker's best guess whether one person is in the data is right; 50 is a coin."""
+    """The probability, in per cent, that an attacker's best guess whether one person is in the data is right; 50 is a coin."""
     value_odds: float
     """The same of a guess between two values of somebody who is in the data."""
     strength: str

@@ -154,7 +154,7 @@ class Middleware:
         passed = self._counted(scope, send_on, begun)
         caller = getattr(request.state, "caller", None)
         who = (caller.id if caller is not None else "") or str(state["address"])
-        known = caller is not None and caller.logged_in
+        known = caller is not None and caller.signed_in
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
             place = await self._shares.enter(*_share_of(scope["method"], path), who=who, known=known)
             try:

@@ -2,8 +2,8 @@
 
 Everything is copied in one transaction a database, read back and compared row by row, and only then committed; a trial undoes it
 instead. What it was copied from is not touched, so that going back is to take the address out of the settings again, until the
-copy has been charged: from then on `ledger.head` and `trail.head` know more than the old databases, which are frozen. Then the
-way back is another move.
+copy has been charged: from then on the heads of ledger and audit log know more than the old databases, which are frozen. Then
+the way back is another move.
 
 Keys, encrypted tables and heads stay in the folder: they belong to the hub, wherever its databases are.
 """

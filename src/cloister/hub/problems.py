@@ -1,7 +1,7 @@
 """Errors on their way out: problem details (RFC 9457) for programs; the same three parts on a page for people.
 
 What was refused, why, and what to do instead come from `cloister.errors`, whose messages are computed from public facts alone. An
-error that nobody foresaw shows nothing but a reference, which also stands in the log with the kind of the error and no more.
+error that nobody foresaw shows nothing but a reference, which the log has, too, with the kind of the error and no more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CalledElsewhere(errors.EngineError):
 
 
 class Unauthenticated(errors.CloisterError):
-    """Nobody is logged in."""
+    """Nobody is signed in."""
 
     stored = "Unauthenticated"
 

@@ -29,7 +29,7 @@ class _Written(NamedTuple):
     place: tuple[str, ...] | None
     """The names of the values in their order, where the driver is told them by place."""
     given: Mapping[str, Any]
-    """The values that stand in the statement itself."""
+    """The values that are written in the statement itself."""
     into: tuple[tuple[str, Callable[[Any], Any]], ...]
     """What is done to a value on its way in, by name."""
     out_of: tuple[tuple[int, Callable[[Any], Any]], ...]

@@ -1,7 +1,7 @@
 """Group commit: what several threads ask for at once is done in one transaction, so that they share one push to the disk.
 
 The first thread to come leads: it takes everything that waits and runs it as one batch. While it waits for the disk, others
-queue; when it is done it wakes them, and the first of those who still wait leads the next batch. A lone thread leads every
+queue; when it is done it resumes them, and the first of those who still wait leads the next batch. A lone thread leads every
 time, at the cost of taking one uncontended lock twice.
 """
 
@@ -29,7 +29,7 @@ def _nobody() -> int:
 class Entry(Generic[Work]):
     """A piece of work, and then its result or its error."""
 
-    __slots__ = ("done", "error", "leads", "result", "wake", "work")
+    __slots__ = ("done", "error", "leads", "result", "turn", "work")
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -37,7 +37,7 @@ class Entry(Generic[Work]):
         self.error: BaseException | None = None
         self.done = False
         self.leads = False
-        self.wake: threading.Lock | None = None  # for those who wait
+        self.turn: threading.Lock | None = None  # for those who wait
 
 
 class Rush:
@@ -109,24 +109,24 @@ class GroupCommit(Generic[Work]):
                     self._bell = None
                 entry.leads = not self._busy
                 if not entry.leads:
-                    entry.wake = wake = threading.Lock()
-                    wake.acquire()
+                    entry.turn = turn = threading.Lock()
+                    turn.acquire()
             self._busy = True
         if alone:  # nobody waits, and nobody is worth waiting for
             self._run_batch([entry])
         else:
             if not entry.leads:
-                self._wait(entry, wake)
+                self._wait(entry, turn)
             if entry.leads:
                 self._lead()
         if entry.error is not None:
             raise entry.error
         return entry.result
 
-    def _wait(self, entry: Entry[Work], wake: threading.Lock) -> None:
+    def _wait(self, entry: Entry[Work], turn: threading.Lock) -> None:
         """Until a leader has done the work, or says that it is this thread's turn to lead."""
         try:
-            wake.acquire()
+            turn.acquire()
         except BaseException:  # an interrupt: the queue must go on without this thread
             with self._mutex:
                 if entry in self._waiting:
@@ -138,7 +138,7 @@ class GroupCommit(Generic[Work]):
 
     def _gather(self) -> None:
         """Where several came lately, let most of those who were just answered come again: many small batches take longer than
-        one. The others wake and come while the disk works, which takes longer than waiting for them would save.
+        one. The others resume and come while the disk works, which takes longer than waiting for them would save.
 
         As soon as a yield of the processor brings nobody new, the batch begins; a thread that is alone never waits. Where it is
         known how many are coming, most of them are waited for, and for no longer than one push to the disk takes.
@@ -174,7 +174,7 @@ class GroupCommit(Generic[Work]):
             self._run_batch(batch)
 
     def _run_batch(self, batch: list[Entry[Work]]) -> None:
-        """Run it, wake those who are answered, and hand over to the first who came meanwhile."""
+        """Run it, resume those who are answered, and hand over to the first who came meanwhile."""
         try:
             if batch:
                 self._run(batch)
@@ -186,5 +186,5 @@ class GroupCommit(Generic[Work]):
                 if successor is not None:
                     successor.leads = True
             for entry in batch if successor is None else (successor, *batch):
-                if entry.wake is not None and entry.wake.locked():
-                    entry.wake.release()
+                if entry.turn is not None and entry.turn.locked():
+                    entry.turn.release()

@@ -142,7 +142,7 @@ class Ledger:
         never left the door, is taken over instead of charged again (it is looked for among the eight newest charges of that
         plan); `rerun=False` neither takes one over nor leaves one to be taken over.
 
-        `drawn` is what the person's shares are debited in all for releases of this plan that others bought (as in
+        `drawn` is what the person's shares are charged in all for releases of this plan that others bought (as in
         `charge_allotment`, with `in_all`): both fit the shares and stand, or neither.
 
         `at_most` bounds what each population, and `share_at_most` what this person of it, may have been charged with it; it is
@@ -258,10 +258,10 @@ class Ledger:
         share_at_most: Bounds | None = None,
         in_all: bool = False,
     ) -> None:
-        """Debit a person's shares for a stored release that another had bought; the populations are not charged again.
+        """Charge a person's shares for a stored release that another had bought; the populations are not charged again.
 
-        With `in_all` the costs are what may be debited for this plan in all: only what was not debited before is, in the same
-        transaction, so that asking twice at the same instant debits once.
+        With `in_all` the costs are what may be charged for this plan in all: only what was not charged before is, in the same
+        transaction, so that asking twice at the same instant charges once.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -393,7 +393,7 @@ class Ledger:
             return reading.waiting(store, request)
 
     def drawn(self, population: str, who: str, what: str) -> Guarantee:
-        """What a person's share was debited for releases of this plan that others had bought."""
+        """What a person's share was charged for releases of this plan that others had bought."""
         with self._reading() as store:
             return reading.drawn(store, population, who, what)
 
@@ -437,10 +437,10 @@ class Ledger:
     def allotment(self, population: str, user: str) -> tuple[Guarantee, Guarantee] | None:
         """An analyst's share of a population and what is left of it; None where nothing but the budget caps the analyst."""
         with self._reading() as store:
-            return reading.allotment(store, population, user)
+            return reading.share(store, population, user)
 
     def spent_by(self, population: str, user: str) -> Guarantee:
-        """What one analyst was charged of a population, and debited for what others had bought, whether or not a share caps it.
+        """What one analyst was charged of a population, with what others had bought, whether or not a share caps it.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()

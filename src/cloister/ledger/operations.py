@@ -83,21 +83,21 @@ def allot(book: Book, name: str, user: str, share: Guarantee, who: str) -> None:
 
 
 def reserve(book: Book, request: Request) -> Reservation:
-    """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is debited
+    """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is charged
     with it, or not at all."""
     owed = _still_owed(book, request, request.drawn) if request.drawn else None
     if request.rerun:
         earlier = earlier_attempt(book, request)
         if earlier is not None:
             book.check_waits(earlier, request.what)
-            _draw(book, owed, _debits(book, owed))
+            _draw(book, owed, _fit_shares(book, owed))
             book.live.pop(earlier, None)
             book.line("claimed", id=earlier, who=request.who)
             book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
             return _reservation(request, earlier, attempt=2)
     _, prices, who, what, purpose, rerun, *_ = request
-    debits = _debits(book, owed)
-    beside = {name: units for name, (_, units) in debits.items()}
+    draws = _fit_shares(book, owed)
+    beside = {name: units for name, (_, units) in draws.items()}
     charges = []
     extra: dict[str, Any] = {} if rerun else {"rerun": False}
     for name, cost in request.costs.items():
@@ -105,7 +105,7 @@ def reserve(book: Book, request: Request) -> Reservation:
         charges.append((name, population, spender, units))
         if prices[name].kind != population.kind or not prices[name].whole:  # another measure, or rounded up to a unit
             extra.setdefault("charged", {})[name] = encode(guarantee_of(population.kind, units))
-    _draw(book, owed, debits)
+    _draw(book, owed, draws)
     if extra:
         number = book.line("reserved", who=who, what=what, purpose=purpose, costs=request.encoded, **extra)
     else:
@@ -150,17 +150,17 @@ def void(book: Book, reservation: Reservation) -> None:
 
 
 def draw(book: Book, request: Request, *, in_all: bool = False) -> None:
-    """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged.
+    """Charge a person's shares for a release that another had bought: fairness alone, so the populations are not charged.
 
-    With `in_all` the costs are those of all debits for this plan: what was debited before is taken off them here, so that two
-    requests at the same instant debit once.
+    With `in_all` the costs are what may be charged for this plan in all: what was charged before is taken off them here, so
+    that two requests at the same instant are charged once.
     """
     owed = _still_owed(book, request, request.costs) if in_all else request
-    _draw(book, owed, _debits(book, owed))
+    _draw(book, owed, _fit_shares(book, owed))
 
 
 def _still_owed(book: Book, request: Request, costs: Mapping[str, Guarantee]) -> Request | None:
-    """What is left of debits that are named in all; None where nothing is."""
+    """What is left to charge of costs that are named in all; None where nothing is."""
     rest = {}
     for name, cost in costs.items():
         kind = book.population(name).kind
@@ -175,17 +175,17 @@ def _still_owed(book: Book, request: Request, costs: Mapping[str, Guarantee]) ->
     )
 
 
-def _debits(book: Book, request: Request | None) -> dict[str, tuple[Spender, Units]]:
-    """What a request for debits comes to, where all of them fit."""
+def _fit_shares(book: Book, request: Request | None) -> dict[str, tuple[Spender, Units]]:
+    """What a request comes to for each population's share, where all of it fits."""
     costs = {} if request is None else request.costs
-    return {name: _debit(book, book.population(name), cost, request) for name, cost in costs.items() if request is not None}
+    return {name: _fit_share(book, book.population(name), cost, request) for name, cost in costs.items() if request is not None}
 
 
-def _draw(book: Book, request: Request | None, debits: Mapping[str, tuple[Spender, Units]]) -> None:
+def _draw(book: Book, request: Request | None, draws: Mapping[str, tuple[Spender, Units]]) -> None:
     if request is None:
         return
     book.line("drawn", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded)
-    for name, (spender, units) in debits.items():
+    for name, (spender, units) in draws.items():
         spender.add(units)
         book.save_spender(name, request.who, spender)
         place = (name, request.who, request.what)
@@ -285,7 +285,7 @@ def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> di
 
 def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: Units) -> tuple[Population, Spender, Units]:
     population = book.population(name)
-    spender, units = _debit(book, population, cost, request, beside)
+    spender, units = _fit_share(book, population, cost, request, beside)
     if not population.has_room(units):
         raise BudgetExceeded(
             f"A charge of {cost} to population {name!r} was refused",
@@ -297,10 +297,10 @@ def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: U
     return population, spender, units
 
 
-def _debit(
+def _fit_share(
     book: Book, population: Population, cost: Guarantee, request: Request, beside: Units = (0, 0)
 ) -> tuple[Spender, Units]:
-    """The spender, and what a charge comes to, where it fits the share beside another debit of the same step."""
+    """The spender, and what a charge comes to, where it fits the share beside another charge of the same step."""
     name, who, found = population.name, request.who, request.prices[population.name]
     units = found.units if found.kind == population.kind else units_up(in_measure(cost, population.kind))
     spender = book.spender(name, who)

@@ -51,7 +51,7 @@ def spent(store: Store, name: str) -> Guarantee:
     return guarantee_of(found.kind, found.spent)
 
 
-def allotment(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
+def share(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
     """A share, and what is left of it."""
     book = Book(store, b"", time.time)
     found, spender = book.population(name), book.spender(name, user)
@@ -64,7 +64,7 @@ def waiting(store: Store, request: Request) -> int | None:
 
 
 def spent_by(store: Store, name: str, user: str) -> Guarantee:
-    """What one person was charged and debited."""
+    """What one person was charged, with what others had bought."""
     book = Book(store, b"", time.time)
     found = book.population(name)
     return guarantee_of(found.kind, book.spender(name, user).spent)
@@ -169,7 +169,7 @@ def bound(store: Store, source: str) -> str | None:
 
 
 def drawn(store: Store, name: str, who: str, what: str) -> Guarantee:
-    """What a person's share was debited for releases of a plan."""
+    """What a person's share was charged for releases of a plan that others had bought."""
     found = population(store, name)
     row = store.execute(
         "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?", (name, who, what)

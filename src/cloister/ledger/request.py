@@ -25,7 +25,7 @@ class Request(NamedTuple):
     at_most: Bounds
     share_at_most: Bounds
     drawn: Mapping[str, Guarantee]
-    """What the person's shares are debited in all for the plan's releases that others bought, in the same step."""
+    """What the person's shares are charged in all for the plan's releases that others bought, in the same step."""
 
     @classmethod
     def of(

@@ -32,7 +32,7 @@ DERIVED = {
 accounts: what was spent of each population (`who` empty, `cap` its budget) and by each person (`cap` the share, if there is
 one); `spent` and `slack` count units of 1/GRID: ε or ρ, and δ. charges: which lines touch a population's account, and what for.
 outcomes: reservations that were taken over or voided; settled are those with a release, and all others are reserved, at their
-first attempt. draws: what a person's shares were debited for releases that others had bought. sources: whose rows a source
+first attempt. draws: what a person's shares were charged for releases that others had bought. sources: whose rows a source
 holds.
 """
 

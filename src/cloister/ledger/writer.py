@@ -112,10 +112,10 @@ class Writer:
             raise
         book.committed()
         if thawed and not store.memory:
-            self._add_up_anew()
+            self._add_up_again()
         return head, thawed
 
-    def _add_up_anew(self) -> None:
+    def _add_up_again(self) -> None:
         """The sums of a ledger that was frozen, from its lines, when what it knew before may not have been so."""
         self._store.begin()
         try:

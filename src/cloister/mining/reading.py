@@ -95,7 +95,7 @@ def read_with_shape(source: Any, *, basket: str | None = None, item: str | None 
 
 
 def _columns(source: Any) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
-    """The columns of a table; None where it is no table."""
+    """The columns of a table; None for anything else."""
     if isinstance(source, Frame):
         return {name: source[name] for name in source.column_names}, "arrow"
     if isinstance(source, Mapping):

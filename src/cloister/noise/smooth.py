@@ -1,6 +1,6 @@
 """The median with noise fitted to the data: smooth sensitivity.
 
-One person can move the median across its whole range, so noise for the worst case drowns it; on ordinary data nobody moves it
+One person can move the median across its whole range, so noise for the worst case hides it; on ordinary data nobody moves it
 by more than a step or two. Noise fitted to that local sensitivity would itself tell; noise fitted to a *smooth* bound of it
 does not.
 """

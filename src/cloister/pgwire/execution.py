@@ -106,7 +106,7 @@ class Executor:
         return Prepared(own, tuple(words), statement, self._typed(statement, types_of(words, given)))
 
     def told(self, statement: Statement | None) -> tuple[Columns, bool]:
-        """The columns that a client is told of, and whether margins are asked for now."""
+        """The columns that a client is promised, and whether margins are asked for now."""
         return None if statement is None else self.columns(statement), self.variables.asking().margins
 
     def run(self, statement: Statement) -> Result:
@@ -295,7 +295,7 @@ class Executor:
         return result.notices
 
     def _check_told(self, statement: Statement, told: Columns) -> None:
-        """What the client was told of must be what it gets, and this is found out before anything is charged."""
+        """Refuse, before anything is charged, where the client would get other columns than it was promised."""
         if self.columns(statement) != told:
             raise Refused(
                 "The statement is not supported",

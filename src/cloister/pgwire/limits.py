@@ -16,7 +16,7 @@ class Limits:
     message: int = 1_000_000
     """The longest message in bytes."""
     connections: int = 200
-    """At once, those that have not logged in yet included."""
+    """At once, those that have not signed in yet included."""
     strangers: int = 50
     """At once, of those that have not signed in yet; half as many more from networks where somebody has. Past them the oldest
     goes (`server.py`)."""
@@ -29,7 +29,7 @@ class Limits:
     held: int = 32_000_000
     """Bytes that the open cursors of one connection hold, about; past them nothing is run before one is closed."""
     startup: float = 15.0
-    """Seconds until a client has logged in."""
+    """Seconds until a client has signed in."""
     idle: float = 1800.0
     """Seconds between two messages."""
     writing: float = 60.0

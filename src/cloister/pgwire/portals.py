@@ -29,7 +29,7 @@ class Portal:
     statement: Statement | None
     formats: tuple[int, ...] = ()
     told: tuple[Columns, bool] | None = None
-    """The columns that the client was told of, and whether margins were asked for then."""
+    """The columns that the client was promised, and whether margins were asked for then."""
     text: str = ""
     """What it was made from."""
     scroll: bool | None = None

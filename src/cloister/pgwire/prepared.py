@@ -18,7 +18,7 @@ from cloister.pgwire.words import Word
 
 @dataclass
 class Prepared:
-    """A statement, its parameters' types, and the columns that its client was told of."""
+    """A statement, its parameters' types, and the columns that its client was promised."""
 
     text: str
     words: tuple[Word, ...]

@@ -138,7 +138,7 @@ NO_DATA, SUSPENDED, EMPTY = message("n"), message("s"), message("I")
 
 
 def parameter_status(name: str, value: str) -> bytes:
-    """A setting that the client is told of."""
+    """A setting that the client learns."""
     return message("S", text(name) + text(value))
 
 

@@ -41,7 +41,7 @@ _BUFFER = 1 << 18
 
 
 class _GivenUp(Exception):
-    """Somebody who had not logged in yet goes, for somebody who came later."""
+    """Somebody who had not signed in yet goes, for somebody who came later."""
 
 
 def _too_many() -> Refused:
@@ -179,7 +179,7 @@ class PostgresFront:
                 raise _GivenUp from None
             raise
         finally:
-            self._strangers.leave(stranger, logged_in=executor is not None)
+            self._strangers.leave(stranger, signed_in=executor is not None)
         person = self._people.setdefault(executor.user, _Person(turns=asyncio.Semaphore(self._limits.turns)))
         person.connections += 1
         pools = (self._quick, self._slow)
@@ -287,11 +287,11 @@ class Strangers:
         """One of them goes for somebody else, whoever it is; False where all are just being looked at."""
         return self._give_up([each for each in self._here if each is not but])
 
-    def leave(self, who: Stranger, *, logged_in: bool) -> None:
+    def leave(self, who: Stranger, *, signed_in: bool) -> None:
         """Somebody is no stranger any more, or gone."""
         self._here.pop(who, None)
         self.going.discard(who)
-        if logged_in:
+        if signed_in:
             self._known[who.network] = None
             self._known.move_to_end(who.network)
             while len(self._known) > _MOST_KNOWN:

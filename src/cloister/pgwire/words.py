@@ -35,7 +35,7 @@ _COMMENT = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word, and where it stands in the text."""
+    """One word, and its place in the text."""
 
     kind: Kind
     text: str

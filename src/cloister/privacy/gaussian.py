@@ -105,7 +105,7 @@ def _delta_at(mu: Any, epsilon: Any, digits: int = DIGITS) -> Any:
 
     At the last precision the first tail alone stands in, which is more than the difference. Far out, a tail is its density times
     a ratio, since e^ε·φ(μ/2 + ε/μ) = φ(μ/2 − ε/μ): an error function's exponent would have too many digits there, and mpmath
-    fails where it is no float.
+    fails where that exceeds a float.
     """
     number = context(digits)
     mu, epsilon = number.mpf(mu), number.mpf(epsilon)

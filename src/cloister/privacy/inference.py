@@ -56,8 +56,8 @@ class Inference:
     def of(cls, guarantee: Guarantee, *, about: About = "presence", people: int = 1) -> Inference:
         """What a promise for unbounded neighbours leaves to a guess about the presence, or a value, of one or several people.
 
-        >>> def percent(guarantee, about): return float(round(100 * Inference.of(guarantee, about=about).right, 1))
-        >>> [(percent(each, "presence"), percent(each, "value")) for each in (PureDP(1), ApproxDP(1, "0.01"), ZCDP("0.1"))]
+        >>> def chance(guarantee, about): return float(round(100 * Inference.of(guarantee, about=about).right, 1))
+        >>> [(chance(each, "presence"), chance(each, "value")) for each in (PureDP(1), ApproxDP(1, "0.01"), ZCDP("0.1"))]
         [(73.1, 88.1), (73.4, 88.5), (61.2, 72.4)]
         >>> found = Inference.of(ApproxDP(1, "1e-6"), about="value")
         >>> found.promise.epsilon, round(float(found.loss), 4), round(float(found.chance), 9)

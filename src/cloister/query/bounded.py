@@ -54,14 +54,14 @@ def bounded(
     by_group = any(_bounds(node)[0] == "contribution_bounds_per_group" for node in marked)
     if rows.relation.unit is None or not (by_group or options.groups is not None):
         return _by_row(select), where, ()  # a person with one row has one group
-    if not by_group and not _counts_persons(select, reader):
+    if not by_group and not _counts_people(select, reader):
         return _by_row(select), where, (NOT_NEEDED,)
     if where is not None:
         rows.filter(where)
     return _Grouping(reader=reader, select=select).grouped(options.groups), None, ()
 
 
-def _counts_persons(select: exp.Select, reader: Reader) -> bool:
+def _counts_people(select: exp.Select, reader: Reader) -> bool:
     """Whether every aggregate is a count of people."""
     return all(
         isinstance(node, exp.Count)
@@ -146,7 +146,7 @@ class _Grouping:
         whole: Relation = Extended(source=relation, scalars=tuple(scalars)) if scalars else relation
         if groups is not None and groups < (whole.max_rows or 1):
             whole = Capped(source=whole, rows=groups)
-        rows.become(whole, anew=True)
+        rows.become(whole, renamed=True)
         units = [each for each in rows.fields if each.unit]
         known = [each for each in rows.fields if each.column in own]
         fresh = [name for name in whole.columns if not any(each.column == name for each in known)]

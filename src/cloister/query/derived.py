@@ -254,7 +254,7 @@ def _grouped(
     expressions = [aggregates.replaced(part, keys) for part in expressions]
     having = None if having is None else aggregates.replaced(having, keys)
     own = list(dict.fromkeys(keys.values()))
-    rows.become(PerUnit(source=rows.built(), keys=tuple(own), aggregates=tuple(aggregates.found.values())), anew=True)
+    rows.become(PerUnit(source=rows.built(), keys=tuple(own), aggregates=tuple(aggregates.found.values())), renamed=True)
     kept = [each for each in rows.fields if each.column in own or (each.unit and each.column is None)]
     kept += [Field(name=name, column=name) for name in own if not any(each.column == name for each in kept)]
     rows.fields = kept + [Field(name=name, column=name) for name in aggregates.found]
@@ -296,7 +296,7 @@ def _compared(query: exp.Except | exp.Intersect, environment: Environment) -> It
     sides = [
         derive(each.unnest() if isinstance(each, exp.Subquery) else each, environment) for each in (query.this, query.expression)
     ]
-    if not query.args.get("distinct") or any(side.relation is None or not _is_persons(side) for side in sides):
+    if not query.args.get("distinct") or any(side.relation is None or not _is_one_per_person(side) for side in sides):
         raise refused(
             f"{query.key.upper()} within a question is not supported",
             "only the people themselves can be compared so",
@@ -316,7 +316,7 @@ def _compared(query: exp.Except | exp.Intersect, environment: Environment) -> It
     return Item(label=sides[0].label, relation=Projected(source=found, names=()), fields=fields)
 
 
-def _is_persons(item: Item) -> bool:
+def _is_one_per_person(item: Item) -> bool:
     return len(item.fields) == 1 and item.fields[0].unit and item.fields[0].column is None
 
 

@@ -122,7 +122,7 @@ class _Template:
     tried: bool = False
 
     def put(self, form: Form) -> Parsed:
-        """What the asker's own text means. Its tree is not kept."""
+        """What the analyst's own text means. Its tree is not kept."""
         assert self.parsed is not None
         if not form.numbers:
             return self.parsed

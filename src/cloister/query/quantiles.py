@@ -36,7 +36,7 @@ def lists(select: exp.Select, dialect: str | None = None) -> None:
             continue
         x, shares = listed
         name = each.alias or "quantile"
-        found += [exp.alias_(_quantile(x, share), f"{name}_{_percent(share)}", quoted=_quoted(each)) for share in shares]
+        found += [exp.alias_(_quantile(x, share), f"{name}_{_per_cent(share)}", quoted=_quoted(each)) for share in shares]
     if len(found) != len(select.expressions) or any(
         one is not other for one, other in zip(found, select.expressions, strict=True)
     ):
@@ -61,7 +61,7 @@ def _quoted(tree: exp.Expression) -> bool:
     return bool(isinstance(alias, exp.Identifier) and alias.args.get("quoted"))
 
 
-def _percent(share: Fraction) -> str:
+def _per_cent(share: Fraction) -> str:
     text = f"{float(share * 100):.10f}".rstrip("0").rstrip(".")
     return text.replace(".", "_")
 
@@ -79,7 +79,7 @@ def _within_bounds(given: list[exp.Expression]) -> tuple[exp.Expression, exp.Exp
 
 
 def _list(tree: exp.Expression) -> tuple[exp.Expression, list[Fraction]] | None:
-    """The column, and the shares of the quantiles; none where it is no list."""
+    """The column, and the shares of the quantiles; none for a single quantile."""
     x: exp.Expression = tree.this if isinstance(tree.this, exp.Expression) else tree
     shares: exp.Expression | None = None
     marked = isinstance(tree, exp.Anonymous) and str(tree.this).upper() == BY_ROW["APPROX_QUANTILES"]

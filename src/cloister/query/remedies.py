@@ -139,7 +139,7 @@ class Words:
         return f"SELECT {f'{key}, ' if key else ''}COUNT(*) AS n FROM {self._spelled(self.table)}{grouped}"  # noqa: S608
 
     def line(self, remedy: str) -> str:
-        """The remedy with the asker's names in the place of ours."""
+        """The remedy with the analyst's names instead of ours."""
         if remedy == EXAMPLE:
             return self.example()
         if _PROSE.search(remedy) or "cl." in remedy:

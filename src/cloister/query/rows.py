@@ -140,10 +140,10 @@ class Rows:
         """Keep the rows for which a condition is true."""
         self.become(Filtered(source=self.built(), where=where))
 
-    def become(self, relation: Relation, *, anew: bool = False) -> None:
-        """Go on with another relation, in which what was computed is a column; `anew`: under names of its own."""
+    def become(self, relation: Relation, *, renamed: bool = False) -> None:
+        """Go on with another relation, in which what was computed is a column; `renamed`: under names of its own."""
         self.relation, self.computed, self._found = relation, {}, {}
-        if anew:
+        if renamed:
             self._texts = {}
 
     def built(self) -> Relation:

@@ -200,7 +200,7 @@ class Session(Door):
     ) -> Release | None:
         """The answer that was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
-        It never spends of a population. The use of what others paid for debits this person's share, as it does in `sql`.
+        It never spends of a population. This person's share is charged for what others paid for, as it is in `sql`.
 
         >>> import cloister as cl
         >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
@@ -281,7 +281,7 @@ class Session(Door):
         Parameters
         ----------
         who
-            The person whose share is debited, and whose name is in the ledger.
+            The person whose share is charged, and whose name is in the ledger.
         tables
             The names that the person may see; None: all. What may not be seen is refused in the words for what does not exist.
         rows

@@ -45,7 +45,7 @@ Domains = Callable[[str], Domain]
 
 
 def reviewed(parsed: Parsed, tables: Mapping[str, Any]) -> Parsed:
-    """A text that was read, with what its asker should know of its conditions, and whether the declaration alone answers it."""
+    """A text that was read, with what the analyst should know of its conditions, and whether the declaration alone answers it."""
     plain = True
     for question in parsed.questions:
         where = question.where

@@ -1,7 +1,7 @@
 """The one door between private rows and everybody else: measure, run, release.
 
     door.py      what can be asked; measurer.py: the interface of it, by which all rooms above take a session
-    asker.py     who asks, within which bounds, and what they owe; share.py: a bound over several measurements
+    analyst.py   who asks, within which bounds, and what they owe; share.py: a bound over several measurements
     questions/   what can be asked: statistics by keys, under a condition; what they touch, and what a spend means
     planning/    which integers must be noised for it, with sensitivity and proof; the noise, the cost, the expected error
     workloads/   several questions about the same rows, measured together

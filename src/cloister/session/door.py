@@ -1,6 +1,6 @@
 """The one door: what can be asked of a session, and who asks.
 
-A door holds an `Asker`, who never changes, and what is remembered of the questions: how the tables are seen now, the last shape,
+A door holds an `Analyst`, which never changes, and what is remembered of questions: how the tables are seen now, the last shape,
 what was bought. The way of a question is in `buying.py` and `running.py`, functions of the analyst. Exact values computed from
 private rows exist there alone, in calls made through `scrubbed`, between the reservation and the noise. What leaves is a
 `Release`, and it leaves after its charge and itself were committed in one transaction. Every way in goes through `Seen.applied`,
@@ -21,7 +21,7 @@ from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidPar
 from cloister.ledger import Ledger
 from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
-from cloister.session.asker import Asker, Bounds
+from cloister.session.analyst import Analyst, Bounds
 from cloister.session.execution.answer import assembled, refined
 from cloister.session.execution.buying import bought, given, planned, repeated, stored
 from cloister.session.execution.kinds import as_bought
@@ -102,20 +102,20 @@ class Door:
                 book.close()
             raise
         progress = progress or (lambda _: None)
-        self._hold(Asker(who=who, registry=registry, ledger=book, progress=progress, time_limit=limit), owned=owned)
+        self._hold(Analyst(who=who, registry=registry, ledger=book, progress=progress, time_limit=limit), owned=owned)
 
-    def _hold(self, asker: Asker, *, owned: bool | None) -> None:
+    def _hold(self, analyst: Analyst, *, owned: bool | None) -> None:
         """`owned` says whether the ledger is closed with this session; None, that the registry is not this session's either."""
-        self._asker, self._owned = asker, owned
+        self._analyst, self._owned = analyst, owned
         self._kept = Kept()
         self._seen: Seen | None = None
         self._last_shape: tuple[Seen, Question, Shape] | None = None
         self._balance: tuple[dict[str, Guarantee], dict[str, Guarantee], tuple[str, ...]] | None = None
         """What was said at the end, for when the ledger is closed."""
 
-    def _light(self, asker: Asker) -> Self:
+    def _light(self, analyst: Analyst) -> Self:
         light = object.__new__(type(self))
-        light._hold(asker, owned=None)
+        light._hold(analyst, owned=None)
         return light
 
     # ── tables and people ───────────────────────────────────────────────────────────────────────
@@ -123,24 +123,24 @@ class Door:
     @property
     def who(self) -> str:
         """In whose name it asks."""
-        return self._asker.who
+        return self._analyst.who
 
     @property
     def registry(self) -> TableRegistry:
         """The tables that it shares with others."""
-        return self._asker.registry
+        return self._analyst.registry
 
     @property
     def ledger(self) -> Ledger:
         """Where it charges."""
-        return self._asker.ledger
+        return self._analyst.ledger
 
     @property
     def seen(self) -> Seen:
         """The tables that this session sees: as they are now, or as they were when the question began that is being asked."""
         snapshot, seen = self.registry.snapshot, self._seen
         if seen is None or seen.snapshot is not snapshot:
-            seen = self._seen = Seen(self._asker.view, snapshot, self.registry)
+            seen = self._seen = Seen(self._analyst.view, snapshot, self.registry)
         return seen
 
     @property
@@ -223,16 +223,16 @@ class Door:
         """
         if not isinstance(who, str) or not who:
             raise InvalidParameter(f"who={who!r} is invalid", why="it names nobody", instead='session.on_behalf("ana")')
-        asker = self._asker
-        view, limit = asker.view, asker.time_limit if time_limit is None else checked_limit(time_limit)
+        analyst = self._analyst
+        view, limit = analyst.view, analyst.time_limit if time_limit is None else checked_limit(time_limit)
         if tables is not None or rows or columns:
             view = view_of(self.seen, tables, rows or {}, columns or {})
-        told = progress or asker.progress
-        return self._light(replace(asker, who=who, view=view, progress=told, time_limit=limit, about_to_charge=None))
+        told = progress or analyst.progress
+        return self._light(replace(analyst, who=who, view=view, progress=told, time_limit=limit, about_to_charge=None))
 
     def through(self, other: Door) -> Self:
         """A light session over these tables that sees what another one sees in its own: for the same tables with other rows."""
-        theirs, mine = other._asker, self._asker
+        theirs, mine = other._analyst, self._analyst
         seen = replace(theirs, view=theirs.view.within(mine.view))
         return self._light(
             replace(seen, registry=mine.registry, ledger=mine.ledger, progress=mine.progress, time_limit=mine.time_limit)
@@ -243,7 +243,7 @@ class Door:
         each time as the first. Only for who holds the tables, since that ledger knows nothing of what was spent in this one."""
         self._check_owner("Another ledger")
         _check_kept(self.registry.random, ledger)
-        return self._light(replace(self._asker, ledger=ledger))
+        return self._light(replace(self._analyst, ledger=ledger))
 
     def keep_within(self, bounds: Bounds) -> None:
         """From here on, charge nothing that passes these bounds: each charge is held against them as it is made.
@@ -258,7 +258,7 @@ class Door:
         Traceback (most recent call last):
         cloister.errors.BudgetExceeded: A charge of ε = 0.5 to population 'people' was refused: the ceiling is ε = 0.4...
         """
-        self._asker = replace(self._asker, bounds=bounds)
+        self._analyst = replace(self._analyst, bounds=bounds)
 
     def tell_charges(self, told: Callable[[str, Mapping[str, Guarantee]], None]) -> None:
         """From here on, say what is charged (the plan's digest, and its costs by population) right before it is. Where `told`
@@ -272,14 +272,14 @@ class Door:
         ...         _ = door.measure(Question(table="people", statistics=(Count(),)), spend="0.5")
         {'people': PureDP(epsilon='0.5')}
         """
-        self._asker = replace(self._asker, about_to_charge=told)
+        self._analyst = replace(self._analyst, about_to_charge=told)
 
     def within_share(self, spend: Spending, *, paid: Mapping[str, Guarantee] | None = None) -> WithinShare:
         """A measurer for a `with` block that spends at most so much of each population, in all that it measures (`share.py`).
         `paid`: what of it was charged before, by the attempts of a job that died."""
         from cloister.session.share import WithinShare
 
-        return WithinShare(self._light(self._asker), self._asker.bounds, spend, paid or {})
+        return WithinShare(self._light(self._analyst), self._analyst.bounds, spend, paid or {})
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
         """One table more; `budget` opens its population where the ledger does not know it yet."""
@@ -329,12 +329,12 @@ class Door:
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
         """
         shapes = self._shapes([question] if isinstance(question, Question) else list(question))
-        spends = self._asker.spends(shapes, spend)
+        spends = self._analyst.spends(shapes, spend)
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
-            plan, _ = planned(self._asker, shapes, spends, _checked_shares(shares, shapes))
+            plan, _ = planned(self._analyst, shapes, spends, _checked_shares(shares, shapes))
         else:
-            plan = foreseen(finer[0], repeated(self._asker, [finer[0].finer], finer[1]))
+            plan = foreseen(finer[0], repeated(self._analyst, [finer[0].finer], finer[1]))
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
             for name in dict.fromkeys(name for shape in shapes for name in self.registry.snapshot.slow(shape.question.table))
@@ -361,15 +361,15 @@ class Door:
         that of the sum is wider.
         """
         [shape] = shapes = self._shapes([question])
-        spends = self._asker.spends(shapes, spend)
+        spends = self._analyst.spends(shapes, spend)
         finer = None if fresh else self._finer(shape, spends)
         if finer is not None:
             how, history = finer
             release = refined(how, history, who=self.who)
             if within is None or widest_margin(release, confidence) <= within:
-                self._asker.debit(self._asker.owed(history, spends), how.finer.digest, purpose)
+                self._analyst.charge_share(self._analyst.owed(history, spends), how.finer.digest, purpose)
                 return self._tied([release], [question])[0]
-        plan, history = bought(self._asker, shapes, spends, purpose)
+        plan, history = bought(self._analyst, shapes, spends, purpose)
         self._kept.add(shape)
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
 
@@ -381,17 +381,17 @@ class Door:
     @pinned
     def stepping(self, question: Question, spend: Spending) -> Part:
         """The noise and the cost of a question that is released step by step under one charge (`stepping.py`): spends nothing."""
-        return stepping_part(self._asker, self._shape(question), spend)
+        return stepping_part(self._analyst, self._shape(question), spend)
 
     def open_steps(self, part: Part, what: str, words: str, state: bytes) -> int:
         """Charge for all steps of it, under a name that the population has once."""
-        return self._asker.open_steps(part.shape.population, part.cost, what, words, state)
+        return self._analyst.open_steps(part.shape.population, part.cost, what, words, state)
 
     @pinned
     def step(self, question: Question, part: Part, opening: int, number: int, advance: Advance, rows: Any = None) -> None:
         """Release the next step: of the rows that pass the question's condition now, or of `rows`. Its exact integers are handed
         to `advance` and to nobody else, and what that makes of them is durable before this returns."""
-        step(self._asker, self.seen, part, self._shape(question), opening, number, advance, rows)
+        step(self._analyst, self.seen, part, self._shape(question), opening, number, advance, rows)
 
     @pinned
     def measure_all(
@@ -403,7 +403,7 @@ class Door:
         """
         shapes = self._shapes(questions)
         parts = _checked_shares(shares, shapes)
-        plan, history = bought(self._asker, shapes, self._asker.spends(shapes, spend), purpose, parts)
+        plan, history = bought(self._analyst, shapes, self._analyst.spends(shapes, spend), purpose, parts)
         if len(shapes) == 1:
             self._kept.add(shapes[0])
         return self._tied(assembled(plan, history, who=self.who), questions)
@@ -415,15 +415,15 @@ class Door:
         from cloister.session.workloads.workload import assembled_workload
 
         shapes, workload, together = self._workload(questions)
-        plan, history = bought(self._asker, together, self._asker.spends(together, spend), purpose, workload.weights)
+        plan, history = bought(self._analyst, together, self._analyst.spends(together, spend), purpose, workload.weights)
         return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
     @pinned
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
         """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
-        It never spends of a population. The use of what others paid for debits this person's share, as in `measure`; without
-        a spend by all that they paid, unless this person was given it before.
+        It never spends of a population. This person's share is charged for the use of what others paid for, as in `measure`;
+        without a spend all that they paid, unless this person was given it before.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door
@@ -433,13 +433,13 @@ class Door:
         ...     before, after.to_pydict() == answer.to_pydict(), door.stored(question, spend="0.6"), str(door.spent)
         (None, True, None, 'ε = 0.5')
         """
-        found = stored(self._asker, self._shapes([question]), spend, purpose)
+        found = stored(self._analyst, self._shapes([question]), spend, purpose)
         return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
 
     @pinned
     def given(self, question: Question) -> Release | None:
         """The answer to a question that this person was given before, as it can be combined with others; None where that is none.
-        It charges and debits nothing.
+        It charges nothing.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door
@@ -449,7 +449,7 @@ class Door:
         ...     bob.given(question), door.given(question).to_pydict() == answer.to_pydict(), str(door.spent)
         (None, True, 'ε = 0.5')
         """
-        found = given(self._asker, self._shape(question))
+        found = given(self._analyst, self._shape(question))
         return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
 
     @pinned
@@ -460,7 +460,7 @@ class Door:
         from cloister.session.workloads.workload import assembled_workload
 
         shapes, workload, together = self._workload(questions)
-        found = stored(self._asker, together, spend, purpose, workload.weights)
+        found = stored(self._analyst, together, spend, purpose, workload.weights)
         return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
 
     @pinned
@@ -469,7 +469,7 @@ class Door:
         from cloister.session.workloads.workload import expected_workload
 
         shapes, workload, together = self._workload(questions)
-        plan, _ = planned(self._asker, together, self._asker.spends(together, spend), workload.weights)
+        plan, _ = planned(self._analyst, together, self._analyst.spends(together, spend), workload.weights)
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
 
@@ -497,7 +497,7 @@ class Door:
 
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
-        return least_spend(shape, budget, within, confidence, self._asker.history([shape]))
+        return least_spend(shape, budget, within, confidence, self._analyst.history([shape]))
 
     @pinned
     def spend_after_pilot(
@@ -508,7 +508,7 @@ class Door:
         from cloister.session.planning.within import least_spend_after
 
         shapes = self._shapes([question])
-        _, history = bought(self._asker, shapes, self._asker.spends(shapes, pilot), purpose, margins=True)
+        _, history = bought(self._analyst, shapes, self._analyst.spends(shapes, pilot), purpose, margins=True)
         self._kept.add(shapes[0])
         [shape] = as_bought(shapes, history, margins=True)
         if not history.combinable:
@@ -546,12 +546,12 @@ class Door:
         the first nothing left the door, and the ledger settles a charge once, whichever attempt comes first. What is seen is
         the output of one run, so composition counts one.
         """
-        return run_once(self._asker, self.seen, method, table, spend, purpose, once)
+        return run_once(self._analyst, self.seen, method, table, spend, purpose, once)
 
     @pinned
     def explain_run(self, method: RowMethod, table: str, spend: Spending) -> RunPlan:
         """What `run` would charge, and for which guarantee: spends nothing and reads no row."""
-        return planned_run(self._asker, self.seen, method, table, spend)
+        return planned_run(self._analyst, self.seen, method, table, spend)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -621,7 +621,7 @@ class Door:
     def _finer(self, shape: Shape, spends: Mapping[str, Spend]) -> tuple[Refinement, History] | None:
         """How the answer follows from a finer release which this session bought for as much, where there is one."""
         for how in self._kept.refinements(shape):
-            history = self._asker.history([how.finer])
+            history = self._analyst.history([how.finer])
             if history.stored and history.had(shape.population) >= spends[shape.population].amount:
                 return how, history
         return None
@@ -643,7 +643,7 @@ class Door:
             raise InvalidParameter(
                 "The bias is invalid", why="the rows that this release is about were replaced", instead="the query once more"
             )
-        hidden = asked if isinstance(asked, str) and asked in self._asker.view.rows else None
+        hidden = asked if isinstance(asked, str) and asked in self._analyst.view.rows else None
         return buy_bias(self, question, about.declaration, spend, "bias", whole=hidden is None)
 
 

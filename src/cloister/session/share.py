@@ -5,8 +5,8 @@ how much. Given such a measurer it spends at most the share in all: of each popu
 of each charge, so that no race of threads or processes passes it. Its charges are ordinary ones, under the person's own name.
 
 Guarantee. The share is a `Bound` on what the person has drawn of a population: what they had drawn when it was opened, and the
-share. All that is charged through it is charged to that person, so it adds up to at most the share (what they are debited for
-answers that others paid for counts too). What the same person is charged elsewhere meanwhile counts as well, since the ledger
+share. All that is charged through it is charged to that person, so it adds up to at most the share (answers that
+others paid for count too). What the same person is charged elsewhere meanwhile counts as well, since the ledger
 counts by person: then less than the share may be spent, never more.
 """
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, zero_of
-from cloister.session.asker import Bounds
+from cloister.session.analyst import Bounds
 from cloister.session.execution.run import Outcome, RowMethod
 from cloister.session.measurer import Delegate
 from cloister.session.questions.question import Question

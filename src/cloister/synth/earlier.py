@@ -10,7 +10,7 @@ composition; Dwork, McSherry, Nissim & Smith 2006 for ε, Bun & Steinke 2016 for
 
 Why each condition:
 
-- *Given to this person*: somebody else's answer would be a use of what others paid, which the session debits.
+- *Given to this person*: somebody else's answer would be a use of what others paid, which the session charges.
 - *The same version and filter*: the ledger finds it by the digest of the plan, which names the rows and the conditions that stand
   before them. Counts of other rows are no evidence of these.
 - *Declared keys, no condition, no limit*: where a threshold or an order chose which groups are seen, the seen ones have no known

@@ -92,7 +92,7 @@ def _margins(plan: Plan) -> tuple[float | None, float | None, float | None]:
     sizes = {axis.name: axis.shown or 1 for part in plan.parts for axis in part.shape.grid.axes}
     names, tables = list(sizes), {}
     for part in plan.parts:
-        if len(readings := list(part.sharpness().values())) > 1:  # means, not counts alone
+        if len(readings := list(part.blanks().values())) > 1:  # means, not counts alone
             continue
         kept = tuple(sorted(names.index(axis.name) for axis in part.shape.grid.axes))
         tables[kept] = of_terms(np.zeros([sizes[names[place]] for place in kept]), readings[0].terms)

@@ -225,6 +225,6 @@ def mean_noise(
     wanted, questions, shares = questions_for(table, states, method, about, where)
     plan = session.explain(questions, spend, shares=shares)
     sizes = [prod(states[place].number for place in kept) for kept in wanted]
-    noises = [max(variance(reading.terms) for reading in part.sharpness().values()) for part in plan.parts]
+    noises = [max(variance(reading.terms) for reading in part.blanks().values()) for part in plan.parts]
     mean = fsum(size * noise for size, noise in zip(sizes, noises, strict=True)) / sum(sizes)
     return sqrt(max(mean, 1e-12)), plan.cost

@@ -245,7 +245,7 @@ class States:
 
 
 def states_from(told: Mapping[str, Any]) -> States:
-    """The column that `plain` told of."""
+    """The column that `plain` described."""
     name, bins, shape = str(told["name"]), told["bins"], told.get("shape")
     domain = domain_of(name, told["declared"], table="the model")
     if bins is None:

@@ -26,9 +26,9 @@ MOST_CELLS = 10_000
 _MOST_OF_ALL = 100_000
 """Cells of the one table of all columns that a histogram measures."""
 _SINGLE = Fraction(5, 100)
-"""What part of the spend the tables of one column take where others are measured: these tell of single columns, too."""
+"""What part of the spend the tables of one column take where others are measured: these give single columns, too."""
 _ALONE = Fraction(30, 100)
-"""What part they take at least, over the number of columns: of two or three columns too few pairs tell of each."""
+"""What part they take at least, over the number of columns: of two or three columns too few pairs hold each."""
 _BESIDE_ALL = Fraction(15, 100)
 """The same beside one table of all columns, which says little of a single one."""
 _FEW, _SMALL, _EVEN = 8, 5_000, Fraction(1, 2)

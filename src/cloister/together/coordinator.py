@@ -200,7 +200,7 @@ class Mailboxes:
         for each in asked:
             with self._lock:
                 self._boxes[each.name].waiting.setdefault(each.digest, []).append(each)
-        self._wake(self._boxes[each.name] for each in asked)
+        self._notify(self._boxes[each.name] for each in asked)
         try:
             for _ in asked:
                 try:
@@ -218,11 +218,11 @@ class Mailboxes:
                     else:
                         waiting.pop(each.digest, None)
 
-    def _wake(self, boxes: Iterable[_Box]) -> None:
+    def _notify(self, boxes: Iterable[_Box]) -> None:
         with self._lock:
-            polls = [wake for box in boxes for wake in box.polls]
-        for wake in polls:
-            wake()
+            polls = [notify for box in boxes for notify in box.polls]
+        for notify in polls:
+            notify()
 
     def silent(self, name: str) -> EngineError:
         """Why a site is missing that did not answer."""
@@ -288,7 +288,7 @@ class Mailboxes:
                 yield f"{'http' if certificate is None else 'https'}://{host}:{at.getsockname()[1]}"
             finally:
                 self._ends = True
-                self._wake(self._boxes.values())
+                self._notify(self._boxes.values())
                 server.should_exit = True
                 thread.join()
 
@@ -379,7 +379,7 @@ class Mailboxes:
         """The oldest message for a site, when there is one."""
         loop, came = asyncio.get_running_loop(), asyncio.Event()
 
-        def wake() -> None:
+        def notify() -> None:
             with contextlib.suppress(RuntimeError):  # the server has ended
                 loop.call_soon_threadsafe(came.set)
 
@@ -387,7 +387,7 @@ class Mailboxes:
         try:
             while True:
                 with self._lock:
-                    box.polls.add(wake)
+                    box.polls.add(notify)
                     if box.waiting:
                         return next(iter(box.waiting.values()))[0].message
                 if self._ends:
@@ -398,7 +398,7 @@ class Mailboxes:
             return None
         finally:
             with self._lock:
-                box.polls.discard(wake)
+                box.polls.discard(notify)
 
 
 class Coordinator(Mailboxes):

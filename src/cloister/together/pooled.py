@@ -133,7 +133,7 @@ class _Pooled(AtSites):
                 groups = [rows.aggregate(asked, plan) for asked, plan in zip(request.asked, plans, strict=True)]
                 for each, integers in exact_integers(request, groups).items():
                     exact[each] = integers if each not in exact else exact[each] + integers
-        for part in self.pooled:  # together: how long each owner's rows took is nobody's to know
+        for part in self.pooled:  # together: nobody may know how long each owner's rows took
             heard(part)
         if theirs is not None:
             return replace(theirs, values={name: exact[name] + values for name, values in theirs.values.items()})

@@ -143,7 +143,7 @@ def in_order(owner: Integers, clock: Floats) -> Mask:
     [True, True, False, True, True]
     """
     stays = np.ones(len(clock), dtype=bool)
-    for begin, end in _of_persons(owner, np.diff(clock, prepend=-np.inf) < 0):
+    for begin, end in _of_people(owner, np.diff(clock, prepend=-np.inf) < 0):
         stays[begin:end] = _longest_rising(clock[begin:end].tolist())
     return stays
 
@@ -159,12 +159,12 @@ def slow_enough(owner: Integers, clock: Floats, space: Floats, fastest: float, *
     stays = np.ones(len(clock), dtype=bool)
     if len(clock) > 1:
         steps = np.append(0.0, _distances(space[1:], space[:-1], ball))
-        for begin, end in _of_persons(owner, steps > fastest * (1 + _SLACK) * np.diff(clock, prepend=clock[0])):
+        for begin, end in _of_people(owner, steps > fastest * (1 + _SLACK) * np.diff(clock, prepend=clock[0])):
             stays[begin:end] = _longest_run(clock[begin:end], space[begin:end], fastest * (1 + _SLACK), ball)
     return stays
 
 
-def _of_persons(owner: Integers, wrong: Mask) -> list[tuple[int, int]]:
+def _of_people(owner: Integers, wrong: Mask) -> list[tuple[int, int]]:
     """Where the points of those begin and end who have something wrong between two points of theirs."""
     begins = np.flatnonzero(np.diff(owner, prepend=-1))
     person = np.cumsum(np.diff(owner, prepend=-1) != 0) - 1

@@ -54,7 +54,7 @@ class Vault:
     def __init__(
         self, store: str, keys: Keys, *, data_set: str = "default", join: bool = False, note: Note | None = None
     ) -> None:
-        """`note` is told of each detection, as ("alert", {"what": …, "why": …}): the `add` of an audit log."""
+        """`note` gets each detection, as ("alert", {"what": …, "why": …}): the `add` of an audit log."""
         if not isinstance(keys, Keys):
             raise InvalidParameter("The keys are invalid", why="they are not Keys", instead="Keys.generate() or Keys.load(path)")
         self._store = store_at(store)

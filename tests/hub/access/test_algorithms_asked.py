@@ -13,7 +13,7 @@ import cloister as cl
 from cloister import errors
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant
 from cloister.hub.services.access.algorithms import exact_settings
 from tests.hub.house import House, Visitor, served
@@ -41,10 +41,10 @@ class Play:
     def spent(self) -> str:
         return str(self.house.hub.ledger.spent("d1"))
 
-    def lines(self) -> list[TrailLine]:
+    def lines(self) -> list[AuditLine]:
         """What the trail says of questions."""
         with self.house.hub.database.reading() as db:
-            return list(db.scalars(select(TrailLine).where(TrailLine.action == "question.ask").order_by(TrailLine.number)))
+            return list(db.scalars(select(AuditLine).where(AuditLine.action == "question.ask").order_by(AuditLine.number)))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant, revoke
 from cloister.privacy import PureDP
 from tests.hub.access.forms import post
@@ -38,9 +38,9 @@ def day(house: House, days: int) -> str:
     return (datetime.fromtimestamp(house.clock(), UTC) + timedelta(days=days)).date().isoformat()
 
 
-def lines(house: House, action: str) -> list[TrailLine]:
+def lines(house: House, action: str) -> list[AuditLine]:
     with house.hub.database.reading() as db:
-        found = [line for line in db.query(TrailLine).order_by(TrailLine.number) if line.action == action]
+        found = [line for line in db.query(AuditLine).order_by(AuditLine.number) if line.action == action]
         db.expunge_all()
     return found
 

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from cloister.hub.caller import Caller
 from cloister.hub.records.accounts import OneTimeLink, Person, PersonRole
-from cloister.hub.records.people import person_by_email
+from cloister.hub.records.people import person_of_address
 from cloister.hub.services.accounts import links
 from tests.hub.accounts.test_links import path_of
 from tests.hub.accounts.test_second_factor import set_up
@@ -61,7 +61,7 @@ def test_the_links_of_who_lost_the_power_are_closed(
     assert taken.client.post(paths[0], data={"form_token": token, **TAKEN_UP}).status_code == 404
     assert "back@example.org" not in root.get("/people").text
     with world.hub.database.reading() as db:
-        assert person_by_email(db, "back@example.org") is None
+        assert person_of_address(db, "back@example.org") is None
         assert db.query(OneTimeLink).filter(OneTimeLink.used.is_(None)).count() == 0
 
 

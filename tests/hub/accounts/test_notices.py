@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloister.hub.caller import Caller
-from cloister.hub.records.people import person_by_email
+from cloister.hub.records.people import person_of_address
 from cloister.hub.services.accounts.links import password_link
 from cloister.hub.services.accounts.notices import notices
 from tests.hub.accounts.test_links import path_of
@@ -72,7 +72,7 @@ def test_it_is_said_at_each_log_in_for_a_month_and_stands_on_the_page_for_good(w
 def test_a_link_of_the_command_line_is_told_too(world: World) -> None:
     ada = world.logged_in("ada@example.org", "owner")
     with world.hub.database.begin() as db:
-        person = person_by_email(db, "ada@example.org")
+        person = person_of_address(db, "ada@example.org")
         assert person is not None
         path = path_of(password_link(db, world.hub, Caller(name="command line", via="system"), person))
     assert "command line" in ada.get("/account").text

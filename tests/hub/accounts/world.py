@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 from cloister.hub.app import make_app
 from cloister.hub.hub import Hub
 from cloister.hub.records.accounts import Person
-from cloister.hub.records.people import person_by_email
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.people import person_of_address
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.service import Service
 from cloister.hub.services import accounts, trail
 from cloister.hub.services.accounts.parts import parts_of
@@ -79,14 +79,14 @@ class World:
 
     def find(self, email: str) -> Person:
         with self.hub.database.reading() as db:
-            found = person_by_email(db, email)
+            found = person_of_address(db, email)
         assert found is not None
         return found
 
     def trail(self) -> list[tuple[str, str, str]]:
         """Action, person and outcome of every act."""
         with self.hub.database.reading() as db:
-            lines = db.scalars(select(TrailLine).order_by(TrailLine.number)).all()
+            lines = db.scalars(select(AuditLine).order_by(AuditLine.number)).all()
         return [(line.action, line.person, line.outcome) for line in lines]
 
     def browser(self, address: str = "192.0.2.7") -> Browser:

@@ -18,7 +18,7 @@ from cloister.hub.generation import bump
 from cloister.hub.records.access import Algorithm, Grant, Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant as granted
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Clock, House, Visitor
@@ -62,7 +62,7 @@ def test_a_question_is_answered_charged_kept_and_written_down(stage: Stage):
         list(row) for row in rows
     ]
     with stage.hub.database.reading() as db:
-        line = db.scalars(select(TrailLine).where(TrailLine.action == "question.ask")).one()
+        line = db.scalars(select(AuditLine).where(AuditLine.action == "question.ask")).one()
     assert (line.person, line.purpose, line.outcome, line.details["via"]) == (stage.ana.id, "a look", "done", "token")
 
 

@@ -104,8 +104,8 @@ def test_a_refusal_is_a_line_of_the_trail(stage: Stage):
     stage.post("/questions", {"sql": COUNT, "spend": "0.1", "purpose": "sales"}, rea)
     from sqlalchemy import select
 
-    from cloister.hub.records.trail import TrailLine
+    from cloister.hub.records.trail import AuditLine
 
     with stage.hub.database.reading() as db:
-        line = db.scalars(select(TrailLine).order_by(TrailLine.number.desc()).limit(1)).one()
+        line = db.scalars(select(AuditLine).order_by(AuditLine.number.desc()).limit(1)).one()
     assert (line.action, line.outcome, line.purpose, line.person) == ("question.ask", "denied", "sales", rea.id)

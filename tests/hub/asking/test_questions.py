@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.asking import answering
 from cloister.privacy import PureDP
 from cloister.session import Release
@@ -33,7 +33,7 @@ def test_what_nobody_foresaw_after_a_charge_stands_in_the_trail(stage: Stage, mo
     monkeypatch.setattr(answering, "keep", broken)
     assert stage.post("/questions", {"sql": COUNT, "spend": "0.5"}).status_code == 500
     with stage.hub.database.reading() as db:
-        line = db.scalars(select(TrailLine).order_by(TrailLine.number.desc()).limit(1)).one()
+        line = db.scalars(select(AuditLine).order_by(AuditLine.number.desc()).limit(1)).one()
     assert (line.action, line.outcome, line.cost) == ("question.ask", "failed", {"people": "ε = 0.5"})
     assert "nobody foresaw" not in str(line.details)
 

@@ -122,10 +122,10 @@ def test_a_download_is_a_line_of_the_trail(stage: Stage, told: dict[str, Any]):
     stage.get(f"/releases/{told['id']}/download/csv")
     from sqlalchemy import select
 
-    from cloister.hub.records.trail import TrailLine
+    from cloister.hub.records.trail import AuditLine
 
     with stage.hub.database.reading() as db:
-        line = db.scalars(select(TrailLine).order_by(TrailLine.number.desc()).limit(1)).one()
+        line = db.scalars(select(AuditLine).order_by(AuditLine.number.desc()).limit(1)).one()
     assert (line.action, line.object, line.details["form"]) == ("release.download", told["id"], "csv")
 
 

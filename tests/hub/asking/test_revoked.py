@@ -13,7 +13,7 @@ from cloister.hub.problems import TooMany
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs.workers import Workers
 from cloister.hub.work.concurrency import ConcurrencyLimit
 from cloister.query import Session
@@ -52,7 +52,7 @@ def test_what_is_revoked_between_decision_and_answer_keeps_it_back(stage: Stage,
     assert stage.spent == "ε = 0.2"
     with stage.hub.database.reading() as db:
         assert list(db.scalars(select(StoredRelease))) == []
-        line = db.scalars(select(TrailLine).order_by(TrailLine.number.desc()).limit(1)).one()
+        line = db.scalars(select(AuditLine).order_by(AuditLine.number.desc()).limit(1)).one()
     assert (line.outcome, line.cost) == ("denied", {"people": "ε = 0.2"})
 
 

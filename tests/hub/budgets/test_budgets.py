@@ -11,7 +11,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.guidance import budget_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
@@ -90,7 +90,7 @@ def test_raising_needs_the_owner_a_reason_and_the_ceiling(house: House, owner: V
     assert house.hub.ledger.budget("people") == PureDP(2)
     assert "a second study" in owner.client.get(path).text
     with house.hub.database.reading() as db:
-        line = next(line for line in db.query(TrailLine) if line.action == "budget.raise")
+        line = next(line for line in db.query(AuditLine) if line.action == "budget.raise")
         assert (line.person, line.details["why"], line.details["after"]) == (owner.id, "a second study", "ε = 2")
     post(steward, "/policy/rules", "/policy", title="Ceiling", epsilon_of_population="3")
     refused = post(owner, f"{path}/raise", path, amount="3.5", why="more")

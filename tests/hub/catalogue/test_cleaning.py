@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.catalogue.cleaning import cleaned, guessed
 from cloister.hub.services.catalogue.sources import table_store_of
 from tests.hub.catalogue.world import FORM, Sender, World, text_of
@@ -165,7 +165,7 @@ def test_what_is_said_of_the_cells_is_kept_as_the_reading_is(world: World, ada: 
     assert b"unbekannt" not in said.wrapped
     assert said.order == {}
     assert "unbekannt" not in str([each.typed for each in world.rows(Arrival)])
-    assert not any("unbekannt" in str(each.details) for each in world.rows(TrailLine))
+    assert not any("unbekannt" in str(each.details) for each in world.rows(AuditLine))
     ada.declare(number, **declared(COLUMNS))  # the declaration is another form
     assert form_in(ada.get(f"/register/{number}/trial").text) == form
     ada.post(f"/register/{number}/trial", f"/register/{number}/review", **{**form, "c0_numbers": ""})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from tests.hub.catalogue.world import FORM, Sender, World
 
 pytestmark = pytest.mark.postgres
@@ -49,7 +49,7 @@ def test_a_table_elsewhere_is_declared_and_asked(world: World, ada: Sender, plac
         assert "has its budget" in twice.json()["detail"]
         assert twice.json()["instead"].startswith("population = ")
         shown = page + sender.get("/datasets/people/manage").text + sender.get("/register").text + twice.text
-        kept = str([[each.details, each.object] for each in opened.rows(TrailLine)])
+        kept = str([[each.details, each.object] for each in opened.rows(AuditLine)])
         assert PASSWORD not in shown + kept
         assert "The import report prepares them in advance" in shown
         assert "The first query prepares them" in sender.get("/datasets/people").text

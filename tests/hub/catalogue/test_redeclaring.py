@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from tests.hub.catalogue.world import DECLARED, FORM, Sender, World, text_of
 
 AGAIN = {name: text for name, text in FORM.items() if name.startswith("c") or name in ("rows_are", "size")}
@@ -33,7 +33,7 @@ def test_as_long_as_nothing_is_charged_it_changes_in_place(world: World, ada: Se
     assert "Queries now read version 1" in again(ada)
     assert clamped(ada) == 0
     assert [each.number for each in world.rows(DataSetVersion)] == [1]
-    [line] = [each for each in world.rows(TrailLine) if each.action == "dataset.redeclare"]
+    [line] = [each for each in world.rows(AuditLine) if each.action == "dataset.redeclare"]
     assert line.details["columns"] == ["age"]
 
 

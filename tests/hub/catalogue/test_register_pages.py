@@ -10,7 +10,7 @@ import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSet, Population
 from cloister.hub.records.declarations import check_declaration
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.catalogue.typed import typed_of
 from cloister.hub.storage import HeaderColumn
 from tests.hub.accounts.world import Clock
@@ -161,7 +161,7 @@ def test_events_are_not_opened_as_persons_without_a_word(world: World, ada: Send
     assert ada.declare(number, **{**form, "row_is_person": "yes"}).headers["location"] == f"/register/{number}/review"
     assert "checked" in ada.get(f"/register/{number}").text.partition('name="row_is_person"')[2][:80]
     assert ada.post(f"/register/{number}/open", "/register").status_code == 303
-    opened = next(line for line in world.rows(TrailLine) if line.action == "dataset.register")
+    opened = next(line for line in world.rows(AuditLine) if line.action == "dataset.register")
     assert opened.details["row_is_person"] is True
     other = ada.arrival()
     several = {**FORM, "name": "visits", "population": "townspeople", "population_new": "", "epsilon": "", "rows_are": "column"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
-from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.catalogue.origins import told_of
+from cloister.hub.records.trail import AuditLine
+from cloister.hub.services.catalogue.origins import content_of
 from scripts import spark
 from tests.hub.catalogue.world import FORM, Sender, World
 from tests.spark_proxy import behind_nginx
@@ -68,7 +68,7 @@ def test_a_table_of_a_spark_is_declared_by_page_and_asked(opened: World, sender:
     assert asked.status_code == 201, asked.text
     assert asked.json()["columns"]["n"][0] == pytest.approx(200, abs=80)
     shown = page + sender.get("/datasets/people/manage").text + sender.get("/register").text + twice.text + answer.text
-    kept = str([[each.details, each.object] for each in opened.rows(TrailLine)])
+    kept = str([[each.details, each.object] for each in opened.rows(AuditLine)])
     assert spark_connect.token not in shown + kept
     assert spark_connect.token.encode() not in b"".join(each.address or b"" for each in opened.rows(DataSetVersion))
     assert spark_connect.token.encode() not in opened.settings.path("hub.db").read_bytes()
@@ -135,6 +135,6 @@ def test_a_spark_that_went_away_closes_its_data_set_alone(opened: World, sender:
 
 
 def test_the_same_table_is_the_same_rows_however_it_is_written() -> None:
-    whole = told_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.people")
-    assert whole == told_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.People")
-    assert whole != told_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.others")
+    whole = content_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.people")
+    assert whole == content_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.People")
+    assert whole != content_of("connection", "", "sc://spark.example.org:15002::spark_catalog.default.others")

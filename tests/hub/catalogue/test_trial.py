@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from tests.hub.catalogue.world import FORM, Sender, World, text_of
 
 EVIL = "<script>alert(1)</script>"
@@ -75,9 +75,9 @@ def test_nobody_else_sees_it_and_the_audit_log_says_only_that_it_was_made(world:
         other = world.somebody(f"{roles}@example.org", roles)
         assert other.get(f"/register/{number}/trial").status_code in (403, 404)
         assert other.post(f"/register/{number}/trial", "/").status_code in (403, 404)
-    [line] = [each for each in world.rows(TrailLine) if each.action == "dataset.trial"]
+    [line] = [each for each in world.rows(AuditLine) if each.action == "dataset.trial"]
     assert (line.object, set(line.details) - {"via", "address"}) == (number, set())
-    assert not any(SECRET in str(each.details) for each in world.rows(TrailLine))
+    assert not any(SECRET in str(each.details) for each in world.rows(AuditLine))
     [view] = world.rows(OwnerView)
     assert SECRET.encode() not in view.wrapped
     assert SECRET not in str(view.order)

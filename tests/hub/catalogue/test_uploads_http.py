@@ -244,9 +244,9 @@ def test_no_log_line_holds_a_row(world: World, ada: Sender, caplog: pytest.LogCa
 
 
 def _trail() -> Any:
-    from cloister.hub.records.trail import TrailLine
+    from cloister.hub.records.trail import AuditLine
 
-    return TrailLine
+    return AuditLine
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000, 100_000])

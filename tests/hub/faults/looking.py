@@ -13,7 +13,7 @@ from sqlalchemy import select
 from cloister.hub.hub import Hub
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.faults.prepared import COST, SET, Prepared
@@ -33,7 +33,7 @@ class Found:
         with hub.database.reading() as db:
             self.releases = dict(db.execute(select(StoredRelease.id, StoredRelease.digest)).all())
             self.stored = dict(db.execute(select(Idempotency.key, Idempotency.response).where(Idempotency.status == 201)).all())
-            acts = select(TrailLine.action, TrailLine.object, TrailLine.outcome)
+            acts = select(AuditLine.action, AuditLine.object, AuditLine.outcome)
             self.asked = [row for row in db.execute(acts) if row.action == "question.ask"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.faults.clients import question
@@ -72,7 +72,7 @@ def test_a_clock_that_jumps(house: House) -> None:
     assert house.hub.ledger.verify() is True
     assert verify(house.hub) is True
     with house.hub.database.reading() as db:
-        lines = db.scalars(select(TrailLine).where(TrailLine.action == "question.ask").order_by(TrailLine.number)).all()
+        lines = db.scalars(select(AuditLine).where(AuditLine.action == "question.ask").order_by(AuditLine.number)).all()
     whens = [line.when for line in lines]
     assert len(whens) == 6
     assert whens != sorted(whens)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from scripts import engines
 from tests.hub.faults import proxy
 from tests.hub.faults.clients import question
@@ -123,7 +123,7 @@ def kill_some(tmp_path: Path, server: Server, times: int, *, hubs: int, keys: bo
     assert set(ended) == {201} if keys else set(ended) <= {201, 502}, ended
     look(place, received)
     with place.opened() as hub, hub.database.reading() as db:
-        lines = db.scalars(select(TrailLine).where(TrailLine.action == "question.ask", TrailLine.outcome == "done"))
+        lines = db.scalars(select(AuditLine).where(AuditLine.action == "question.ask", AuditLine.outcome == "done"))
         asked = Counter(line.details["sql"] for line in lines)
     assert max(asked.values()) == 1, "a request was answered twice"
     assert set(asked) >= {question(each["number"]) for each in received if each["status"] == 201}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant
 from tests.hub.guests.test_running import A1, ORDER, Play, let, play_in, register
 from tests.hub.house import Clock, House
@@ -77,7 +77,7 @@ def test_near_rows_nobody_is_told_and_no_row_is_anywhere(play: Play, what: str) 
     seen += [play.u3.client.get(f"/algorithm-results/{number}").text.split("<main")[1]]
     seen += [who.client.get(f"/algorithm-runs/{number}").text.split("<main")[1] for who in (play.provider, play.owner)]
     with play.house.hub.database.reading() as db:
-        seen += [json.dumps(line.details) for line in db.query(TrailLine).all()]
+        seen += [json.dumps(line.details) for line in db.query(AuditLine).all()]
     for each in seen:
         assert not [word for word in ("ValueError", "Traceback", "ran out of", "MiB", "not a list", "numpy") if word in each]
 

@@ -16,7 +16,7 @@ from sqlalchemy import select
 import cloister as cl
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access import grant
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.trail import verify
@@ -260,7 +260,7 @@ def test_hostile_code_gives_the_middle_and_tells_nobody(play: Play) -> None:
     before = play.u3.client.get(f"/algorithm-results/{told['result']['guest']}")
     assert (before.status_code, "60.5" in before.text, "stood in" in before.text) == (200, True, False)
     with play.house.hub.database.reading() as db:
-        lines = db.scalars(select(TrailLine)).all()
+        lines = db.scalars(select(AuditLine)).all()
         assert not [line for line in lines if "ValueError" in json.dumps(line.details)]
         [row] = db.scalars(select(Algorithm).where(Algorithm.name == "a9")).all()
         assert row.settings["code"] == settings["code"]

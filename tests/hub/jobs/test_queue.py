@@ -9,7 +9,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.hub.problems import Missing
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Timing, Workers, cancel
 from cloister.hub.services.jobs.queue import beat, claim, finish, give_back
 from cloister.hub.services.trail import verify
@@ -260,7 +260,7 @@ def test_the_trail_tells_of_jobs(hub, ada):
     ask(hub, ada, "note", name="one")
     run_all(hub)
     with hub.database.reading() as db:
-        lines = [(line.action, line.person, line.purpose) for line in db.query(TrailLine).order_by(TrailLine.number)]
+        lines = [(line.action, line.person, line.purpose) for line in db.query(AuditLine).order_by(AuditLine.number)]
     assert lines == [("job.submit", "ada", "a study"), ("job.end", "", "")]
 
 

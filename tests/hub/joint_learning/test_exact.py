@@ -26,7 +26,7 @@ from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.accounts import make_token
 from cloister.hub.services.catalogue import key_of
 from cloister.hub.services.jobs import Workers, workers
@@ -188,7 +188,7 @@ def test_from_what_it_tells_to_a_result_at_each_site(play: Play, monkeypatch: py
     assert play.house.hub.ledger.unbounded("patients")
     with play.house.hub.database.reading() as db:
         [release] = db.query(StoredRelease).filter_by(kind="exact joint")
-        [line] = db.query(TrailLine).filter_by(action="joint.run", object=release.id)
+        [line] = db.query(AuditLine).filter_by(action="joint.run", object=release.id)
     found = json.loads(release.body)
     rows = [row for turn in range(3) for row in rows_of(turn)]
     scaled = np.array([row[:3] for row in rows]) / 50 - 1

@@ -16,7 +16,7 @@ from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.accounts import make_token
 from cloister.hub.services.jobs import Workers, workers
 from cloister.hub.services.joint_learning.learning import _following, parties
@@ -152,8 +152,8 @@ def test_before_it_starts_then_started_and_handed_to_every_owner(play: Play, mon
     for other in (stranger, play.analyst, play.lead):  # who made the data set of both gets nothing by it
         assert play.get(other, f"joint-learning/results/{release.id}").status_code == 404
     with house.hub.database.reading() as db:
-        taken = db.query(TrailLine).filter_by(action="release.download", object=release.id).count()
-        [line] = db.query(TrailLine).filter_by(action="joint.run", object=release.id)
+        taken = db.query(AuditLine).filter_by(action="release.download", object=release.id).count()
+        [line] = db.query(AuditLine).filter_by(action="joint.run", object=release.id)
     assert taken == 4
     assert line.cost == dict.fromkeys(nothing, "ε = 200")
     assert verify(house.hub)

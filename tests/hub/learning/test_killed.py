@@ -11,7 +11,7 @@ import pytest
 
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail import verify
@@ -81,8 +81,8 @@ def test_it_is_learnt_once_more_under_its_own_charge(
 
     with hub.database.reading() as db:
         row, [model] = db.get_one(Job, job), db.query(StoredRelease).all()
-        [line] = db.query(TrailLine).filter(TrailLine.action == "learn.run").all()
-        ends = db.query(TrailLine).filter(TrailLine.action == "job.end").count()
+        [line] = db.query(AuditLine).filter(AuditLine.action == "learn.run").all()
+        ends = db.query(AuditLine).filter(AuditLine.action == "job.end").count()
     assert (row.state, row.result["model"], ends) == ("done", model.id, 1)
     assert row.attempts == (1 if stage == STAGES[4] else 2)
 

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
 from cloister.hub.records.jobs import Job
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Stopped, Workers
 from cloister.hub.services.learning import fitting
 from cloister.hub.work import orders
@@ -31,7 +31,7 @@ class Died(BaseException):
 def lines(stage: Stage, action: str) -> list[dict[str, Any]]:
     """What the trail says of an action."""
     with stage.hub.database.reading() as db:
-        rows = db.scalars(select(TrailLine).where(TrailLine.action == action).order_by(TrailLine.number)).all()
+        rows = db.scalars(select(AuditLine).where(AuditLine.action == action).order_by(AuditLine.number)).all()
         return [{"outcome": row.outcome, "cost": row.cost, "object": row.object, **row.details} for row in rows]
 
 

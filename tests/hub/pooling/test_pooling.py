@@ -14,7 +14,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.catalogue.redeclaring import redeclare
 from cloister.hub.services.jobs import Workers
 from tests.hub.house import READS, House, Visitor, served
@@ -96,7 +96,7 @@ def test_every_owner_is_asked_and_every_population_pays(play: Play) -> None:
     assert (again.status_code, again.json()["columns"]) == (201, answer.json()["columns"])
     assert play.spent() == ["ε = 200"] * 3
     with house.hub.database.reading() as db:
-        lines = {each.action: each.details for each in db.query(TrailLine)}
+        lines = {each.action: each.details for each in db.query(AuditLine)}
     assert lines["dataset.register"]["parts"] == "north, south"
 
 
@@ -117,7 +117,7 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert Workers(play.house.hub, 0).run_one()
     with play.house.hub.database.reading() as db:
         [made] = db.query(StoredRelease).filter(StoredRelease.kind == "synthetic")
-        [line] = db.query(TrailLine).filter(TrailLine.action == "synthesise.run")
+        [line] = db.query(AuditLine).filter(AuditLine.action == "synthesise.run")
     assert made.cost == dict.fromkeys(("everybody", "north", "south"), "ε = 50")
     assert line.cost == made.cost
     assert len(made.data_sets) == 3  # what may be done with it is what every owner allows

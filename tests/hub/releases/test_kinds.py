@@ -13,7 +13,7 @@ from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.migrations.copying import AnonymizedTable, LearntModel
 from cloister.hub.records.access import Grant
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.learning import fitting
 from tests.hub.anonymizing.ordering import RELEASE
 from tests.hub.anonymizing.ordering import run as run_table
@@ -83,7 +83,7 @@ def test_a_model_is_shown_to_somebody_and_no_longer(stage: Stage, bob: Visitor):
     assert stage.post(f"/releases/{number}/shares/withdraw", {"email": "bob@example.org"}).json() == {"shares": []}
     assert statuses(stage, bob, number) == none
     with stage.hub.database.reading() as db:
-        said = db.scalars(select(TrailLine.kind).where(TrailLine.action.in_(["release.share", "release.withdraw"]))).all()
+        said = db.scalars(select(AuditLine.kind).where(AuditLine.action.in_(["release.share", "release.withdraw"]))).all()
     assert said == ["model", "model"]
 
 

@@ -22,7 +22,7 @@ from cloister.hub import services
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.learning import fitting
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
@@ -208,7 +208,7 @@ def test_a_key_is_rotated_and_a_site_revoked_under_the_same_budget(open_one: tup
     assert lines.status_code == 409
     with play.house.hub.database.reading() as db:
         told = [
-            each.details for each in db.query(TrailLine).filter(TrailLine.action.in_(("dataset.register", "dataset.version")))
+            each.details for each in db.query(AuditLine).filter(AuditLine.action.in_(("dataset.register", "dataset.version")))
         ]
     assert [each["sites"] for each in told] == [
         "north, south, west",

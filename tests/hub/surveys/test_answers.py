@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
 from cloister.hub.records.surveys import HeldSurvey, SurveyReport, SurveyTicket
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.surveys.composing import composed
 from cloister.hub.web.render import LANGUAGE_COOKIE
 from cloister.local.survey import Choice, Results, Survey, hash_of, respond
@@ -252,7 +252,7 @@ def test_the_trail_counts_surveys_and_holds_nothing_of_respondents(field: Field)
     field.ask("POST", f"/{number}/close")
     field.ask("GET", f"/{number}/reports")
     with field.hub.database.reading() as db:
-        lines = [line for line in db.scalars(select(TrailLine)) if line.kind == "survey"]
+        lines = [line for line in db.scalars(select(AuditLine)) if line.kind == "survey"]
         told = [(line.action, line.details.get("count"), line.details.get("reports")) for line in lines]
     assert told == [
         ("survey.compose", None, None),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.surveys.counting import receive_all
 from cloister.hub.web.render import LANGUAGE_COOKIE
@@ -75,7 +75,7 @@ def test_a_model_by_the_api_is_that_of_the_library(field: Field) -> None:
     assert said.json()["predictions"][:2] == ["no", "yes"]
     assert learnt(field, number) == model, "of the same reports it is the same model"
     with field.hub.database.reading() as db:
-        lines = db.scalars(select(TrailLine).where(TrailLine.kind == "survey-model"))
+        lines = db.scalars(select(AuditLine).where(AuditLine.kind == "survey-model"))
         assert [line.action for line in lines if line.object == model][:1] == ["release.derive"]
     assert not list(field.hub.ledger.populations()), "nothing is charged to anyone"
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Workers
 from tests.hub.house import House, Visitor
 
@@ -63,10 +63,10 @@ class Stage:
         number: str = told["result"]["synthetic"]
         return number
 
-    def entries(self, action: str = "synthesise.run") -> list[TrailLine]:
+    def entries(self, action: str = "synthesise.run") -> list[AuditLine]:
         """What the audit log says."""
         with self.hub.database.reading() as db:
-            return list(db.scalars(select(TrailLine).where(TrailLine.action == action).order_by(TrailLine.number)).all())
+            return list(db.scalars(select(AuditLine).where(AuditLine.action == action).order_by(AuditLine.number)).all())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
@@ -44,7 +44,7 @@ def test_it_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str
     assert Workers(hub, 0, Timing(lost=0)).run_one()
     with hub.database.reading() as db:
         row, [made] = db.get_one(Job, job), db.query(StoredRelease).all()
-        [entry] = db.query(TrailLine).filter(TrailLine.action == "synthesise.run").all()
+        [entry] = db.query(AuditLine).filter(AuditLine.action == "synthesise.run").all()
     assert (row.state, row.result["synthetic"], row.attempts) == ("done", made.id, 2)
     [charge] = hub.ledger.charges("people")
     assert (charge.state, hub.ledger.spent("people")) == ("settled", PureDP("0.25"))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cloister.hub.caller import Caller
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail import question_details, watch, write_alone
 from cloister.hub.services.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
 from cloister.hub.services.trail.fingerprints import closeness, fingerprint
@@ -184,7 +184,7 @@ class TestWatching:
             (alert,) = alerts(db, seen=False)
             assert (alert.id, alert.person, alert.kind, alert.about["times"]) == (made, "ada", "differencing", 2)
             assert alert.about["conditions"] == ["age < 41"]
-            assert db.query(TrailLine).filter_by(action="alert.raise").one().object == made
+            assert db.query(AuditLine).filter_by(action="alert.raise").one().object == made
         assert len(self.ask(hub, ada, clock, 60 * 24, f"{COUNT} WHERE age < 43")) == 1
 
     def test_denied_questions_and_those_of_others_are_not_looked_at(self, hub, ada, clock):

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import NOBODY, Caller
 from cloister.hub.keys import hub_keyring
-from cloister.hub.records.trail import TrailHead, TrailLine
+from cloister.hub.records.trail import AuditHead, AuditLine
 from cloister.hub.rotation import rotate
 from cloister.hub.services.trail import BrokenLine, accept, verify, write, write_alone
 from cloister.hub.services.trail.export import export
@@ -50,7 +50,7 @@ def test_a_line_holds_what_was_done(hub):
             data_sets=("people",),
         )
     with hub.database.reading() as db:
-        line = db.get(TrailLine, number)
+        line = db.get(AuditLine, number)
         assert (line.person, line.action, line.kind, line.object, line.purpose) == (
             "ada",
             "question.ask",
@@ -84,7 +84,7 @@ def test_a_name_that_people_chose_may_look_like_a_secret(hub):
     chosen = {"secretaries": "ε = 0.1", "totp_study": "ε = 1", "cookies and passwords": "ε = 2"}
     number = write_alone(hub, ADA, "dataset.register", cost=chosen, budget=chosen, rule={"labels": {"password": "x"}})
     with hub.database.reading() as db:
-        line = db.get(TrailLine, number)
+        line = db.get(AuditLine, number)
         assert (line.cost, line.details["budget"]) == (chosen, chosen)
     assert verify(hub) is True
 
@@ -103,7 +103,7 @@ def test_an_undone_transaction_leaves_no_line(hub):
         write(db, hub, ADA, "dataset.see", object_id="d3")
     assert verify(hub) is True
     with hub.database.reading() as db:
-        assert [line.object for line in db.query(TrailLine).order_by(TrailLine.number)] == ["d0", "d1", "d2", "d3"]
+        assert [line.object for line in db.query(AuditLine).order_by(AuditLine.number)] == ["d0", "d1", "d2", "d3"]
 
 
 def test_a_line_outside_a_transaction_is_refused(hub):
@@ -123,8 +123,8 @@ def test_writers_at_once_make_one_chain(opens):
     for hub in hubs:
         assert verify(hub) is True
     with hubs[0].database.reading() as db:
-        assert db.query(TrailLine).count() == 90
-        assert db.get(TrailHead, 1).number == 90
+        assert db.query(AuditLine).count() == 90
+        assert db.get(AuditHead, 1).number == 90
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_line_behind_the_end_is_found_and_not_shown(hub, further):
         assert [line.number for line in whole.lines] == [5, 4, 3, 2, 1]
         assert [line.number for line in about.lines] == [5]
         assert sum(count for _, count in by_day(db, hub, Filters(), Scope())) == 5
-        assert db.scalars(select(TrailLine.number).where(of_data_set("d4"))).all() == [5]
+        assert db.scalars(select(AuditLine.number).where(of_data_set("d4"))).all() == [5]
         assert [line.number for line in read_batch(db, Filters(), Scope(), after=0, until=10**6)] == [1, 2, 3, 4, 5]
         assert read_history(db, "ada").total == 0
     assert "forged" not in "".join(export(hub, "jsonl", Filters(), Scope()))

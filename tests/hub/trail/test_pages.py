@@ -11,7 +11,7 @@ import pytest
 
 from cloister.hub.caller import Caller
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services import access, accounts, trail
 from cloister.hub.services.trail import write_alone
 from cloister.hub.services.trail.alerts import Notice, _keep
@@ -178,7 +178,7 @@ class TestFiles:
         lines = people["sue"].api("GET", "/trail/export/jsonl?purpose=calc").text.splitlines()
         assert [json.loads(line)["number"] for line in lines] == [1]
         with hub.database.reading() as db:
-            line = db.query(TrailLine).order_by(TrailLine.number.desc()).first()
+            line = db.query(AuditLine).order_by(AuditLine.number.desc()).first()
             assert line.details["filters"] == "purpose=calc"
 
     def test_lines_for_programs(self, hub, people, monkeypatch):
@@ -191,7 +191,7 @@ class TestFiles:
     def test_an_export_is_a_line(self, hub, people):
         people["sue"].get("/trail/export/csv?action=question")
         with hub.database.reading() as db:
-            line = db.query(TrailLine).order_by(TrailLine.number.desc()).first()
+            line = db.query(AuditLine).order_by(AuditLine.number.desc()).first()
             assert (line.action, line.person, line.details["filters"]) == ("trail.export", "sue", "action=question")
 
 
@@ -230,7 +230,7 @@ class TestAlerts:
         assert "Columns never touched" not in sue.get("/trail/alerts").text
         assert "acknowledged by Sue" in sue.get("/trail/alerts?seen=yes").text
         with hub.database.reading() as db:
-            assert db.query(TrailLine).order_by(TrailLine.number.desc()).first().action == "alert.see"
+            assert db.query(AuditLine).order_by(AuditLine.number.desc()).first().action == "alert.see"
 
     def test_programs_look(self, people, alert):
         sue = people["sue"]

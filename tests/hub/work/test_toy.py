@@ -21,7 +21,7 @@ from cloister.hub import services
 from cloister.hub.generation import bump
 from cloister.hub.policy.actions import register_actions
 from cloister.hub.records.access import Grant
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.web.languages import language_of
 from cloister.session import Release
@@ -98,7 +98,7 @@ def test_an_order_over_the_api_becomes_a_release(play: tuple[House, Visitor, Vis
     assert get(house, ana, f"/jobs/{again}").json()["state"] == "done"
     assert str(house.hub.ledger.spent("people")) == "ε = 0.25"
     with house.hub.database.reading() as db:
-        said = db.scalars(select(TrailLine).where(TrailLine.action == "tally.make")).all()
+        said = db.scalars(select(AuditLine).where(AuditLine.action == "tally.make")).all()
         assert [(each.kind, each.outcome, each.cost) for each in said] == [
             ("tally", "done", {"people": "ε = 0.25"}),
             ("tally", "done", {}),
@@ -132,7 +132,7 @@ def test_what_is_not_granted_is_refused_and_written_down(play: tuple[House, Visi
     assert (refused.status_code, refused.json()["code"]) == (403, "access-denied")
     assert post(house, bob, "/tallies", {**WANTED, "more": "x"}).status_code == 422
     with house.hub.database.reading() as db:
-        said = db.scalars(select(TrailLine).where(TrailLine.action == "tally.make")).all()
+        said = db.scalars(select(AuditLine).where(AuditLine.action == "tally.make")).all()
         assert [(each.kind, each.outcome, each.details["table"]) for each in said] == [
             ("tally", "failed", "people"),
             ("tally", "denied", "other"),

@@ -10,7 +10,7 @@ import numpy as np
 from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.models.diversity import distinct_values
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 
 
 def homogeneity(target: Target, column: str) -> Attack:
@@ -24,8 +24,8 @@ def homogeneity(target: Target, column: str) -> Attack:
     return Attack(
         name="homogeneity",
         column=column,
-        sentence=f"Someone who finds the class of a person reads {column!r} with certainty for {percent(after)} of "
-        f"the people, since all in the class have the same; in the raw table for {percent(before)}.",
+        sentence=f"Someone who finds the class of a person reads {column!r} with certainty for {per_cent(after)} of "
+        f"the people, since all in the class have the same; in the raw table for {per_cent(before)}.",
         success=after,
         before=before,
         baseline=_known(target, column, 0),
@@ -46,8 +46,8 @@ def background(target: Target, column: str, known: int = 1) -> Attack:
     return Attack(
         name="background knowledge",
         column=column,
-        sentence=f"Someone who also knows {values} that a person does not have is certain of {column!r} for {percent(after)} of "
-        f"the people; in the raw table for {percent(before)}.",
+        sentence=f"Someone who also knows {values} that a person does not have is certain of {column!r} for {per_cent(after)} of "
+        f"the people; in the raw table for {per_cent(before)}.",
         success=after,
         before=before,
         baseline=_known(target, column, known),

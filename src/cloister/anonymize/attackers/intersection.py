@@ -14,7 +14,7 @@ from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.models.diversity import distinct_values
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 from cloister.errors import InvalidParameter
 
 _MOST_CELLS = 50_000_000
@@ -56,8 +56,8 @@ def intersection(target: Target, other: Recoded, column: str) -> Attack:
         name="intersection of two releases",
         column=column,
         sentence=f"Someone who has another release about the same people, and keeps the values of {column!r} that "
-        f"both give a person, is certain for {percent(success)} of the people; with the better of the two alone for "
-        f"{percent(alone)}.",
+        f"both give a person, is certain for {per_cent(success)} of the people; with the better of the two alone for "
+        f"{per_cent(alone)}.",
         success=success,
         before=_raw(target, column),
         baseline=alone,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.encoded import EncodedColumn
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 from cloister.errors import MissingDependency
 from cloister.installed import install
 from cloister.noise import Random, default_random
@@ -61,9 +61,9 @@ def learner(target: Target, column: str, *, random: Random | None = None) -> Att
     return Attack(
         name="learner",
         column=column,
-        sentence=f"A learner trained on the published table predicts {column!r} right for {percent(with_row)} of the people "
-        f"whose rows it saw; of others, whose rows it did not see, for {percent(others)} (the commonest value alone: "
-        f"{percent(majority)}). Trained on the raw table, for {percent(raw)}.",
+        sentence=f"A learner trained on the published table predicts {column!r} right for {per_cent(with_row)} of the people "
+        f"whose rows it saw; of others, whose rows it did not see, for {per_cent(others)} (the commonest value alone: "
+        f"{per_cent(majority)}). Trained on the raw table, for {per_cent(raw)}.",
         success=with_row,
         before=raw,
         baseline=others,

@@ -15,7 +15,7 @@ from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import Encoded, encode
 from cloister.anonymize.frames import check_columns, read_frame
 from cloister.anonymize.readings import seen
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 
 _MOST_PAIRS = 20_000_000
 """Pairs of a class and a kind of person that are compared in one go."""
@@ -51,8 +51,8 @@ def linkage(target: Target, public: Any = None) -> Attack:
     return Attack(
         name="linkage",
         sentence=f"Someone who has a public list {whose} ({size:,} people) and gives each row a name that fits is right for "
-        f"{after:,.0f} of {target.people:,} rows ({percent(after / people_all)}){certain}; with the raw table for {before:,.0f} "
-        f"({percent(before / people_all)}).",
+        f"{after:,.0f} of {target.people:,} rows ({per_cent(after / people_all)}){certain}; with the raw table for {before:,.0f} "
+        f"({per_cent(before / people_all)}).",
         success=after / people_all,
         before=before / people_all,
         baseline=1 / max(size, 1) if target.people else 0.0,

@@ -18,7 +18,7 @@ from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 from cloister.errors import CloisterError
 from cloister.noise import Random, default_random
 
@@ -166,9 +166,9 @@ def _attack(target: Target, column: str, classes: Ints, tables: Ints, chance: fl
         name="minimality",
         column=column,
         sentence="Someone who knows the algorithm and everyone's quasi-identifiers, and rules out the tables that "
-        f"it would have left finer ({percent(1 - chance)} of those that fit), gives a value of {column!r} a "
-        f"probability of {percent(posterior)} for a person where the class gives {percent(said)}, and guesses right "
-        f"for {percent(success)} of the people; by the classes alone for {percent(baseline)}.",
+        f"it would have left finer ({per_cent(1 - chance)} of those that fit), gives a value of {column!r} a "
+        f"probability of {per_cent(posterior)} for a person where the class gives {per_cent(said)}, and guesses right "
+        f"for {per_cent(success)} of the people; by the classes alone for {per_cent(baseline)}.",
         success=success,
         before=1.0,
         baseline=baseline,

@@ -10,7 +10,7 @@ import numpy as np
 from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.hierarchies.ladder import Ladder
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 
 
 def skewness(target: Target, column: str, times: float = 2.0) -> Attack:
@@ -20,14 +20,14 @@ def skewness(target: Target, column: str, times: float = 2.0) -> Attack:
     >>> skewness(example(), "disease").success > 0.3
     True
     """
-    after, most = _likelier(target, target.after, column, times)
-    before, _ = _likelier(target, target.before, column, times)
-    largest = f"; at the most a suspicion grows from {percent(most[0])} to {percent(most[1])}" if most else ""
+    after, most = _much_more_likely(target, target.after, column, times)
+    before, _ = _much_more_likely(target, target.before, column, times)
+    largest = f"; at the most a suspicion grows from {per_cent(most[0])} to {per_cent(most[1])}" if most else ""
     return Attack(
         name="skewness",
         column=column,
-        sentence=f"For {percent(after)} of the people the class makes their own {column!r} at least {times:g} times as likely as "
-        f"in the whole table{largest}; in the raw table for {percent(before)}.",
+        sentence=f"For {per_cent(after)} of the people the class makes their own {column!r} at least {times:g} times as likely "
+        f"as in the whole table{largest}; in the raw table for {per_cent(before)}.",
         success=after,
         before=before,
         baseline=0.0,
@@ -48,19 +48,19 @@ def similarity(target: Target, column: str, within: float = 0.1) -> Attack | Non
         return None
     after = target.share(target.after, _alike(target.after, column, ladder, within))
     before = target.share(target.before, _alike(target.before, column, ladder, within))
-    what = "are of one kind" if ladder is not None else f"lie within {percent(within)} of the whole range"
+    what = "are of one kind" if ladder is not None else f"lie within {per_cent(within)} of the whole range"
     return Attack(
         name="similarity",
         column=column,
-        sentence=f"For {percent(after)} of the people the values of {column!r} in their class {what}; in the "
-        f"raw table for {percent(before)}.",
+        sentence=f"For {per_cent(after)} of the people the values of {column!r} in their class {what}; in the "
+        f"raw table for {per_cent(before)}.",
         success=after,
         before=before,
         baseline=float(_whole(target, column, ladder)),
     )
 
 
-def _likelier(target: Target, classes: Classes, column: str, times: float) -> tuple[float, tuple[float, float] | None]:
+def _much_more_likely(target: Target, classes: Classes, column: str, times: float) -> tuple[float, tuple[float, float] | None]:
     if not classes.count:
         return 0.0, None
     spread = classes.spread(column)

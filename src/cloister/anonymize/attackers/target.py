@@ -14,7 +14,7 @@ from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.risks.words import percent
+from cloister.anonymize.risks.words import per_cent
 from cloister.errors import InvalidParameter
 
 
@@ -54,10 +54,10 @@ class Attack:
 
     def __str__(self) -> str:
         where = f" of {self.column!r}" if self.column else ""
-        within = f" ± {percent(self.margin)}" if self.margin else ""
+        within = f" ± {per_cent(self.margin)}" if self.margin else ""
         return (
-            f"{self.name}{where}: {percent(self.success)}{within} (raw table: {percent(self.before)}, "
-            f"without the table: {percent(self.baseline)})"
+            f"{self.name}{where}: {per_cent(self.success)}{within} (raw table: {per_cent(self.before)}, "
+            f"without the table: {per_cent(self.baseline)})"
         )
 
     def to_dict(self) -> dict[str, Any]:

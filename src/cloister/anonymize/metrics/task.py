@@ -101,7 +101,7 @@ def task_accuracy(
 
 
 def _columns(columns: Mapping[str, Any], order: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    """Codes of each column; a column of numbers as it was, as eighths of its rows as well, so that it is no list of names."""
+    """Codes of each column; numbers as they are and in eighths of the rows, so that they do not work like a list of names."""
     found = []
     for column in columns.values():
         codes = column.codes[order].astype(np.int64)

@@ -20,7 +20,7 @@ class KAnonymity(PrivacyModel):
     """Every combination of quasi-identifiers that is in the table stands there at least k times (Samarati and Sweeney 1998).
 
     The attack that made it necessary is linkage: a list with names, and the same quasi-identifiers, names the only row that fits.
-    It is no promise about the sensitive column: a class whose rows all have the same disease tells it of each of them.
+    It promises nothing about the sensitive column: a class whose rows all have the same disease reveals it for each of them.
 
     >>> classes = Classes.of(np.array([0, 0, 1]), 2)
     >>> KAnonymity(2).satisfied(classes, None).tolist(), KAnonymity(2).attained(classes, None).reached

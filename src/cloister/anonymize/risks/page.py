@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.anonymize.paper import bars, document, facts, paired_bars, section, signature, table
-from cloister.anonymize.risks.words import LIMITS, added_warnings, answer, percent, sensitive_sentences
+from cloister.anonymize.risks.words import LIMITS, added_warnings, answer, per_cent, sensitive_sentences
 from cloister.printable import escape
 
 if TYPE_CHECKING:
@@ -67,20 +67,20 @@ def _found(found: Risk) -> str:
         return ""
     listed = found.matched is not None
     rows = [
-        ["Prosecutor", "knows that the target is in the table", percent(found.prosecutor)],
+        ["Prosecutor", "knows that the target is in the table", per_cent(found.prosecutor)],
         [
             "Journalist",
             "has the list of the population, and does not know who of it is in the table"
             if listed
             else "does not know that the target is in the table; without the population's list, no weaker than the prosecutor",
-            percent(found.journalist),
+            per_cent(found.journalist),
         ],
         [
             "Marketer",
             "names everyone in the table by guessing; the share of names that are right"
             if listed
             else "names everyone in the table by guessing, knowing who is in it; the share of names that are right",
-            percent(found.marketer),
+            per_cent(found.marketer),
         ],
     ]
     parts = [
@@ -123,7 +123,7 @@ def _sizes(found: Risk) -> str:
         )
         if low < 5 and rows:
             marked.append(len(values))
-        values.append((name, rows / found.rows, f"{rows:,} rows, {percent(rows / found.rows)}"))
+        values.append((name, rows / found.rows, f"{rows:,} rows, {per_cent(rows / found.rows)}"))
     return bars("Rows by how many look alike", values, marked=marked)
 
 

@@ -24,7 +24,7 @@ class Matched:
     people: npt.NDArray[np.int64]
     """People of the population who look like it; never fewer than its rows, who are people as well."""
     outside: int
-    """Rows in classes that the population's table has fewer of than the table: it is no table of the whole population."""
+    """Rows in classes that the population's table has fewer of than the table: so it does not hold the whole population."""
     uniques: int
     """How many people of the population are the only ones of their kind."""
     population: int

@@ -30,7 +30,7 @@ from cloister.errors import InvalidParameter
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveRisk:
-    """What the classes tell of one sensitive column."""
+    """What the classes reveal about one sensitive column."""
 
     column: str
     l: int  # noqa: E741 - the field's own name

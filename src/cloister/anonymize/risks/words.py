@@ -25,10 +25,10 @@ LIMITS = (
 """What the numbers do not say."""
 
 
-def percent(share: float) -> str:
+def per_cent(share: float) -> str:
     """A share as people write it.
 
-    >>> percent(1), percent(0.0312), percent(0.00004), percent(0)
+    >>> per_cent(1), per_cent(0.0312), per_cent(0.00004), per_cent(0)
     ('100 %', '3.1 %', '0.004 %', '0 %')
     """
     amount = 100 * share
@@ -48,7 +48,7 @@ def answer(found: Risk) -> str:
     if not found.rows:
         return "All rows of the table are suppressed."
     if found.sample_uniques:
-        rows = f"{found.sample_uniques:,} of {found.rows:,} rows ({percent(found.sample_uniques / found.rows)})"
+        rows = f"{found.sample_uniques:,} of {found.rows:,} rows ({per_cent(found.sample_uniques / found.rows)})"
         alone = "are the only ones of their" if found.sample_uniques > 1 else "is the only one of its"
         return f"No. {rows} {alone} kind in {where}."
     others = found.k - 1
@@ -68,9 +68,9 @@ def lines_of(found: Risk) -> list[str]:
         f"rows               {found.rows:,} in {found.classes:,} classes"
         + (f"; {found.suppressed:,} suppressed" if found.suppressed else ""),
         f"k                  {found.k:,}",
-        f"prosecutor risk    {percent(found.prosecutor)} at most",
-        f"journalist risk    {percent(found.journalist)} at most" + ("" if found.matched else " (no population list was given)"),
-        f"marketer risk      {percent(found.marketer)} of all rows",
+        f"prosecutor risk    {per_cent(found.prosecutor)} at most",
+        f"journalist risk    {per_cent(found.journalist)} at most" + ("" if found.matched else " (no population list was given)"),
+        f"marketer risk      {per_cent(found.marketer)} of all rows",
         f"sample uniques     {found.sample_uniques:,}",
     ]
     if found.population_uniques is not None:
@@ -123,7 +123,7 @@ def sensitive_sentences(each: SensitiveRisk) -> list[str]:
     )
     return [
         learnt,
-        f"The commonest value of a class is that of up to {percent(each.alpha)} of its rows (α = {each.alpha:.4g}).",
+        f"The commonest value of a class is that of up to {per_cent(each.alpha)} of its rows (α = {each.alpha:.4g}).",
         f"The class that differs most from the table is {each.t:.4g} away (t, {each.distance}; 0: as the whole table).",
         f"A value is up to {1 + each.beta:.4g} times as common in a class as in the table (β = {each.beta:.4g}).",
         *([advice(each.column, each.alike)] if each.alike else []),

@@ -171,7 +171,7 @@ def _axes(heights: Levels) -> list[npt.NDArray[np.intp]]:
 
 _FEWEST = 5
 _STIFF = 1e-6
-"""How much a step that no node tells of is held to the usual one."""
+"""How much a step without any measured node is held to the usual one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -50,7 +50,7 @@ OFFERED_ROLES = tuple(role for role in ROLES if role != CSP)
 """The roles that can be given today. Nothing stands behind the others yet; a person who has one keeps it."""
 
 STANDINGS = (NOBODY, ANYBODY)
-"""What everyone is besides: not logged in, or logged in. An action for `nobody` is open to all."""
+"""What everyone is besides: not signed in, or signed in. An action for `nobody` is open to all."""
 
 _NAME = re.compile(r"[a-z][a-z-]*(\.[a-z][a-z-]*)+")
 

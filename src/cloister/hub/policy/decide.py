@@ -42,7 +42,7 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
     if not coarse.allowed:
         return coarse
     action = actions()[what]
-    no = _beforehand(who, action, which, context)
+    no = _in_advance(who, action, which, context)
     if no is not None:
         return _no(what, no)
     closed, no = _above(who, action, which, context, mandatory)
@@ -113,7 +113,7 @@ def decide_together(
     return found if refused is None else {name: refused if each.allowed else each for name, each in found.items()}
 
 
-def _beforehand(who: Who, action: Action, which: Object | None, context: Context) -> No | None:
+def _in_advance(who: Who, action: Action, which: Object | None, context: Context) -> No | None:
     if action.by != "role" and which is None:
         return No(rule="object", reason="no-object", ask=Ask(role=ADMINISTRATOR))
     if context.project and context.project not in who.projects:

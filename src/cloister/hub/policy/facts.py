@@ -162,7 +162,7 @@ class Rules(Shape):
 class GrantFacts(Shape):
     """A role on an object: who is in it, what they may do, and who gave it.
 
-    >>> GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=Rules(actions=frozenset({"dataset.see"}))).revoked
+    >>> GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=Rules(actions=frozenset({"learn.run"}))).revoked
     False
     """
 

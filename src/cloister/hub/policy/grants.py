@@ -51,7 +51,7 @@ _FOR_NOW = frozenset({"too-early", "training", "network", "hours"})
 def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context: Context) -> str | None:
     """The first condition of a grant that does not hold; None where all hold.
 
-    Terms that do not concern somebody are not told to them: to anyone who is not in the grant, it is no grant.
+    Terms that do not concern somebody are not told to them: anyone who is not in the grant finds that there is none.
 
     >>> from datetime import UTC, datetime
     >>> from cloister.hub.policy.actions import actions

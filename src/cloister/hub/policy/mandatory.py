@@ -230,7 +230,7 @@ def _demanded(rule: MandatoryRule, who: Who, action: Action, context: Context) -
 
 @dataclass(frozen=True, slots=True)
 class _Total:
-    """What a population, or an allotment of it, would come to; None where the guarantees do not add up."""
+    """What a population, or a share of it, would come to; None where the guarantees do not add up."""
 
     population: str
     of_allotment: bool

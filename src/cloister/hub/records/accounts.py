@@ -12,7 +12,7 @@ from cloister.hub.database import Base
 
 
 class Person(Base):
-    """Somebody with a place in the hub. Nobody is deleted: the trail names them; who leaves is blocked."""
+    """Somebody with a place in the hub. Nobody is deleted, since the audit log names them; anyone who leaves is blocked."""
 
     __tablename__ = "person"
 
@@ -48,7 +48,7 @@ class PersonRole(Base):
 
 
 class WebSession(Base):
-    """A log-in of a browser. The cookie holds a secret, this row its digest."""
+    """A session of a browser. The cookie holds a secret, this row its digest."""
 
     __tablename__ = "web_session"
 
@@ -76,7 +76,7 @@ class ApiToken(Base):
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     scopes: Mapped[list[str]]
     second_factor: Mapped[bool] = mapped_column(default=False)
-    """Whether the log-in that made it had a second factor."""
+    """Whether the session that made it had a second factor."""
     created: Mapped[datetime]
     expires: Mapped[datetime]
     revoked: Mapped[datetime | None] = mapped_column(default=None)
@@ -100,7 +100,7 @@ class OneTimeLink(Base):
 
 
 class Attempts(Base):
-    """Failed log-ins by account and by address, for throttling."""
+    """Failed attempts to sign in, by account and by address, for throttling."""
 
     __tablename__ = "attempts"
 
@@ -133,7 +133,7 @@ class SignOn(Base):
     browser: Mapped[str] = mapped_column(String(64))
     """A digest of the cookie of the browser that left."""
     person: Mapped[str] = mapped_column(String(32), default="")
-    """Who connects an account that they are logged in to; empty: a log-in."""
+    """Who connects the account that they are signed in to; empty: somebody who signs in."""
     nonce: Mapped[str] = mapped_column(String(64))
     verifier: Mapped[str] = mapped_column(String(64))
     back: Mapped[str] = mapped_column(String(500), default="/")

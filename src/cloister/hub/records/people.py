@@ -21,25 +21,25 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LONGEST_EMAIL = 320
 
 
-def folded(email: str) -> str:
+def folded(address: str) -> str:
     """An e-mail address as it is kept and compared: A to Z are a to z, and a letter that is written in two parts is written as
     one (NFC). Nothing else is taken for the same: ß is not ss, and ⓐ is not a, since to a mail server they are other people.
 
     >>> folded(" Ada@Example.ORG "), folded("Straße@Uni.de") == folded("strasse@uni.de")
     ('ada@example.org', False)
     """
-    text = unicodedata.normalize("NFC", email[:_LONGEST_EMAIL].strip())
+    text = unicodedata.normalize("NFC", address[:_LONGEST_EMAIL].strip())
     text = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     unseen = any(unicodedata.category(letter)[0] == "C" for letter in text)  # joiners too, which nobody sees in an address
-    if len(email) >= _LONGEST_EMAIL or not _EMAIL.fullmatch(text) or unseen:
+    if len(address) >= _LONGEST_EMAIL or not _EMAIL.fullmatch(text) or unseen:
         raise InvalidParameter("The e-mail address is invalid", why="it is not a valid e-mail address", instead="ada@example.org")
     return text
 
 
-def person_by_email(db: Session, email: str) -> Person | None:
+def person_of_address(db: Session, address: str) -> Person | None:
     """The person of an e-mail address, however it is capitalised."""
     try:
-        known = folded(email)
+        known = folded(address)
     except InvalidParameter:
         return None
     return db.scalar(select(Person).where(Person.email == known))

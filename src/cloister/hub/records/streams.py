@@ -22,7 +22,7 @@ class HeldStream(Base):
     declared: Mapped[dict[str, Any]]
     """The question, the columns, the clock, the spend, how many readings of a device count, and its quota an hour."""
     shown: Mapped[bool] = mapped_column(default=False)
-    """Whether everybody who is logged in sees what is released."""
+    """Whether everybody who is signed in sees what is released."""
     taken: Mapped[int] = mapped_column(default=0)
     """How many steps are released."""
     state: Mapped[str] = mapped_column(String(20), default="open")

@@ -1,4 +1,4 @@
-"""The trail: who did what to which, when, why, and at what cost; and what was noticed about it."""
+"""The audit log: who did what to which, when, why, and at what cost; and what was noticed about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cloister.hub.database import Base
 
 
-class TrailLine(Base):
+class AuditLine(Base):
     """One act. The chain of hashes runs through all lines; the hash covers every column but itself."""
 
     __tablename__ = "trail"
@@ -32,7 +32,7 @@ class TrailLine(Base):
     hash: Mapped[str] = mapped_column(String(64))
 
 
-class TrailAbout(Base):
+class AuditAbout(Base):
     """The objects that a line is about, to find it by: its own, and the data sets whose ids its details name; each by its kind
     and its id ("data-set:…", "population:…"), since things of two kinds may have one name. It follows from the lines, and is
     compared with them when the audit log is verified."""
@@ -43,7 +43,7 @@ class TrailAbout(Base):
     number: Mapped[int] = mapped_column(ForeignKey("trail.number"), primary_key=True, index=True)
 
 
-class TrailHead(Base):
+class AuditHead(Base):
     """One row, locked by whoever writes the next line: the end of the chain."""
 
     __tablename__ = "trail_head"

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
@@ -85,7 +85,7 @@ def kind_api(
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, kind=kind.name, which=which, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
-        return {names[0]: told_of(rows[:limit], line.of), "next": more}
+        return {names[0]: of_each(rows[:limit], line.of), "next": more}
 
     @router.get(
         f"{kind.path}/{{number}}",
@@ -143,7 +143,7 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, which=which, limit=limit + 1, **how)
         more = rows[limit - 1].id if len(rows) > limit else None
-        return Releases(releases=told_of(rows[:limit], lambda row: ReleaseLine.of(row, mine=row.person == caller.id)), next=more)
+        return Releases(releases=of_each(rows[:limit], lambda row: ReleaseLine.of(row, mine=row.person == caller.id)), next=more)
 
     @router.post(
         "/releases/answer",

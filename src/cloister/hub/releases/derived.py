@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.policy import Decision, Object, Policy, Source
 from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
@@ -47,8 +47,8 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: 
 def decided(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "", handed: bool = False) -> Decision:
     """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
-    Anyone who may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
-    With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
+    Anyone who may read it counts as its owner here: who that is was decided before; what binds all of them is the policy.
+    With `by` the owner of the sources let it go as it is, and others read it too: they count as the owner there as well,
     for as long as the sources are theirs. `handed`: the owners of all sources agreed before it was made that it goes to this
     person, so of them it is asked only whether a source is closed.
     """
@@ -85,7 +85,7 @@ def newest_open(
     found: list[StoredRelease] = []
     while True:
         rows = list(db.scalars(ordered if last is None else ordered.where(_older(last))))
-        seen = told_of(rows, lambda row: (row, shown(row) and decided(hub, db, caller, row, "release.see").allowed))
+        seen = of_each(rows, lambda row: (row, shown(row) and decided(hub, db, caller, row, "release.see").allowed))
         found += [row for row, open_to_them in seen if open_to_them]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]

@@ -127,7 +127,7 @@ class ReleaseKind:
     files: Mapping[str, FileKind] = field(default_factory=dict)
     """By the name of the form in its address."""
     as_table: AsTable | None = None
-    """How SQL is asked of one; None: it is no table."""
+    """How SQL is asked of one; None: SQL can't be asked of it."""
     pooled: Callable[[Sequence[StoredRelease], str], tuple[bytes, Mapping[str, Any]]] | None = None
     """One release of several, under a name: its body and its details (`pooling.py`). None: they are not pooled."""
     against_rows: AgainstRows | None = None

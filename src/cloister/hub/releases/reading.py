@@ -210,7 +210,7 @@ def shown_to(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Decision |
 
 
 def left_projects(db: Db, row: StoredRelease) -> set[str]:
-    """The projects that a release was shown to of which its asker is no member any more."""
+    """The projects that a release was shown to, and that the analyst who bought it has left."""
     shown = set(db.scalars(select(ProjectShare.project).where(ProjectShare.release == row.id)))
     return shown - set(db.scalars(select(ProjectMember.project).where(ProjectMember.person == row.person)))
 

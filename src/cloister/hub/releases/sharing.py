@@ -111,8 +111,8 @@ def rename(db: Db, hub: Hub, caller: Caller, row: StoredRelease, title: str) -> 
     _told(db, hub, caller, "release.rename", row)
 
 
-def _folded(email: str) -> str:
-    address = email.strip().casefold()
+def _folded(typed: str) -> str:
+    address = typed.strip().casefold()
     if _ADDRESS.fullmatch(address) is None or not is_text(address):
         raise InvalidParameter("The e-mail address is invalid", why="it is not one", instead="ada@example.org")
     return address

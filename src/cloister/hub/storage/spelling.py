@@ -134,7 +134,7 @@ class Rewriter:
 
 
 def reader_of(how: Reading) -> Callable[[str], str]:
-    """What becomes of one field, as it stands in the file.
+    """What becomes of one field, as the file has it.
 
     >>> read = reader_of(Reading(numbers="point", dates="mdy", missing=("NA", "-99")))
     >>> [read(each) for each in ('"1,234.5"', "12", "-99", "-99.0", "3/31/2026", "2/30/2026", '"3/31/2026 9:30, b"')]

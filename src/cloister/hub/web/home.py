@@ -30,7 +30,7 @@ def home_pages() -> APIRouter:
     @router.get("/", dependencies=[needs("public.read")])
     def home(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """What this hub is, for a visitor; what waits for them, for a person."""
-        if not caller.logged_in:
+        if not caller.signed_in:
             return render(request, "welcome.html")
         cards: list[Card] = []
         with hub.database.reading() as db:

@@ -88,7 +88,7 @@ def respond(
         "theme": theme if theme in THEMES else "auto",
         "language": language,
         "languages": LANGUAGES,
-        "menu": menu_of(hub.links, partial(_may, caller), request.url.path) if caller.logged_in else Menu(),
+        "menu": menu_of(hub.links, partial(_may, caller), request.url.path) if caller.signed_in else Menu(),
         "help_address": help_address(hub.settings.docs, REFUSED if status >= 400 else help_for(hub.help, request.url.path)),
         "flashes": flashes,
         "fragment": part,

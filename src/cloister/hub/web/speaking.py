@@ -103,7 +103,7 @@ class OnPage(Voice):
         return _words(name) if label is None else _quoted(self.language.gettext(label))
 
     def wrong(self, name: str, value: str) -> str:
-        """What stands in the field."""
+        """What the field holds."""
         _, label = self.language.gettext, label_of(name, self.template)
         if label is None:
             return f"{_words(name)}: {_quoted(self.value(value))}"

@@ -24,7 +24,7 @@ class Chapter:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Somebody's part: which chapter, and the survey that is told of in it."""
+    """Somebody's part: which chapter, and the survey in it."""
 
     chapter: str
     survey: str

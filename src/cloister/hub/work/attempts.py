@@ -109,7 +109,7 @@ class Charges:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a line of the trail says of an attempt that is not the first."""
+        """What a line of the audit log says of an attempt that is not the first."""
         if self._progress.attempt == 1:
             return {}
         lines = list(dict.fromkeys(each.id for each in self._earlier))

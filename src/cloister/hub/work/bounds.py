@@ -3,7 +3,7 @@ it, and when what was made is to leave; and what is left of it, for the page tha
 
 The policy is asked with the money before anything is charged, since its refusal names the rule and whom to ask. What it compared
 may have changed when the charge is made, by work of others: so the same ceilings, shares and limits go with the session, and the
-ledger holds each charge, and each debit for what others paid, against them in the charge's own transaction. A grant may be
+ledger holds each charge, also that of a share for what others paid, against them in its own transaction. A grant may be
 revoked and another given between the decision and the charge: so where anything changed, what was drawn is compared with the
 limits of now before anything leaves.
 
@@ -29,7 +29,7 @@ from cloister.hub.work.facts import Facts, project_account, who_of
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of
-from cloister.session.asker import Bounds
+from cloister.session.analyst import Bounds
 from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _WHY = N_("the risk would pass the most that the grant allows: {limit}")
 
 
 def account_of(facts: Facts, caller: Caller, project: str) -> str:
-    """The name under which the ledger counts: the project's, whose members share an allotment, or the person's."""
+    """The name under which the ledger counts: the project's, whose members have one share together, or the person's."""
     found = facts.projects.get(project)
     return caller.email if found is None else project_account(found.name)
 

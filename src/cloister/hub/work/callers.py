@@ -128,7 +128,7 @@ def caller_from(
     session: str = "",
     token: str = "",
 ) -> Caller:
-    """A person as `standing` tells of them, as a caller who came in some way."""
+    """A person, with what `standing` found, as a caller who came in some way."""
     return Caller(
         id=person.id,
         email=person.email,

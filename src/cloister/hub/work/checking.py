@@ -104,7 +104,7 @@ def no_algorithm() -> Missing:
 
 
 def _seen(which: Object, action: str, context: Context) -> Object:
-    """What reads data inside a project does so by what was granted to the project, not by what its asker may besides."""
+    """What reads data inside a project does so by what was granted to the project, not by what the person may besides."""
     return inside(which, context.project) if context.project and actions()[action].data else which
 
 

@@ -46,7 +46,7 @@ _OPEN = (
     "release.share",
 )
 _PUBLIC = GrantFacts(id="public", role="public", members=Members(anybody=True), rules=Rules(actions=frozenset(_OPEN)))
-"""What everybody who has logged in may do with a public table: it protects nobody."""
+"""What everybody who has signed in may do with a public table: it protects nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,7 +101,7 @@ def beating(hub: Hub, key: str) -> Iterator[None]:
 
 
 OWN_KEYS = "hub: "
-"""How keys begin that the hub itself makes, as for a job; no client may send one, so that nobody takes it beforehand."""
+"""How keys begin that the hub itself makes, as for a job; no client may send one, so that nobody takes it in advance."""
 
 _BUSY = timedelta(seconds=3 * BEAT)
 _PATIENCE = 3 * BEAT + 3

@@ -173,7 +173,7 @@ def _purposes(hub: Hub, db: Db, caller: Caller, action: str, which: Object, ways
     """The purposes for which the person may do it in any of these ways: by themselves, or under an algorithm.
 
     Each is put to the policy: what the page offers is what it would allow. Where they may do it for any purpose, those of others'
-    grants are nobody's business; those of single columns are offered still, since these columns are closed without. Of very many
+    grants are not shown; those of single columns are offered still, since these columns are closed without. Of very many
     none is offered, and the field is free.
     """
     facts, found, opened, free = facts_of(hub, db), set[str](), set[str](), False

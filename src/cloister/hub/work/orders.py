@@ -124,7 +124,7 @@ class OrderedWork(ABC, Generic[Wanted, Found]):
     action: str
     release: ReleaseKind
     stages: Mapping[str, float]
-    """How far it is at each stage that its job tells of."""
+    """How far it is at each stage that its job reports."""
     stored: Stored[Wanted]
     """An order as a job keeps it."""
     secret: tuple[str, ...] = ()

@@ -73,16 +73,16 @@ class _Boosting(PrivateModel):
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         random = self.random or (default_random() if allowance is not None else Random.deterministic(0))
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
-        loss, persons, groups = self._loss(rows.y), None, self.groups
+        loss, people, groups = self._loss(rows.y), None, self.groups
         maybe = alike_in_name(names, rows.box) if groups is None else []
         if maybe:
-            persons = self._persons(rows, allowance, random)
-            groups = [*told_by_names(names, rows.box), *one_category(maybe, rows, persons, allowance, random)]
+            people = self._people(rows, allowance, random)
+            groups = [*told_by_names(names, rows.box), *one_category(maybe, rows, people, allowance, random)]
         members = grouped(rows.X.shape[1], groups, names, rows.box)
         order = random.permutation(len(members))
         plan = plan_of(
             columns=len(members),
-            persons=self._persons(rows, allowance, random) if persons is None else persons,
+            people=self._people(rows, allowance, random) if people is None else people,
             allowance=allowance,
             max_features=self.max_features,
             bins=self.bins,
@@ -103,7 +103,7 @@ class _Boosting(PrivateModel):
         self.low_, self.high_, self.columns_, self.bins_ = rows.box.low, rows.box.high, columns.members, plan.bins
         self.base_, self.value_ = course.base / 2.0**loss.bits, course.values(columns.width)
 
-    def _persons(self, rows: Rows, allowance: Allowance | None, random: Random) -> float:
+    def _people(self, rows: Rows, allowance: Allowance | None, random: Random) -> float:
         """How many rows, about: the public hint, or a noisy count."""
         if self.size is not None:
             return float(exact_positive(self.size, "size"))
@@ -258,7 +258,7 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
 
 
 def one_category(
-    maybe: list[tuple[int, ...]], rows: Rows, persons: float, allowance: Allowance | None, random: Random
+    maybe: list[tuple[int, ...]], rows: Rows, people: float, allowance: Allowance | None, random: Random
 ) -> list[list[int]]:
     """Of features that may be one category by their names those that are: at most a sixth of all people have two of them, by
     noisy counts. Where the deviation of these would be above a twelfth of the people nothing is bought, and each stays alone.
@@ -268,14 +268,14 @@ def one_category(
     width = len(maybe)
     if allowance is not None:
         part = Share(what="", currency=allowance.currency, amount=allowance.size * _OF_NAMES, portion=_OF_NAMES)
-        if math.sqrt(part.variance(l1=width, l2_squared=width)) > max(persons, 1.0) / 12:
+        if math.sqrt(part.variance(l1=width, l2_squared=width)) > max(people, 1.0) / 12:
             return []
     have = rows.box.middle <= rows.X
     counts = np.array([int((have[:, each].sum(axis=1) > 1).sum()) for each in maybe])
     if allowance is not None:
         share = allowance.share("features that are one category", _OF_NAMES)
         counts = share.add(counts, l1=width, l2_squared=width, random=random)
-    kept = [each for each, count in zip(maybe, counts.tolist(), strict=True) if count <= max(persons, 1.0) / 6]
+    kept = [each for each, count in zip(maybe, counts.tolist(), strict=True) if count <= max(people, 1.0) / 6]
     return apart(sorted(kept, key=len, reverse=True))
 
 
@@ -305,7 +305,7 @@ class BoostingPlan:
 def plan_of(
     *,
     columns: int,
-    persons: float,
+    people: float,
     allowance: Allowance | None,
     max_features: int | None = None,
     bins: int | None = None,
@@ -315,16 +315,16 @@ def plan_of(
     """What was asked for, and else what so many people can carry under this allowance; `a_round` is the loss's.
 
     >>> from cloister.privacy import PureDP
-    >>> plan_of(columns=14, persons=32_000, allowance=Allowance(PureDP(1)))
+    >>> plan_of(columns=14, people=32_000, allowance=Allowance(PureDP(1)))
     BoostingPlan(columns=14, bins=64, rounds=1)
-    >>> plan_of(columns=30, persons=500, allowance=Allowance(PureDP(1)))
+    >>> plan_of(columns=30, people=500, allowance=Allowance(PureDP(1)))
     BoostingPlan(columns=8, bins=5, rounds=0)
     """
     most = max(columns if max_features is None else min(max_features, columns), 1)
     few = most
     if max_features is None and allowance is not None and allowance.currency == "epsilon":
-        few = min(max(int(persons / _A_COLUMN / _blur(1, allowance)), 1), most)
-    firm = max(persons, 1.0) / (_PLAIN if allowance is None else _blur(few, allowance))
+        few = min(max(int(people / _A_COLUMN / _blur(1, allowance)), 1), most)
+    firm = max(people, 1.0) / (_PLAIN if allowance is None else _blur(few, allowance))
     if rounds is None:
         rounds = _MOST_ROUNDS if allowance is None else int(min(math.sqrt(firm / a_round), _MOST_ROUNDS))
     if bins is None:  # counts get a part of the budget, and a bin must stand out of the noise of that

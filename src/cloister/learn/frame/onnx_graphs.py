@@ -85,7 +85,7 @@ def _labelled(graph: Graph, places: str, classes: Array) -> None:
     graph.output("label", graph.op("Gather", classes, places), columns=None, like=classes)
 
 
-def _likeliest(graph: Graph, model: Any, probabilities: str) -> None:
+def _most_likely(graph: Graph, model: Any, probabilities: str) -> None:
     _labelled(graph, graph.op("ArgMax", probabilities, axis=1, keepdims=0), model.classes_)
     graph.output("probabilities", probabilities, columns=len(model.classes_))
 
@@ -124,7 +124,7 @@ def _kernel(graph: Graph, model: Any) -> None:
 
 def _discriminant(graph: Graph, model: Any) -> None:
     scores = _linear(graph, _clipped(graph, "X", model.low_, model.high_), model.coef_, model.intercept_)
-    _likeliest(graph, model, graph.op("Softmax", scores, axis=1))
+    _most_likely(graph, model, graph.op("Softmax", scores, axis=1))
 
 
 def _normal_logs(graph: Graph, value: str, means: Array, variances: Array, weights: Array) -> str:
@@ -146,7 +146,7 @@ def _naive_bayes(graph: Graph, model: Any) -> None:
         if width == 1 and values:
             here = graph.cast(graph.op("Equal", here, np.asarray(values, dtype=np.float64)[None]), "DOUBLE")
         found = graph.op("Add", found, graph.op("MatMul", here, logs.T))
-    _likeliest(graph, model, graph.op("Softmax", found, axis=1))
+    _most_likely(graph, model, graph.op("Softmax", found, axis=1))
 
 
 def _network(graph: Graph, model: Any) -> None:
@@ -154,7 +154,7 @@ def _network(graph: Graph, model: Any) -> None:
     for layer, weights in enumerate(model.weights_):
         value = _linear(graph, value, weights[:-1].T, weights[-1])
         value = graph.op("Tanh", value) if layer < len(model.weights_) - 1 else value
-    _likeliest(graph, model, graph.op("Softmax", value, axis=1))
+    _most_likely(graph, model, graph.op("Softmax", value, axis=1))
 
 
 def _trees(graph: Graph, model: Any) -> None:
@@ -171,7 +171,7 @@ def _trees(graph: Graph, model: Any) -> None:
         node = graph.op("Add", graph.op("Add", node, node), graph.op("Add", graph.cast(right, "INT64"), np.array([1])))
     leaf = graph.op("Add", node, np.arange(trees) * leaves - (leaves - 1))
     shares = graph.op("Gather", model.value_.reshape(trees * leaves, -1), leaf, axis=0)
-    _likeliest(graph, model, graph.op("ReduceMean", shares, np.array([1]), keepdims=0))
+    _most_likely(graph, model, graph.op("ReduceMean", shares, np.array([1]), keepdims=0))
 
 
 def _curves(graph: Graph, model: Any) -> str:
@@ -200,7 +200,7 @@ def _boosted_classes(graph: Graph, model: Any) -> None:
     if len(model.base_) == 1:
         half = graph.op("Mul", scores, np.array([0.5]))
         scores = graph.op("Concat", graph.op("Neg", half), half, axis=1)
-    _likeliest(graph, model, graph.op("Softmax", scores, axis=1))
+    _most_likely(graph, model, graph.op("Softmax", scores, axis=1))
 
 
 def _boosted_numbers(graph: Graph, model: Any) -> None:

@@ -34,33 +34,33 @@ class Descent:
     clip: float = 0.7
 
 
-def plan(*, persons: float, dimension: int, mu: float, most: int = 300) -> Descent:
+def plan(*, people: float, dimension: int, mu: float, most: int = 300) -> Descent:
     """More rounds and momentum where the signal is large against the noise: people · μ/√d; not more than `most`.
 
-    >>> plan(persons=1437, dimension=65, mu=0.25).rounds, plan(persons=32561, dimension=108, mu=0.25).rounds
+    >>> plan(people=1437, dimension=65, mu=0.25).rounds, plan(people=32561, dimension=108, mu=0.25).rounds
     (20, 208)
     """
-    signal = persons * mu / math.sqrt(dimension)
+    signal = people * mu / math.sqrt(dimension)
     rounds = max(5, min(most, round(20 * (signal / 45) ** 0.82)))
     return Descent(rounds=rounds, step=4.0 if rounds < 80 else 8.0, momentum=0.8 if rounds < 80 else 0.9)
 
 
-def plan_pure(*, persons: float, numbers: int, epsilon: float) -> Descent:
+def plan_pure(*, people: float, numbers: int, epsilon: float) -> Descent:
     """A few rounds only: under pure ε each of them costs its share in full.
 
-    >>> plan_pure(persons=30_000, numbers=6, epsilon=1).rounds
+    >>> plan_pure(people=30_000, numbers=6, epsilon=1).rounds
     20
     """
-    signal = persons * epsilon / numbers
+    signal = people * epsilon / numbers
     return Descent(rounds=max(1, min(20, round(math.sqrt(signal) / 2))), step=4.0, momentum=0.8)
 
 
 def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) -> Descent:
     """By what the share is counted in."""
-    persons, dimension = prepared.persons, prepared.dimension
+    people, dimension = prepared.people, prepared.dimension
     if share.currency == "epsilon":
-        return plan_pure(persons=persons, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
-    return plan(persons=persons, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
+        return plan_pure(people=people, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
+    return plan(people=people, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
 
 
 def descend(
@@ -89,7 +89,7 @@ def descend(
     weights, before, total, kept = start.copy(), start.copy(), np.zeros_like(start), 0
     each = share.part(Fraction(1, descent.rounds))
     sensitivity = Fraction(longest_residual(descent.clip) * STEPS)
-    speed = descent.step / loss.curvature / prepared.persons
+    speed = descent.step / loss.curvature / prepared.people
     for turn in range(descent.rounds):
         ahead = weights + descent.momentum * (weights - before)
         if sums is None:

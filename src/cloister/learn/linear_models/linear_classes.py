@@ -72,7 +72,7 @@ def perturbed_output(prepared: Prepared, loss: Loss, share: Share, random: Rando
         ridge=np.full((1, 1), ridge),
         linear=np.zeros(shape),
         tolerance=near_enough / 2,
-        steps=steps_for(loss, ridge=ridge, persons=prepared.persons),
+        steps=steps_for(loss, ridge=ridge, people=prepared.people),
     )
     if not near:
         weights = np.zeros(shape)
@@ -102,25 +102,25 @@ def centroids(prepared: Prepared, classes: int, share: Share, random: Random | N
     noisy, dimension = released[:-1], len(released) - 1
     scale = float(share.scale(l1=1, l2_squared=1))
     variance = (dimension + 2) * scale**2 if share.currency == "epsilon" else scale**2
-    persons = _persons(prepared, released[-1] / prepared.constant, variance / prepared.constant**2)
+    people = _people(prepared, released[-1] / prepared.constant, variance / prepared.constant**2)
     noise = dimension * variance
-    middles = noisy / persons
-    common = noisy.sum(axis=1) / persons.sum()
+    middles = noisy / people
+    common = noisy.sum(axis=1) / people.sum()
     apart = middles - common[:, None]
-    off = noise / persons**2
+    off = noise / people**2
     lengths = np.maximum((apart**2).sum(axis=0), 1e-12)
     kept = np.clip(1 - off / lengths, 0, 1)
     apart = apart * kept
-    within = prepared.square - (common**2).sum() - float(persons @ (apart**2).sum(axis=0)) / persons.sum()
+    within = prepared.square - (common**2).sum() - float(people @ (apart**2).sum(axis=0)) / people.sum()
     spread = (max(within, 0.05) + float((off * kept).mean())) / dimension
     inner = apart / spread
     squares = _shrunk((apart**2).sum(axis=0), kept**4 * off * (4 * lengths + 2 * off) / dimension)
-    constant = np.log(persons / persons.sum()) - squares / (2 * spread) - common @ inner
+    constant = np.log(people / people.sum()) - squares / (2 * spread) - common @ inner
     weights = np.concatenate([inner, constant[None, :] / prepared.constant])
     return weights if classes > 2 else weights[:, 1:] - weights[:, :1]
 
 
-def _persons(prepared: Prepared, seen: Floats, variance: float) -> Floats:
+def _people(prepared: Prepared, seen: Floats, variance: float) -> Floats:
     """Persons a class, from the class counts and from the constant of the summed rows, each by how sure it is."""
     weight = variance / (variance + prepared.count_variance)
     return np.asarray(np.maximum(weight * prepared.counts + (1 - weight) * seen, 1.0))
@@ -216,7 +216,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             return self.method  # type: ignore[no-any-return]
         if allowance.currency != "epsilon":
             return "gradient"
-        signal = prepared.persons * float(allowance.size) / prepared.dimension
+        signal = prepared.people * float(allowance.size) / prepared.dimension
         return "objective" if signal >= _SIGNAL * (1 if classes == 2 else classes**2) else "centroids"
 
     def _weights(self, method: Method, prepared: Prepared, loss: Loss, share: Share) -> Floats:
@@ -231,7 +231,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             return descent.descend(prepared, loss, share, self.random, descent=plan, start=_prior(prepared, loss))
         if method == "newton":
             assert isinstance(loss, Logistic)
-            steps = newton.plan(persons=prepared.persons, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared))
+            steps = newton.plan(people=prepared.people, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared))
             return newton.newton_steps(prepared, loss, share, self.random, newton=steps, start=_prior(prepared, loss))
         ridge = float(self.ridge or _ridge_for_output(prepared, loss, share))
         perturbed = perturbed_output(prepared, loss, share, self.random, ridge=ridge)
@@ -294,4 +294,4 @@ def _ridge_for_output(prepared: Prepared, loss: Loss, share: Share) -> float:
     scale = float(share.scale(l1=1, l2_squared=1))
     numbers = prepared.dimension * loss.columns
     length = numbers * scale if share.currency == "epsilon" else math.sqrt(numbers) * scale
-    return max(1e-3, 0.1 * math.sqrt(prepared.persons * length * loss.length))
+    return max(1e-3, 0.1 * math.sqrt(prepared.people * length * loss.length))

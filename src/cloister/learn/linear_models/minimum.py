@@ -30,14 +30,14 @@ _SEEN = 1e-10
 """Of the value: a smaller change may be its rounding."""
 
 
-def steps_for(loss: Loss, *, ridge: float, persons: float) -> int:
+def steps_for(loss: Loss, *, ridge: float, people: float) -> int:
     """How many steps: more, the flatter the ridge is against the curvature of so many people; a hinge bends at many places.
 
     >>> from cloister.learn.linear_models.losses import HuberHinge, Logistic
-    >>> steps_for(Logistic(), ridge=1.15, persons=5000), steps_for(HuberHinge(classes=2), ridge=1.15, persons=5000)
+    >>> steps_for(Logistic(), ridge=1.15, people=5000), steps_for(HuberHinge(classes=2), ridge=1.15, people=5000)
     (14, 27)
     """
-    doublings = math.log2(1 + max(persons, 1.0) * loss.curvature / ridge)
+    doublings = math.log2(1 + max(people, 1.0) * loss.curvature / ridge)
     return 8 + math.ceil(doublings * (1.5 if isinstance(loss, HuberHinge) else 0.5))
 
 

@@ -39,13 +39,13 @@ class Newton:
     clip: float = 0.7
 
 
-def plan(*, persons: float, dimension: int, mu: float) -> Newton:
+def plan(*, people: float, dimension: int, mu: float) -> Newton:
     """A few rounds, and a few more where the signal is large against the noise: people · μ over the dimension.
 
-    >>> plan(persons=455, dimension=31, mu=0.25).rounds, plan(persons=32561, dimension=6, mu=0.25).rounds
+    >>> plan(people=455, dimension=31, mu=0.25).rounds, plan(people=32561, dimension=6, mu=0.25).rounds
     (4, 8)
     """
-    signal = persons * mu / dimension
+    signal = people * mu / dimension
     return Newton(rounds=max(2, min(10, round(4 * (signal / 4) ** 0.12))))
 
 

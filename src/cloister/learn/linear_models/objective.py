@@ -85,7 +85,7 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
     linear = term.sample(shape[1], random=random).T
     rows = prepared.rows / STEPS
     ridge = np.full((1, 1), plan.ridge)
-    steps = steps_for(loss, ridge=plan.ridge, persons=prepared.persons)
+    steps = steps_for(loss, ridge=plan.ridge, people=prepared.people)
     weights, near = minimum(rows, prepared.classes, loss, ridge=ridge, linear=linear, tolerance=near_enough / 2, steps=steps)
     if not near:
         weights = np.zeros(shape)
@@ -95,7 +95,7 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
 def solvable(prepared: Prepared, loss: Loss) -> float:
     """γ: 2⁻²⁰, or for very many people (by their noisy number) what floating point can still find: the last bit of a weight
     moves the gradient by as much as they bend the loss."""
-    return max(TOLERANCE, prepared.persons * loss.curvature * 2.0**-42)
+    return max(TOLERANCE, prepared.people * loss.curvature * 2.0**-42)
 
 
 def _error_of_the_term(plan: PerturbationPlan, loss: Loss, shape: tuple[int, int]) -> float:

@@ -109,7 +109,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._descend(scaled(source, allowance), allowance, source)
 
     def _descend(self, prepared: Prepared, allowance: Allowance, source: RowSource | None = None) -> None:
-        share, highest, part = allowance.rest("gradients"), self.bounds_y_[1], prepared.counts[1] / prepared.persons
+        share, highest, part = allowance.rest("gradients"), self.bounds_y_[1], prepared.counts[1] / prepared.people
         loss, mean = Poisson(highest=highest, curvature=min(part, 1.0)), highest * part
         planned = descent.planned(prepared, loss, share, most=300 if source is None else descent.MOST_ASKED)
         clip = min((4 * math.sqrt(mean) + 1) / highest, 1.0)

@@ -63,7 +63,7 @@ class Prepared:
     radius: float
 
     @property
-    def persons(self) -> float:
+    def people(self) -> float:
         """Noisy, at least 10."""
         return max(float(self.counts.sum()), _LEAST_PERSONS)
 
@@ -156,15 +156,15 @@ def scaled(source: RowSource, allowance: Allowance) -> Prepared:
     share, features = allowance.share(what, "0.05"), source.box.features
     counts = np.maximum(source.noisy(source.fit.first, share) / whole, 1.0)
     variance = share.variance(l1=1, l2_squared=1)
-    persons = max(float(counts.sum()), _LEAST_PERSONS)
+    people = max(float(counts.sum()), _LEAST_PERSONS)
     noisy = source.noisy("lengths", allowance.share("length of rows", "0.05"))
     radius, _ = _radius(noisy, features, _NEARLY_ALL)
-    if _expected_error(features, allowance, persons) < _WORTH:
+    if _expected_error(features, allowance, people) < _WORTH:
         share, stage, seen = allowance.share("centre of rows", "0.1"), "centre", features
     else:
         share, stage, seen = allowance.share("level of rows", "0.05"), "level", 1
     total = source.noisy(stage, share, radius=radius)
-    centre = total / (STEPS * persons) * radius * np.ones(features) / math.sqrt(features / seen)
+    centre = total / (STEPS * people) * radius * np.ones(features) / math.sqrt(features / seen)
     length = float(np.linalg.norm(centre))
     centre *= min(1.0, radius / length) if length > 0 else 1.0
     about = tuple(centre.tolist())
@@ -192,9 +192,9 @@ def _radius(noisy: Floats, features: int, quantile: float) -> tuple[float, float
     return radius * math.sqrt(features) * 2, square
 
 
-def _expected_error(features: int, allowance: Allowance, persons: float) -> float:
+def _expected_error(features: int, allowance: Allowance, people: float) -> float:
     """The expected length of a bought centre's noise, over the radius."""
     size = float(allowance.size) * 0.1
     if allowance.currency == "epsilon":
-        return features / (size * persons)
-    return math.sqrt(features / (size if allowance.currency == "mu_squared" else 2 * size)) / persons
+        return features / (size * people)
+    return math.sqrt(features / (size if allowance.currency == "mu_squared" else 2 * size)) / people

@@ -34,7 +34,7 @@ _APART = 6.0
 _DOUBT = 0.0001
 _BESIDE = 5.0
 _FALSE = 0.2
-"""How many strings that nobody holds may be told of, at most, on average."""
+"""How many strings that nobody holds may be found, at most, on average."""
 _CHUNK = 16
 
 

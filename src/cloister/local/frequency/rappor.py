@@ -133,12 +133,12 @@ class RAPPOR:
         number = context()
         p, q, b = Fraction(self._low, WORD), Fraction(self._high, WORD), Fraction(self._flip, WORD)
 
-        def likelier(rare: Fraction, often: Fraction) -> Any:
+        def loss(rare: Fraction, often: Fraction) -> Any:
             """ln((aL + b)/(bL + a)) for 1/L = (rare/often)^reports."""
             inverse = real(rare / often) ** reports
             return number.log((real(1 - b) + real(b) * inverse) / (real(b) + real(1 - b) * inverse))
 
-        total = self.hashes * (likelier(p, q) + likelier(1 - q, 1 - p))
+        total = self.hashes * (loss(p, q) + loss(1 - q, 1 - p))
         return PureDP(min(up(total), self.lifetime.epsilon))
 
     @property

@@ -85,7 +85,7 @@ class LocalNaiveBayes:
         return PureDP(self.epsilon)
 
     def randomize(self, rows: Any, classes: Any, *, random: Random | None = None) -> tuple[Reports, ...]:
-        """For each feature, the reports of those who tell of it; to run where the person is, alone or for many at once."""
+        """For each feature, the reports of those who report it; to run where the person is, alone or for many at once."""
         records, said = _columns(rows, self.width, self.places), self.classes.places(classes)
         if any(len(column) != len(said) for column in records):
             raise InvalidParameter("Rows and classes are invalid", why="they differ in number", instead="one class a row")
@@ -170,7 +170,7 @@ def _best_picks(cells: tuple[int, ...], epsilon: Fraction, protocol: type[Freque
 
 
 def _class_shares(tables: Sequence[Floats], noises: Sequence[float], ns: Sequence[int]) -> Floats:
-    """Each feature's reports tell of the class, too: the mean of what they say, weighted by its known variance."""
+    """Each feature's reports hold the class, too: the mean of what they say, weighted by its known variance."""
     weights = np.array(
         [1 / (noise * len(table) + 1e-12) if n else 0.0 for table, noise, n in zip(tables, noises, ns, strict=True)]
     )

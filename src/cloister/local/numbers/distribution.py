@@ -130,7 +130,7 @@ class Distribution:
             raise InvalidParameter(f"q={q} is invalid", why="it is a share of people", instead='quantile("0.5"), the median')
 
         knots = np.linspace(self._edges[0], self._edges[-1], _KNOTS)
-        slope, ridge = self._sharpness
+        slope, ridge = self._finest
         above, below = (
             self._channel.read(np.stack([self._ramp(-np.inf, knot, slope * side) for knot in knots]), ridge) for side in (1, -1)
         )
@@ -162,7 +162,7 @@ class Distribution:
             edges = self._beyond(edges)
 
         counts = self.n * np.diff(np.interp(edges, self._edges, self._below(self.shares)))
-        slope, ridge = self._sharpness
+        slope, ridge = self._finest
         pairs = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
         above, below = (
             self._channel.read(np.stack([self._ramp(*each, slope * side) for each in pairs]), ridge) for side in (1, -1)
@@ -188,7 +188,7 @@ class Distribution:
         )
 
     @cached_property
-    def _sharpness(self) -> tuple[float, float]:
+    def _finest(self) -> tuple[float, float]:
         """How steep the functions are that stand for a bin, and how closely they are followed: by one half of all."""
         first, last = self._edges[0], self._edges[-1]
         start, middle = (first + (last - first) / 4 if self.circular else -np.inf), (first + last) / 2

@@ -39,7 +39,7 @@ class FiniteMechanism(NumericMechanism):
 
     _grid: int
     picks: int
-    """How many coordinates a person tells of."""
+    """How many coordinates a person reports."""
 
     def __init__(self, low: Exact = -1, high: Exact = 1, epsilon: Exact = 1, *, grid: int = 1024, dimensions: int = 1) -> None:
         super().__init__(low, high, epsilon, dimensions=dimensions)

@@ -175,7 +175,7 @@ def _number(client: Client) -> Fraction:
 
 
 def _heavy(client: Client) -> Fraction:
-    """Local hashing of a place; which prefix is told of is drawn without a look at the word."""
+    """Local hashing of a place; which prefix is reported is drawn without a look at the word."""
     return odds_of(client["hashing"])
 
 

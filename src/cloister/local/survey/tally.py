@@ -40,7 +40,7 @@ class Received:
 class Tally:
     """The counts of a survey's reports. Adding is thread-unsafe: one tally for each worker, and `+` at the end.
 
-    `invited` are the hashes of the tokens that were sent out. Without them anybody may answer, and a token is nobody's: only the
+    `invited` are the hashes of the tokens that were sent out. Without them anybody may answer, and a token names nobody: only the
     very same report counts once however often it is sent.
 
     >>> from cloister.local.survey import Survey, YesNo, respond

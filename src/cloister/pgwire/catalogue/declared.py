@@ -1,4 +1,4 @@
-"""What the catalogue is told of tables: numbers, types, and their declarations in words. All of it is public."""
+"""What the catalogue knows about tables: numbers, types, and their declarations in words. All of it is public."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SOURCE_DATES = {"date": "date", "days": "date", "timestamp": "timestamp", "time
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the catalogue is told of: declarations, and who is connected with which settings."""
+    """What the catalogue knows: declarations, and who is connected with which settings."""
 
     tables: Tables
     user: str

@@ -100,7 +100,7 @@ class Admission:
             return None
         for line in wanted:
             known = self._overlaps.get(line.column)
-            if known is not None and known.largest(self._records.persons_in(line.records)) > most:
+            if known is not None and known.largest(self._records.people_in(line.records)) > most:
                 return Refusal(
                     who=line.who, what=line.what, why=f"it shares more than {most} people with an answered set", kind="overlap"
                 )
@@ -127,8 +127,8 @@ class Admission:
 
     def _take(self, line: AnsweredSet) -> None:
         if self._controls.overlap is not None:
-            overlaps = self._overlaps.setdefault(line.column, Overlaps(self._records.persons))
-            overlaps.add(self._records.persons_in(line.records))
+            overlaps = self._overlaps.setdefault(line.column, Overlaps(self._records.people))
+            overlaps.add(self._records.people_in(line.records))
         if self._controls.audit_sums and line.statistic in _SUMS:
             self._audits.setdefault(line.column, Audit(self._records.units)).add(self._summed(line.records))
             self._lines.setdefault(line.column, []).append(line.what)
@@ -141,7 +141,7 @@ class Admission:
 
 
 def refused(refusal: Refusal, controls: Controls) -> AccessDenied | UnsupportedQuery:
-    """The asker's words for a refusal: nothing of the witness."""
+    """A refusal in the words for the analyst: nothing of the witness."""
     if refusal.kind == "audit":
         return AccessDenied(
             "The query was refused",
@@ -173,18 +173,18 @@ class Overlaps:
     (2, 0)
     """
 
-    def __init__(self, persons: int) -> None:
-        self._sets: npt.NDArray[np.uint8] = np.zeros((0, (persons + 7) // 8), dtype=np.uint8)
+    def __init__(self, people: int) -> None:
+        self._sets: npt.NDArray[np.uint8] = np.zeros((0, (people + 7) // 8), dtype=np.uint8)
 
-    def add(self, persons: Mask) -> None:
+    def add(self, people: Mask) -> None:
         """Take note of an answered set."""
-        packed = np.packbits(persons)
+        packed = np.packbits(people)
         if not (self._sets == packed).all(axis=1).any():
             self._sets = np.concatenate([self._sets, packed[None, :]])
 
-    def largest(self, persons: Mask) -> int:
+    def largest(self, people: Mask) -> int:
         """The most people that the set has in common with an earlier one that is not the same."""
-        packed = np.packbits(persons)
+        packed = np.packbits(people)
         if not len(self._sets) or (self._sets == packed).all(axis=1).any():
             return 0
         return int(np.bitwise_count(self._sets & packed).sum(axis=1, dtype=np.int64).max())

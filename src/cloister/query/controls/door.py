@@ -209,7 +209,7 @@ class ControlledSession:
         return self._ledger.unbounded(self.population)
 
     def owner_report(self) -> OwnerReport:
-        """What this session refused, with witnesses, and how open its suppressed cells are. Exact: never for an asker."""
+        """What this session refused, with witnesses, and how open its suppressed cells are. Exact: never for an analyst."""
         inside = self._inside
         if inside is None:
             return OwnerReport(refusals=(), open_cells={})

@@ -77,7 +77,7 @@ class Inside:
         """The cells of a frequency table, with or without totals, and the number of the last line of the history."""
         self._check_columns([Asked(kind="count")], wanted)
         chosen, least = self.records.chosen(wanted.where), self.controls.set_size
-        if wanted.where is not None and least is not None and not size_allowed(self.records.persons_in(chosen), least):
+        if wanted.where is not None and least is not None and not size_allowed(self.records.people_in(chosen), least):
             raise too_small(least)
         cells = dict(cells_of(wanted.axes, self.records, chosen, totals=totals))
         lengths = tuple(len(axis.labels) for axis in wanted.axes)
@@ -126,25 +126,25 @@ class Inside:
 
     def _small(self, mask: Mask, *, total: bool) -> bool:
         """Whether a cell of a table is too small to show (a total may be of all people: it adds nothing to its cells)."""
-        persons = self.records.persons_in(mask)
-        number = int(np.count_nonzero(persons))
+        people = self.records.people_in(mask)
+        number = int(np.count_nonzero(people))
         suppress, least = self.controls.suppress, self.controls.set_size
         if suppress is not None and bool(suppress.small(np.array([number]))[0]):
             return True
         if least is None:
             return False
-        return number < least if total else not size_allowed(persons, least)
+        return number < least if total else not size_allowed(people, least)
 
     def _hidden(self, mask: Mask, *, grouped: bool) -> bool:
         """Whether a set must not be answered: left out of a grouped answer where `suppress` is set, else the question is
         refused."""
         suppress, least = self.controls.suppress, self.controls.set_size
-        persons = self.records.persons_in(mask)
-        if least is not None and not size_allowed(persons, least):
+        people = self.records.people_in(mask)
+        if least is not None and not size_allowed(people, least):
             if grouped and suppress is not None:
                 return True
             raise too_small(least)
-        if suppress is not None and bool(suppress.small(np.array([np.count_nonzero(persons)]))[0]):
+        if suppress is not None and bool(suppress.small(np.array([np.count_nonzero(people)]))[0]):
             if grouped:
                 return True
             raise too_small(suppress.threshold)
@@ -176,7 +176,7 @@ class Inside:
             return values.mean(asked.column, mask)
         if asked.kind in ("maximum", "minimum"):
             return values.extreme(asked.column, mask, largest=asked.kind == "maximum")
-        return values.count(mask, persons=asked.kind == "persons")
+        return values.count(mask, people=asked.kind == "persons")
 
 
 def is_total(place: Place, lengths: tuple[int, ...]) -> bool:
@@ -196,14 +196,14 @@ def _lines(sets: list[tuple[Asked, Mask]], wanted: Wanted) -> list[AnsweredSet]:
     ]
 
 
-def size_allowed(persons: Mask, least: int) -> bool:
+def size_allowed(people: Mask, least: int) -> bool:
     """Whether k ≤ |set| ≤ n − k.
 
     >>> size_allowed(np.array([True, True, False, False]), 2), size_allowed(np.array([True, True, True, False]), 2)
     (True, False)
     """
-    inside = int(np.count_nonzero(persons))
-    return least <= inside <= len(persons) - least
+    inside = int(np.count_nonzero(people))
+    return least <= inside <= len(people) - least
 
 
 def too_small(least: int) -> AccessDenied:
@@ -234,9 +234,9 @@ class Values:
         self._controls = controls
         self._keyed = keyed
 
-    def count(self, mask: Mask, *, persons: bool = False) -> int:
+    def count(self, mask: Mask, *, people: bool = False) -> int:
         """How many records, or people."""
-        number = self._counted(mask, persons=persons)
+        number = self._counted(mask, people=people)
         rounding = self._controls.rounding
         if rounding is None:
             return number
@@ -244,7 +244,7 @@ class Values:
 
     def unrounded(self, mask: Mask) -> int:
         """A count before it is rounded: for a table that is rounded as a whole."""
-        return self._counted(mask, persons=False)
+        return self._counted(mask, people=False)
 
     def total(self, column: str, mask: Mask) -> Reported:
         """The sum of a column; a missing value counts as nothing."""
@@ -269,9 +269,9 @@ class Values:
             value = substitute.of(code, column, domain, everybody, self._keyed)
         return self._ranged(column, value)
 
-    def _counted(self, mask: Mask, *, persons: bool) -> int:
+    def _counted(self, mask: Mask, *, people: bool) -> int:
         inside = self._sampled(mask)
-        number = int(np.count_nonzero(self._records.persons_in(inside) if persons else inside))
+        number = int(np.count_nonzero(self._records.people_in(inside) if people else inside))
         if self._controls.sample is not None:
             number = round(number / self._controls.sample.share)
         if self._controls.output is not None:

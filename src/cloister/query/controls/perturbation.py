@@ -1,7 +1,7 @@
 """Perturbation: of the answers, or of a copy of the rows that is then asked in their place.
 
 Both draw their noise from a secret and from the records concerned (keyed.py), so asking the same thing again, or in other words,
-gives the same. Neither is differential privacy: the noise is bounded, its sensitivity is nobody's concern, and averages over
+gives the same. Neither is differential privacy: the noise is bounded, nothing asks for its sensitivity, and averages over
 *different* sets still win.
 """
 

@@ -41,7 +41,7 @@ class Records:
         self.codes: dict[str, npt.NDArray[np.generic]] = {name: found[name][order] for name in self.domains}
         self._sortable = {name: values[order] for name, values in sortable.items()}
         self.units: Codes = found["unit"][order] if with_unit else np.arange(self.size, dtype=np.int64)
-        self.persons = int(self.units.max()) + 1 if self.size else 0
+        self.people = int(self.units.max()) + 1 if self.size else 0
         self.one_row_each = not with_unit
 
     def chosen(self, where: Expression | None) -> Mask:
@@ -60,13 +60,13 @@ class Records:
         passes[theirs] = True
         return passes[mine]
 
-    def persons_in(self, mask: Mask) -> Mask:
+    def people_in(self, mask: Mask) -> Mask:
         """The people who have a record in the set."""
         if self.one_row_each:
             return mask
-        persons = np.zeros(self.persons, dtype=bool)
-        persons[self.units[mask]] = True
-        return persons
+        people = np.zeros(self.people, dtype=bool)
+        people[self.units[mask]] = True
+        return people
 
     def present(self, column: str) -> Mask:
         """The records that have a value in a column of codes."""

@@ -586,7 +586,7 @@ def _spelled(node: exp.Expression) -> exp.Expression:
 
 
 class Above(Exception):
-    """A refusal of what stands above the cut: the rest of the query was understood, so it is this that the asker should read."""
+    """A refusal of what stands above the cut: the rest of the query was understood, so the analyst should read this."""
 
     def __init__(self, why: CloisterError) -> None:
         super().__init__(str(why))

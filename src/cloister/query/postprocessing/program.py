@@ -338,7 +338,7 @@ def _series(values: Sequence[Any], kind: Kind) -> Series:
 
 def _ends(series: Series, known: Sequence[Any], kind: str) -> tuple[Any, Any]:
     """The ends of the interval of each cell. What is there and exactly what it would be without noise has both at its value, and
-    0 where it is no number; NaN is "not known"."""
+    0 where it is of another kind; NaN is "not known"."""
     low, high = (np.full(len(known), math.nan) for _ in range(2))
     for row, (value, told) in enumerate(zip(series.tolist(), known, strict=True)):
         if kind == "number":

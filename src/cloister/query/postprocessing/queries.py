@@ -36,7 +36,7 @@ _FIELD = "field"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a step, by the name that the asker knows it by."""
+    """A column of a step, by the name that the analyst knows it by."""
 
     name: str
     kind: Kind = "certain"

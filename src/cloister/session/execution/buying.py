@@ -1,8 +1,8 @@
 """The way of a question from its plan to a stored answer: reserve, aggregate, noise, settle, in that order and nowhere else.
 
 Exact values computed from private rows exist in calls made through `scrubbed`, between the reservation and the noise. What was
-bought before is counted in, so that nothing is paid twice; what others paid for debits this person's share, once, by the rule
-that `asker.py` states.
+bought before is counted in, so that nothing is paid twice; what others paid for is charged to this person's share, once, by
+the rule that `analyst.py` states.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from cloister.errors import BudgetExceeded, EngineError, LedgerError
 from cloister.privacy import Guarantee
-from cloister.session.asker import Asker
+from cloister.session.analyst import Analyst
 from cloister.session.execution.answer import Asked, aggregations_of, measured, request_of
 from cloister.session.execution.history import History, Purchase
 from cloister.session.execution.kinds import as_bought
@@ -31,7 +31,7 @@ Weights = Sequence[Fraction] | None
 
 
 def bought(
-    asker: Asker,
+    analyst: Analyst,
     shapes: Sequence[Shape],
     spends: Mapping[str, Spend],
     purpose: str,
@@ -40,14 +40,14 @@ def bought(
     margins: bool = False,
 ) -> tuple[Plan, History]:
     """The plan and the history that its answer stands on, after what was missing has been bought."""
-    with asker.registry.flights.one((asker.who, digest_of(shapes)), limit=asker.time_limit):
-        plan, history = planned(asker, shapes, spends, weights, margins=margins)
-        owed = asker.owed(history, spends)
+    with analyst.registry.flights.one((analyst.who, digest_of(shapes)), limit=analyst.time_limit):
+        plan, history = planned(analyst, shapes, spends, weights, margins=margins)
+        owed = analyst.owed(history, spends)
         if not plan.repeated:
             try:
-                purchase, fresh = _answer(asker, plan, purpose, owed)
+                purchase, fresh = _answer(analyst, plan, purpose, owed)
             except _Answered:
-                plan, history = planned(asker, shapes, spends, weights, margins=margins)
+                plan, history = planned(analyst, shapes, spends, weights, margins=margins)
                 if not plan.repeated:  # what was first is not of all rows
                     raise EngineError(
                         "The query was not answered",
@@ -62,17 +62,17 @@ def bought(
                     instead="ask again: it is charged again",
                 )
             return plan, history.with_fresh(purchase, fresh)
-    asker.debit(owed, plan.digest, purpose)
+    analyst.charge_share(owed, plan.digest, purpose)
     return plan, history
 
 
 def planned(
-    asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None, *, margins: bool = False
+    analyst: Analyst, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None, *, margins: bool = False
 ) -> tuple[Plan, History]:
     """The plan of what is still to buy, and the history that its readings will join; `margins`: bought for the sake of these."""
-    history = asker.history(shapes)
+    history = analyst.history(shapes)
     shapes = as_bought(shapes, history, margins=margins)
-    workspace, numbers = asker.registry.workspace, numbers_of(shapes)
+    workspace, numbers = analyst.registry.workspace, numbers_of(shapes)
     for shape in shapes:
         for aggregation in aggregations_of(shape, None):
             check_aggregation(aggregation, shape.declaration)
@@ -83,58 +83,58 @@ def planned(
 
 
 def stored(
-    asker: Asker, shapes: Sequence[Shape], spend: Spending | None, purpose: str, weights: Weights = None
+    analyst: Analyst, shapes: Sequence[Shape], spend: Spending | None, purpose: str, weights: Weights = None
 ) -> tuple[Plan, History] | None:
     """The plan and the history of what was bought already, where there is any, and it is worth the spend if one is named."""
-    history = asker.history(shapes)
-    spends = None if spend is None else asker.spends(shapes, spend)
+    history = analyst.history(shapes)
+    spends = None if spend is None else analyst.spends(shapes, spend)
     if not history.stored or (spends is not None and history.missing(spends) is not None):
         return None
-    plan = repeated(asker, shapes, history, weights)
-    owed = asker.owed_for_all(history, plan.digest) if spends is None else asker.owed(history, spends)
+    plan = repeated(analyst, shapes, history, weights)
+    owed = analyst.owed_for_all(history, plan.digest) if spends is None else analyst.owed(history, spends)
     try:
-        asker.debit(owed, plan.digest, purpose)
+        analyst.charge_share(owed, plan.digest, purpose)
     except BudgetExceeded as error:
         raise _no_share(error) from None
     return plan, history
 
 
-def given(asker: Asker, shape: Shape) -> tuple[Plan, History] | None:
-    """The plan and the history of one question's answer that this person paid for before, or was debited for as a whole: nothing
-    is charged or debited now. None where that is none."""
-    history, digest, drawn = asker.history([shape]), digest_of([shape]), asker.ledger.drawn
-    if asker.who in {each.who for each in history.purchases}:  # not what others have added to it
-        history = history.only([each.who == asker.who for each in history.purchases])
-    others = history.paid_by_others(asker.who).items()
-    if not history.stored or any(amount_of(drawn(each, asker.who, digest)) < amount_of(cost) for each, cost in others):
+def given(analyst: Analyst, shape: Shape) -> tuple[Plan, History] | None:
+    """The plan and the history of one question's answer that this person paid for before, or whose share was charged for all of
+    it: nothing is charged now. None where that is none."""
+    history, digest, drawn = analyst.history([shape]), digest_of([shape]), analyst.ledger.drawn
+    if analyst.who in {each.who for each in history.purchases}:  # not what others have added to it
+        history = history.only([each.who == analyst.who for each in history.purchases])
+    others = history.paid_by_others(analyst.who).items()
+    if not history.stored or any(amount_of(drawn(each, analyst.who, digest)) < amount_of(cost) for each, cost in others):
         return None
-    return repeated(asker, [shape], history), history
+    return repeated(analyst, [shape], history), history
 
 
-def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
+def repeated(analyst: Analyst, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
     """The plan of what was bought already."""
     shapes = as_bought(shapes, history)
-    paid = {name: spend_of(cost, asker.ledger.budget(name)) for name, cost in history.cost().items()}
+    paid = {name: spend_of(cost, analyst.ledger.budget(name)) for name, cost in history.cost().items()}
     return following(price(shapes, paid, weights), history, missing=False)
 
 
-def _answer(asker: Asker, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
+def _answer(analyst: Analyst, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
     """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
-    asker.progress("preparing the tables")
-    snapshot, limit = asker.registry.snapshot, asker.time_limit or plan.time_limit
+    analyst.progress("preparing the tables")
+    snapshot, limit = analyst.registry.snapshot, analyst.time_limit or plan.time_limit
     tables = {part.shape.question.table: snapshot.rows_of(part.shape.question.table) for part in plan.parts}
     compiled, turns = [], []  # what cannot be compiled is refused before it is charged
     for number, part in enumerate(plan.parts):
         prepared = tables[part.shape.question.table]
-        request = replace(request_of(part, number, prepared), who=asker.who, purpose=purpose)
+        request = replace(request_of(part, number, prepared), who=analyst.who, purpose=purpose)
         compiled.append((request, prepared.compiled(request)))
         turns.append(prepared.turn())
     with in_turn(turns, limit):
-        return _charged(asker, plan, purpose, owed, tables, compiled, limit)
+        return _charged(analyst, plan, purpose, owed, tables, compiled, limit)
 
 
 def _charged(
-    asker: Asker,
+    analyst: Analyst,
     plan: Plan,
     purpose: str,
     owed: Mapping[str, Guarantee],
@@ -142,9 +142,9 @@ def _charged(
     compiled: Sequence[Asked],
     limit: float,
 ) -> tuple[Purchase, Stored]:
-    ledger, random = asker.ledger, asker.registry.random
-    asker.progress("reserving the cost")
-    reservation = asker.reserve(plan.costs, plan.digest, purpose, drawn=owed)
+    ledger, random = analyst.ledger, analyst.registry.random
+    analyst.progress("reserving the cost")
+    reservation = analyst.reserve(plan.costs, plan.digest, purpose, drawn=owed)
 
     def noisy() -> list[Found]:
         return [
@@ -152,8 +152,8 @@ def _charged(
             for part, asked in zip(plan.parts, compiled, strict=True)
         ]
 
-    asker.progress("asking the engine")
-    firm, needs = asker.time_limit is not None, plan.time_limit
+    analyst.progress("asking the engine")
+    firm, needs = analyst.time_limit is not None, plan.time_limit
     with stopped_after(limit, tables.values(), firm=firm, needs=needs, attempt=reservation.attempt) as clock:
         try:
             found = scrubbed(noisy)
@@ -163,14 +163,14 @@ def _charged(
         except EngineError:
             clock.check()
             raise
-    asker.progress("settling the charge")
+    analyst.progress("settling the charge")
     try:
         ledger.settle(reservation, to_bytes(found, marked=random.marked), marked=random.marked)
     except LedgerError:
         if any(each.id == reservation.id for each in ledger.find(plan.digest, plan.costs)):
             raise _Answered from None  # another attempt under the same charge was first; its answer is the one that leaves
         raise
-    purchase = Purchase(id=reservation.id, who=asker.who, when=time.time(), costs=reservation.costs)
+    purchase = Purchase(id=reservation.id, who=analyst.who, when=time.time(), costs=reservation.costs)
     return purchase, Stored(tuple(found), random.marked)
 
 

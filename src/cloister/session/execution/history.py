@@ -90,7 +90,7 @@ class History:
         return History((*self.purchases, purchase), (*self.stored, stored), self.combinable)
 
     def paid_by_others(self, who: str) -> dict[str, Guarantee]:
-        """What others paid for the releases that are used: their use debits this person's allotment, once."""
+        """What others paid for the releases that are used: their use is charged to this person's share, once."""
         return _summed(purchase.costs for purchase in self.purchases if purchase.who != who)
 
     def paid_by(self, who: str) -> dict[str, Guarantee]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloister.errors import LedgerError, UnsupportedQuery
-from cloister.session.asker import Asker
+from cloister.session.analyst import Analyst
 from cloister.session.execution.run import (
     Outcome,
     RowMethod,
@@ -36,34 +36,34 @@ from cloister.session.state.view import Seen
 from cloister.tables import PrivateTable
 
 
-def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spending, purpose: str, once: str) -> Outcome:
+def run_once(analyst: Analyst, seen: Seen, method: RowMethod, table: str, spend: Spending, purpose: str, once: str) -> Outcome:
     """Hands the rows of a table to a method, and lets out only what it releases (`Door.run`)."""
-    plan = planned_run(asker, seen, method, table, spend)
+    plan = planned_run(analyst, seen, method, table, spend)
     if not once:
-        return _run(asker, seen, method, table, plan, purpose, plan.digest)
+        return _run(analyst, seen, method, table, plan, purpose, plan.digest)
     what = digest_once(plan.digest, once)
-    with asker.registry.flights.one((asker.who, what), limit=asker.time_limit):
-        before = _released(asker, plan, what)
+    with analyst.registry.flights.one((analyst.who, what), limit=analyst.time_limit):
+        before = _released(analyst, plan, what)
         if before is not None:
             return before
         try:
-            return _run(asker, seen, method, table, plan, purpose, what)
+            return _run(analyst, seen, method, table, plan, purpose, what)
         except LedgerError:
-            first = _released(asker, plan, what)
+            first = _released(analyst, plan, what)
             if first is None:
                 raise
             return first  # another attempt under the same charge was first; its release is the one that leaves
 
 
-def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
+def _run(analyst: Analyst, seen: Seen, method: RowMethod, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
     if sums_of(method, _row_entry(seen, table).declaration):
-        return _summed(asker, seen, method, table, plan, purpose, what)
-    random = asker.registry.random
+        return _summed(analyst, seen, method, table, plan, purpose, what)
+    random = analyst.registry.random
     prepared = seen.snapshot.prepare(table)
     declaration, condition = _row_entry(seen, table).declaration, seen.view.rows.get(table)
     with ExitStack() as reading:
-        reading.enter_context(in_turn([prepared.turn()], asker.time_limit or limit_of(1, declaration.size)))
-        reservation = asker.reserve({plan.population: plan.cost}, what, purpose)
+        reading.enter_context(in_turn([prepared.turn()], analyst.time_limit or limit_of(1, declaration.size)))
+        reservation = analyst.reserve({plan.population: plan.cost}, what, purpose)
 
         def released() -> bytes:
             rows = prepared.rows(list(method.columns), where=condition, unit=reads_units(method))
@@ -75,13 +75,13 @@ def _run(asker: Asker, seen: Seen, method: RowMethod, table: str, plan: RunPlan,
         except KeyboardInterrupt:
             prepared.cancel()
             raise
-    asker.ledger.settle(reservation, blob, marked=random.marked)
+    analyst.ledger.settle(reservation, blob, marked=random.marked)
     return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
 
 
-def _summed(asker: Asker, seen: Seen, method: Any, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
+def _summed(analyst: Analyst, seen: Seen, method: Any, table: str, plan: RunPlan, purpose: str, what: str) -> Outcome:
     """The same where the engine gives sums over rows and no rows: the first is agreed to before anything is reserved."""
-    random, declaration = asker.registry.random, _row_entry(seen, table).declaration
+    random, declaration = analyst.registry.random, _row_entry(seen, table).declaration
     if seen.view.rows.get(table) is not None:
         raise UnsupportedQuery(
             f"Learning from a part of the rows of {table!r} is not supported",
@@ -89,32 +89,32 @@ def _summed(asker: Asker, seen: Seen, method: Any, table: str, plan: RunPlan, pu
             instead="a grant of all rows",
         )
     rows = (declaration.max_rows or 1) * declaration.abilities.parts_of_a_person
-    how: dict[str, Any] = {"who": asker.who, "purpose": purpose, "most": method.rho(plan.cost)}
+    how: dict[str, Any] = {"who": analyst.who, "purpose": purpose, "most": method.rho(plan.cost)}
     summer = RowSummer(prepared=seen.snapshot.prepare(table), table=table, rows=rows, random=random, **how)
-    with in_turn([summer.prepared.turn()], asker.time_limit or limit_of(1, declaration.size)):
+    with in_turn([summer.prepared.turn()], analyst.time_limit or limit_of(1, declaration.size)):
         summer.compiled = summer.prepared.compiled(summer.request(*method.first_sum(summer, declaration, plan.cost)))
-    reservation = asker.reserve({plan.population: plan.cost}, what, purpose)
+    reservation = analyst.reserve({plan.population: plan.cost}, what, purpose)
     summer.charge = str(reservation.id)
     try:
         blob = scrubbed(lambda: run_blob(method.release_sums(summer, declaration, plan.cost), marked=random.marked))
     except KeyboardInterrupt:
         summer.prepared.cancel()
         raise
-    asker.ledger.settle(reservation, blob, marked=random.marked)
+    analyst.ledger.settle(reservation, blob, marked=random.marked)
     return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
 
 
-def planned_run(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spending) -> RunPlan:
+def planned_run(analyst: Analyst, seen: Seen, method: RowMethod, table: str, spend: Spending) -> RunPlan:
     """What it would charge, and for which guarantee: spends nothing and reads no row."""
     entry = _row_entry(seen, table)
-    asker.registry.workspace.check_rows(table, entry.declaration.size, len(method.columns))
-    return run_plan(method, entry, spend_of(spend, asker.ledger.budget(entry.population)).whole())
+    analyst.registry.workspace.check_rows(table, entry.declaration.size, len(method.columns))
+    return run_plan(method, entry, spend_of(spend, analyst.ledger.budget(entry.population)).whole())
 
 
-def _released(asker: Asker, plan: RunPlan, what: str) -> Outcome | None:
+def _released(analyst: Analyst, plan: RunPlan, what: str) -> Outcome | None:
     """What this person has released under a name already."""
-    for each in asker.ledger.find(what, [plan.population]):
-        if each.who == asker.who:
+    for each in analyst.ledger.find(what, [plan.population]):
+        if each.who == analyst.who:
             cost, when = each.costs[plan.population], each.when.timestamp()
             return outcome_of(each.release, cost=cost, digest=what, charge=each.id, when=when)
     return None

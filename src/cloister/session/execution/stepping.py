@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from cloister.errors import LedgerError, UnsupportedQuery
-from cloister.session.asker import Asker
+from cloister.session.analyst import Analyst
 from cloister.session.execution.answer import additive, cellwise, request_of
 from cloister.session.planning.plan import Part, price
 from cloister.session.planning.shape import Shape
@@ -62,7 +62,7 @@ def obstacle(shape: Shape) -> str | None:
 
 
 def name_of(table: str | Relation) -> str:
-    """The one private table of a question that nothing stands in the way of."""
+    """The one private table of a question that was not refused."""
     return table if isinstance(table, str) else table.bases()[0]
 
 
@@ -74,7 +74,7 @@ def meaning(seen: Seen, shape: Shape) -> str | list[object]:
     return [table.describe(), *(seen.snapshot.entry(name).fingerprint for name in table.bases())]
 
 
-def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
+def stepping_part(analyst: Analyst, shape: Shape, spend: Spending) -> Part:
     """The noise of each raw, as one answer for that spend would have it: spends nothing."""
     why = obstacle(shape)
     if why is not None:
@@ -83,12 +83,12 @@ def stepping_part(asker: Asker, shape: Shape, spend: Spending) -> Part:
             why=why,
             instead="COUNT, SUM, AVG or VARIANCE by declared columns; or a charge for each step",
         )
-    [part] = price([shape], asker.spends([shape], spend)).parts
+    [part] = price([shape], analyst.spends([shape], spend)).parts
     return part
 
 
 def step(
-    asker: Asker, seen: Seen, part: Part, shape: Shape, opening: int, number: int, advance: Advance, rows: Any = None
+    analyst: Analyst, seen: Seen, part: Part, shape: Shape, opening: int, number: int, advance: Advance, rows: Any = None
 ) -> None:
     """Release a step of a series that is open: of the session's rows, or of `rows`, which hold what is declared of them.
 
@@ -111,7 +111,7 @@ def step(
         if rows is None:
             prepared = seen.snapshot.rows_of(table)
         else:
-            fed = scrubbed(lambda: _fed(rows, seen.snapshot.entry(name).declaration, asker))
+            fed = scrubbed(lambda: _fed(rows, seen.snapshot.entry(name).declaration, analyst))
             held.callback(fed.close)
             declaration, prepared = (fed.declaration, fed) if isinstance(table, str) else _over(table, fed)
             part = replace(part, shape=replace(shape, declaration=declaration))
@@ -123,20 +123,20 @@ def step(
             )
         request = request_of(part, number, prepared)
         plans = [prepared.plan(aggregation) for aggregation in request.asked]
-        with in_turn([prepared.turn()], asker.time_limit or limit_of(1, part.shape.declaration.size)):
+        with in_turn([prepared.turn()], analyst.time_limit or limit_of(1, part.shape.declaration.size)):
 
             def work() -> tuple[bytes, bytes]:
                 found = [prepared.aggregate(each, plan) for each, plan in zip(request.asked, plans, strict=True)]
                 return advance(exact_integers(request, found))
 
             release, state = scrubbed(work)
-    asker.ledger.add_step(opening, number, release, state)
+    analyst.ledger.add_step(opening, number, release, state)
 
 
-def _fed(rows: Any, declaration: PrivateTable, asker: Asker) -> Prepared:
+def _fed(rows: Any, declaration: PrivateTable, analyst: Analyst) -> Prepared:
     """Rows of one step, prepared as the table's own are; without a unit: whoever feeds them holds its cap over all steps."""
     table = PrivateTable.declared(rows, declaration.columns, version="fed", during=declaration.during)
-    return prepare(table, workspace=asker.registry.workspace)
+    return prepare(table, workspace=analyst.registry.workspace)
 
 
 def _over(relation: Relation, fed: Prepared) -> tuple[Relation, Answering]:

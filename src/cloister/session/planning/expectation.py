@@ -18,7 +18,7 @@ from cloister.session.releases.uncertainty import half_width, scaled
 ABOUT = "with values spread evenly over the declared range"
 
 
-def expected(shape: Shape, sharpness: Mapping[str, Reading], rows: float | None) -> dict[str, Reading]:
+def expected(shape: Shape, blanks: Mapping[str, Reading], rows: float | None) -> dict[str, Reading]:
     """Readings of one group of so many rows (none: an empty group)."""
     found: dict[str, Reading] = {}
     for block in shape.blocks:
@@ -26,13 +26,13 @@ def expected(shape: Shape, sharpness: Mapping[str, Reading], rows: float | None)
         if leaves is not None:
             even = np.full((1, leaves.count), (rows or 0.0) / leaves.count)
             for name, values in leaves.sums(even).items():
-                noise = sharpness[name].terms[0].noise
+                noise = blanks[name].terms[0].noise
                 exact = noise.foreseen(values) if isinstance(noise, Zoom) else values
-                found[name] = replace(sharpness[name], values=exact)
+                found[name] = replace(blanks[name], values=exact)
         for raw in block.raws:
             if raw.name not in found:
                 values = np.array([float(raw.middle) * (rows or 0.0)])
-                found[raw.name] = replace(sharpness[raw.name], values=values)
+                found[raw.name] = replace(blanks[raw.name], values=values)
     return found
 
 

@@ -56,9 +56,9 @@ class Part:
     repeated: bool = False
     """Whether all of the spend was bought before: then nothing is measured."""
     told: Expression | None = None
-    """The condition as its asker wrote it, where the part is `narrowed`."""
+    """The condition as the analyst wrote it, where the part is `narrowed`."""
     narrowed: bool = False
-    """Whether a view keeps some of the rows from its asker: by a condition that is not told."""
+    """Whether a view keeps some of the rows from the analyst: by a condition that is not told."""
 
     def sensitivity(self, block_name: str) -> Sensitivity:
         """How far one unit moves a block, in units of its raws' widths."""
@@ -74,7 +74,7 @@ class Part:
             for raw in block.raws
         )
 
-    def sharpness(self) -> dict[str, Reading]:
+    def blanks(self) -> dict[str, Reading]:
         """Readings without values: what is known of the noise before anything is measured."""
         nothing, able = np.zeros(1), self.shape.declaration.abilities
         fresh = [] if self.repeated else [{name: (Term(1.0, able.noise_of(noise)),) for name, noise in self.noises.items()}]
@@ -94,7 +94,7 @@ class Plan:
     parts: tuple[Part, ...]
     costs: Mapping[str, Guarantee]
     names: Mapping[str, str] = field(default_factory=dict)
-    """Output column → statistic, where the asker gave other names."""
+    """Output column → statistic, where the analyst gave other names."""
     notes: tuple[str, ...] = ()
     """What else is to be known in advance."""
     wanted: tuple[tuple[str, Mapping[str, float]], ...] = ()
@@ -138,7 +138,7 @@ class Plan:
         columns = {}
         for part in self.parts:
             rows = _expected_group(part.shape) if group_size is None else group_size
-            readings = expected(part.shape, part.sharpness(), rows)
+            readings = expected(part.shape, part.blanks(), rows)
             if part.threshold is not None:
                 readings["units"] = chosen(readings["units"], part.threshold.least, confidence, rows)
             for formula in part.shape.formulas:
@@ -387,17 +387,17 @@ def _about_leaves(part: Part) -> list[str]:
             found = f"{block.leaves.count:,} leaves (resolution {float(block.leaves.stride * step):,.6g})"
             how = f"branching {block.leaves.branching}" if block.share is None else "of which one is chosen"
             lines.append(f"  {'hierarchy' if block.share is None else 'values'} of {block.leaves.column}: {found}, {how}")
-    sharpness = part.sharpness()
+    blanks = part.blanks()
     for formula in part.shape.formulas:
         if isinstance(formula, Ordered) and formula.share is None:
-            rank = formula.rank(sharpness[formula.leaves.levels_name].terms)
+            rank = formula.rank(blanks[formula.leaves.levels_name].terms)
             lines.append(f"  {formula.name}: the value that {rank:,.0f} rows reach or pass; fewer than that the noise could hide")
     return lines
 
 
 def _about_small(part: Part) -> str:
     assert part.threshold is not None
-    width = half_width(part.sharpness()["units"].terms, 0.95)
+    width = half_width(part.blanks()["units"].terms, 0.95)
     near = part.threshold.least + width
     return (
         f"a number of persons up to {near:,.0f} may be that of any smaller group, and its margin reaches down to 1; above that it"

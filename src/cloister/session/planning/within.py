@@ -44,7 +44,7 @@ def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: floa
         )
 
     def wide(part: Part) -> bool:
-        readings = part.sharpness()
+        readings = part.blanks()
         if part.threshold is not None:
             readings["units"] = chosen(readings["units"], part.threshold.least, confidence, None)
         return any(expected_margin(formula, readings, confidence, None) > within for formula in formulas)
@@ -65,7 +65,7 @@ def least_spend_after(shape: Shape, budget: Guarantee, within: float, confidence
     }
 
     def wide(part: Part) -> bool:
-        readings = {name: Reading(values[name], reading.terms) for name, reading in part.sharpness().items()}
+        readings = {name: Reading(values[name], reading.terms) for name, reading in part.blanks().items()}
         return any(float(np.max(formula.margins(readings, confidence), initial=0.0)) > within for formula in shape.formulas)
 
     return _search(shape, budget, history, wide)

@@ -214,7 +214,7 @@ def cuts_around(chosen: Whole, leaves: int) -> Whole:
 
 
 def ladder_part(*, gaussian: bool, margins: bool) -> Fraction:
-    """The ladder's part of a spend: what is left for the choice loses 3 % of its sharpness to it, unless margins are asked for.
+    """The ladder's part of a spend: what is left for the choice grows 3 % less exact by it, unless margins are asked for.
 
     >>> ladder_part(gaussian=False, margins=False), ladder_part(gaussian=True, margins=False)
     (Fraction(1, 32), Fraction(1, 16))

@@ -121,8 +121,8 @@ class Clock:
 
 
 class _Alarms:
-    """One thread for the clocks of all questions: a thread for each would cost more than a short question does. It wakes when the
-    earliest limit has passed, which a question that was answered in time does not change."""
+    """One thread for the clocks of all questions: a thread for each would cost more than a short question does. It sleeps until
+    the earliest limit has passed, which a question that was answered in time does not change."""
 
     def __init__(self) -> None:
         self._begin()

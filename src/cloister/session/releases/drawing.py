@@ -49,7 +49,7 @@ def svg(specification: dict[str, Any]) -> str:
     """A Vega-Lite specification as SVG (needs vl-convert)."""
     import vl_convert
 
-    return _counted_anew(str(vl_convert.vegalite_to_svg(_uncut(specification))))
+    return _counted_from_zero(str(vl_convert.vegalite_to_svg(_uncut(specification))))
 
 
 def png(specification: dict[str, Any], scale: float = 2.0) -> bytes:
@@ -66,15 +66,15 @@ def svg_png(drawn: str, scale: float = 2.0) -> bytes:
     return bytes(vl_convert.svg_to_png(drawn, scale=scale))
 
 
-def _counted_anew(drawn: str) -> str:
+def _counted_from_zero(drawn: str) -> str:
     """The same picture with its gradients and clips numbered from 0: the library counts them through the life of the process."""
     numbers: dict[str, str] = {}
 
-    def anew(found: re.Match[str]) -> str:
+    def renumbered(found: re.Match[str]) -> str:
         before, name, number = found.groups()
         return before + name + numbers.setdefault(name + number, str(len(numbers)))
 
-    return _NUMBERED.sub(anew, drawn)
+    return _NUMBERED.sub(renumbered, drawn)
 
 
 def _uncut(specification: dict[str, Any]) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class Zoomed(OfLeaves):
         return float(widths_of_counts(np.array([sides]), np.full((1, len(sides)), float(half)), terms, confidence)[0])
 
     def _best(self, readings: Mapping[str, Reading], ladders: list[_Ladder]) -> _Ladder:
-        """The purchase that was most expensive; where values are made up for several, one of that sharpness with these."""
+        """The purchase that was most expensive; where values are made up for several, one as exact with these."""
         most = max(ladders, key=lambda ladder: ladder.rate)
         if len(most.noises) == 1:
             return most
@@ -174,7 +174,7 @@ class Zoomed(OfLeaves):
         return self._clipped(inside if self.kind == "real" else np.rint(inside))
 
     def _ladders(self, readings: Mapping[str, Reading]) -> list[_Ladder]:
-        """One a purchase; one for all where the values are made up or borrowed, to say what such a sharpness would give."""
+        """One a purchase; one for all where the values are made up or borrowed, to say what one as exact would give."""
         reading = readings[self.leaves.levels_name]
         values = reading.values
         noises = [term.noise for term in reading.terms if isinstance(term.noise, Zoom)]

@@ -103,7 +103,7 @@ class Seen:
         return replace(question, table=rebuilt(question.table, self._base))
 
     def shown(self, shape: Shape) -> Shape:
-        """The shape of a question with that condition alone which its asker wrote: a view's is the owner's."""
+        """The shape of a question with only the condition that the analyst wrote: a view's is the owner's."""
         table = shape.question.table
         hidden = self.view.rows.get(table) if isinstance(table, str) else None
         return replace(shape, question=replace(shape.question, where=without(shape.question.where, hidden)))

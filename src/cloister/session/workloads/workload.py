@@ -247,7 +247,7 @@ def expected_workload(
     for number, family in enumerate(workload.families):
         first = workload.place(number)
         readings = [
-            {name: Reading(np.zeros(length), reading.terms) for name, reading in plan.parts[first + offset].sharpness().items()}
+            {name: Reading(np.zeros(length), reading.terms) for name, reading in plan.parts[first + offset].blanks().items()}
             for offset, length in enumerate(family.lengths)
         ]
         for place, (formulas, known) in family.answers(shapes, readings).items():

@@ -225,7 +225,7 @@ def _named(said: list[str]) -> ColumnDraft | None:
     while said:
         for start in range(min(len(said), _BEFORE + 1)):
             known = _entries().get(" ".join(said[start:]))
-            if known is not None and not (start and said[start:] == ["name"]):  # hospital_name is nobody's name
+            if known is not None and not (start and said[start:] == ["name"]):  # hospital_name names no person
                 return _of_period(known, periods)
         if not (said[-1].isdigit() or said[-1] in _AROUND):
             return None

@@ -61,7 +61,7 @@ _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
 _MANY_ROWS = 10**6
 _ONE_GROUP = 122_880
-"""Rows that DuckDB reads in one piece: it has nothing to share among threads, and to wake them takes longer than to read."""
+"""Rows that DuckDB reads in one piece: it has nothing to share among threads, and to start them takes longer than to read."""
 _HELD_BEYOND = 4
 """A table of more rows than was declared of it is still held up to so many times the most: what decides is what was declared, and
 the true number only where that is far from it."""

@@ -329,7 +329,7 @@ class RowSums:
         return {**told, "step": self.step, "steps": self.steps}
 
     def why_not(self, columns: Mapping[str, Domain]) -> str:
-        """Why it is no sum over rows of a table with these columns; nothing where it is one."""
+        """Why a table with these columns has no such sum over rows; empty where it has."""
         if self.stage not in STAGES:
             return f"it has no stage {self.stage!r}"
         why = self.fit.why_not(columns)

@@ -102,7 +102,7 @@ class PublicJoined(OfOne):
         return self.source.size if self.outer and self.codes.multiplicity == 1 else None
 
     def origins(self, name: str) -> frozenset[str]:
-        """What is looked up is nobody's own."""
+        """Those of the source; what is looked up comes from no private column."""
         return self.source.origins(name) if name in self.source.columns else frozenset({""})
 
     def _variety(self, names: frozenset[str]) -> int:

@@ -1,6 +1,6 @@
 """Public tables as codes: their rows are read here, in plain Python, and matched with the domains of private columns.
 
-A public table is nobody's secret, so its rows may be counted: how many of them have one key bounds what a join makes of a row. A
+A public table is no secret, so its rows may be counted: how many of them have one key bounds what a join makes of a row. A
 value that is not exactly a value of the private column's domain matches nothing: 400 among ages declared 0 to 120 is not 120.
 """
 

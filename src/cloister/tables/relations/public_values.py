@@ -1,6 +1,6 @@
 """What a public table holds: its rows as Python values, and the domains that follow from them.
 
-A public table is nobody's secret, so its values may be looked at: the categories, bounds and steps of its columns follow from
+A public table is no secret, so its values may be looked at: the categories, bounds and steps of its columns follow from
 them where they are not declared.
 """
 

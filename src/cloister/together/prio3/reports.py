@@ -158,7 +158,7 @@ class Prio3:
         return Checked(share=tuple(circuit.decode(value)), seed=seed), field.encode(seen) + part
 
     def decided(self, said: Sequence[bytes]) -> bytes:
-        """From what all servers told of a report, in their order: what each looks at; `RoundRefused` for a false proof."""
+        """From what all servers said about a report, in their order: what each looks at; `RoundRefused` for a false proof."""
         circuit, field = self.circuit, self.circuit.field
         seen, parts, length = [0] * (circuit.arity + 2), b"", field.size * (circuit.arity + 2)
         if len(said) != self.servers or any(len(each) != length + (_SEED if circuit.joint else 0) for each in said):

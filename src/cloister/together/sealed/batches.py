@@ -146,10 +146,10 @@ class Head:
         return found
 
     def following(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """What its header tells of other batches, where those have other names now."""
+        """What its header says about other batches, where those have other names now."""
         if not self.after:
             return {"beginning": self.beginning}
-        return told_of(names[self.after], {names[batch]: ranges for batch, ranges in self.withdrawn.items()}, "")
+        return about_others(names[self.after], {names[batch]: ranges for batch, ranges in self.withdrawn.items()}, "")
 
     @classmethod
     def read(cls, path: Path) -> Head:
@@ -305,8 +305,8 @@ def pads_of(key: bytes, place: int, page: int, rows: int, numbers: int) -> npt.N
     return vector.reshape(rows, numbers)
 
 
-def told_of(after: str, withdrawn: Mapping[str, Ranges] | None, beginning: str) -> dict[str, Any]:
-    """What a header tells of other batches."""
+def about_others(after: str, withdrawn: Mapping[str, Ranges] | None, beginning: str) -> dict[str, Any]:
+    """What a header says about other batches."""
     told = {"after": after, "withdrawn": dict(withdrawn or {}), "beginning": "" if after else beginning}
     return {name: each for name, each in told.items() if each}
 
@@ -384,7 +384,7 @@ class Sealer:
         rows = len(next(iter(source.values())))
         codes = self._codes({**source, _NUMBER: [*range(rows)]}, {_NUMBER: Integer(0, max(1, rows - 1))})
         order = np.argsort(codes.pop(_NUMBER), kind="stable")
-        told = told_of(after, withdrawn, beginning)
+        told = about_others(after, withdrawn, beginning)
         head, places = self._written({name: values[order] for name, values in codes.items()}, Path(path), told)
         return head, places.tolist()
 

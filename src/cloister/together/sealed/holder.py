@@ -181,7 +181,7 @@ class KeyHolder:
         return head.id
 
     def _check_owner(self, head: Head, key: bytes) -> None:
-        """Refuses a batch that none of the owners signed whom it was told of, or that follows another one's."""
+        """Refuses a batch that none of the known owners signed, or that follows another one's."""
         if self.owners is None:
             return
         known = self.owners.get(head.format.population, set())

@@ -40,9 +40,9 @@ class AdditiveNoise:
 
     Protects: exact values; somebody who knows a person's income does not find that number in the table. Does not protect:
     against approximate matches (an outlier stays one); a column that several others predict (`remove_noise` takes most of
-    independent noise off correlated columns); many releases of the same rows, whose noise averages out. It is no differential
-    privacy: bounds are not declared and the noise is not calibrated to one person's effect. For that, take `cloister.local`
-    (each value noised with an ε) or `cloister.noise`.
+    independent noise off correlated columns); many releases of the same rows, whose noise averages out. It is not
+    differentially private: bounds are not declared and the noise is not calibrated to one person's effect. For that, take
+    `cloister.local` (each value noised with an ε) or `cloister.noise`.
 
     `scale` is the noise's standard deviation in each column's unit (one number, or one for each column): you say it, so that it
     tells nothing. `ratio` is its share of the column's own standard deviation, which is looked up. `law` is "normal", "laplace"
@@ -170,8 +170,8 @@ class MultiplicativeNoise:
 
     e is normal with standard deviation `scale` (0.1: some ten per cent) and mean −scale²/2, so that factors are 1 in the
     mean and totals are kept in expectation. Protects as `AdditiveNoise` does. Does not protect: zeros stay zero and signs
-    stay; the largest value likely stays the largest; several columns multiplied by themselves still say about one another. It
-    is no differential privacy.
+    stay; the largest value likely stays the largest; several columns, each multiplied by its own noise, still predict one
+    another. It is not differentially private.
 
     The law that comes back is that of e: `reconstruct(…, multiplicative=True)` goes through logarithms.
     Whole numbers are not rounded: log(0) would be in the way. Missing values are refused, or with `missing="keep"` stay empty.

@@ -1,4 +1,4 @@
-"""The attack on additive noise: where columns tell of one another, most of the noise can be taken off again."""
+"""The attack on additive noise: where columns predict one another, most of the noise can be taken off again."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def reconstruct(
 
     def again(shares: Floats, random: Random) -> Floats:
         drawn = np.stack([_multinomial(len(values), shares @ channel, random) for _ in range(_REPLICAS)])
-        return _likeliest(drawn, channel, smoothing)
+        return _most_likely(drawn, channel, smoothing)
 
     counts = np.histogram(np.clip(numbers, cells[0], cells[-1]), cells)[0].astype(np.float64)
     mean, variance = _moments(values, law, multiplicative)
@@ -168,7 +168,7 @@ def reconstruct(
         mean=mean,
         variance=variance,
         _grid=np.exp(grid) if multiplicative else grid,
-        _fitted=_likeliest(counts[None, :], channel, smoothing)[0],
+        _fitted=_most_likely(counts[None, :], channel, smoothing)[0],
         _again=again,
     )
 
@@ -232,7 +232,7 @@ def _channel(values: Floats, law: NoiseLaw, edges: Floats) -> tuple[Floats, Floa
     return cells, np.maximum(np.diff(np.hstack([0 * ones, inner, ones]), axis=1), 0.0)
 
 
-def _likeliest(counts: Floats, channel: Floats, smoothing: float) -> Floats:
+def _most_likely(counts: Floats, channel: Floats, smoothing: float) -> Floats:
     """Expectation–maximisation for each row of counts, until a round adds less than a thousandth to its log-likelihood."""
     shares = np.full((len(counts), len(channel)), 1 / len(channel))
     before = np.full(len(counts), -np.inf)

@@ -27,7 +27,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.guests import GuestReview
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access.granting import own_algorithm
 from cloister.hub.services.trail import of_algorithm, write
 from cloister.hub.work.checking import allowed, check, context_of, no_algorithm
@@ -170,7 +170,7 @@ def versions_of(db: Session, package: str) -> list[Algorithm]:
 
 
 def withdraw_algorithm(db: Session, hub: Hub, caller: Caller, name: str) -> Algorithm:
-    """Take an algorithm away: nobody runs it from the next moment on. Its name stays taken, for the trail."""
+    """Take an algorithm away: nobody runs it from the next moment on. Its name stays taken, for the audit log."""
     row, _ = own_algorithm(hub, db, caller, name)
     row.withdrawn = hub.now()
     bump(db)
@@ -195,7 +195,7 @@ def named_algorithm(hub: Hub, db: Session, caller: Caller, name: str, service: s
     not see, is missing. Whether they may run it on the data is another question, which `check_together` asks."""
     facts = facts_of(hub, db)
     which = next((each for each in facts.algorithms.values() if name in (each.id, each.name)), None)
-    who = replace(who_of(caller, facts), token_scopes=None)  # to know of it is no matter of what the token was made for
+    who = replace(who_of(caller, facts), token_scopes=None)  # anyone may know that it exists, whatever the token was made for
     if which is None or not decide(who, "algorithm.see", which, context_of(hub, caller), facts.mandatory).allowed:
         raise no_algorithm()
     row = db.get_one(Algorithm, which.id)
@@ -222,9 +222,9 @@ class Run:
 
 def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm, *, limit: int = 50) -> list[Run]:
     """The newest runs of an algorithm of one's own."""
-    wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
+    wanted = select(AuditLine, Person.institution).outerjoin(Person, Person.id == AuditLine.person)
     wanted = wanted.where(of_algorithm(row.id), *_ran())
-    lines = db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit))
+    lines = db.execute(wanted.order_by(AuditLine.number.desc()).limit(limit))
     known = _known_sets(hub, db, caller)
     return [
         Run(
@@ -268,13 +268,13 @@ def _known_sets(hub: Hub, db: Session, caller: Caller) -> dict[str, str]:
 
 def count_runs(db: Session, row: Algorithm) -> int:
     """How often an algorithm ran: what a provider may be paid by, and all that a number tells."""
-    lines = select(func.count()).select_from(TrailLine)
+    lines = select(func.count()).select_from(AuditLine)
     return db.scalar(lines.where(of_algorithm(row.id), *_ran())) or 0
 
 
 def _ran() -> tuple[ColumnElement[bool], ...]:
     by = [name for name, action in actions().items() if action.by_algorithm or action.as_algorithm]
-    return TrailLine.outcome == "done", TrailLine.action.in_(by)
+    return AuditLine.outcome == "done", AuditLine.action.in_(by)
 
 
 def under(db: Session, name: str, *, known: bool = True) -> dict[str, str]:

@@ -18,7 +18,7 @@ from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.access.drafts import listed
 from cloister.hub.services.trail import gave, of_data_set, write
 from cloister.hub.work.checking import check
@@ -96,11 +96,11 @@ def policy_draft(form: Form) -> dict[str, Any]:
 
 def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int = 50) -> tuple[list[Use], int | None]:
     """For what a data set was used, the newest first, and where the older uses begin. Who asked is known by institution alone."""
-    wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
-    wanted = wanted.where(of_data_set(row.id), TrailLine.action.in_(_READS), TrailLine.outcome == "done")
+    wanted = select(AuditLine, Person.institution).outerjoin(Person, Person.id == AuditLine.person)
+    wanted = wanted.where(of_data_set(row.id), AuditLine.action.in_(_READS), AuditLine.outcome == "done")
     if before is not None:
-        wanted = wanted.where(TrailLine.number < before)
-    rows = list(db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit + 1)))
+        wanted = wanted.where(AuditLine.number < before)
+    rows = list(db.execute(wanted.order_by(AuditLine.number.desc()).limit(limit + 1)))
     shown = rows[:limit]
     ran = [line.details.get("algorithm", "") for line, _ in shown]
     titles = {row.id: row.title for row in db.execute(select(Algorithm.id, Algorithm.title).where(Algorithm.id.in_(ran)))}
@@ -119,6 +119,6 @@ def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int 
     return uses, shown[-1][0].number if len(rows) > limit else None
 
 
-def _columns(line: TrailLine, name: str) -> list[str]:
+def _columns(line: AuditLine, name: str) -> list[str]:
     told = line.details.get("columns", [])
     return [each.removeprefix(f"{name}.") for each in told if isinstance(each, str) and each.startswith(f"{name}.")]

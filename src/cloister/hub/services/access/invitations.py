@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _MOST = 200
 
 
-def invite(db: Session, hub: Hub, caller: Caller, row: Project, email: str) -> None:
+def invite(db: Session, hub: Hub, caller: Caller, row: Project, address: str) -> None:
     """Invite an address; the answer is the same whether or not anybody has it. Whether somebody may was decided before."""
-    known = folded(email)
+    known = folded(address)
     if (db.scalar(select(func.count()).select_from(ProjectInvitation).where(ProjectInvitation.project == row.id)) or 0) >= _MOST:
         raise InvalidParameter("The invitation is invalid", why=f"{_MOST} are open", instead="withdraw some of them")
     if db.get(ProjectInvitation, (row.id, known)) is None:
@@ -33,9 +33,9 @@ def invite(db: Session, hub: Hub, caller: Caller, row: Project, email: str) -> N
         _told(db, hub, caller, row, invited=known)
 
 
-def withdraw_invitation(db: Session, hub: Hub, caller: Caller, row: Project, email: str) -> None:
+def withdraw_invitation(db: Session, hub: Hub, caller: Caller, row: Project, address: str) -> None:
     """Invite an address no longer."""
-    known = folded(email)
+    known = folded(address)
     found = db.get(ProjectInvitation, (row.id, known))
     if found is not None:
         db.delete(found)

@@ -18,7 +18,7 @@ from cloister.hub.policy import GrantFacts, Object
 from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.work.checking import allowed
 from cloister.hub.work.facts import facts_of
 
@@ -79,7 +79,7 @@ def person_called(db: Session, which: Object, text: str) -> Person:
     """The person of an e-mail address or an id, for the owner of an object: somebody who is in a grant on it, who asked for it,
     or whose project did. Of anybody else it is not told whether they are here.
     """
-    found = person_by_email(db, text) if "@" in text else db.get(Person, text) if _ID.fullmatch(text) else None
+    found = person_of_address(db, text) if "@" in text else db.get(Person, text) if _ID.fullmatch(text) else None
     if found is None or not _known_to(db, which, found):
         why = "no one with this address has a grant from you, has asked you for access, or is in a project that has"
         raise _unknown("people", why, '"ada@example.org"')

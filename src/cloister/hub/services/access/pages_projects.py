@@ -1,4 +1,4 @@
-"""Pages of projects: mine, one with its members, data sets, releases and allotments, and the owner's approval."""
+"""Pages of projects: mine, one with its members, data sets, releases and shares, and the owner's approval."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/access/requests/{number}/grant", dependencies=_DECIDE)
     def grant(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
-        """Grant it, as it stands in the form: perhaps narrower than it was asked for."""
+        """Grant it as the form has it: perhaps narrower than it was asked for."""
 
         def act() -> None:
             with hub.database.begin() as db:

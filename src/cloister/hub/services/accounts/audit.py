@@ -1,4 +1,4 @@
-"""The one place where accounts write to the trail."""
+"""The one place where accounts write to the audit log."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _OWN_TOKEN = ("/metrics",)
 
 
 def identify(hub: Hub, request: Request) -> Caller:
-    """Who asks. A bearer token that is not good is refused; a cookie that is not good is nobody's."""
+    """Who asks. A bearer token that is not good is refused; with a cookie that is not good, nobody asks."""
     address = str(request.state.address)
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and request.scope["path"] not in _OWN_TOKEN:

@@ -17,7 +17,7 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.people import check_roles, roles_of
 
@@ -60,33 +60,33 @@ def first_link(hub: Hub) -> str | None:
         return _make(db, hub, "first", roles=(ADMINISTRATOR,))
 
 
-def login_link(hub: Hub, email: str) -> str:
-    """A link that logs a person in, for a demonstration. No page and no address of the API makes one."""
+def login_link(hub: Hub, address: str) -> str:
+    """A link that signs a person in, for a demonstration. No page and no address of the API makes one."""
     with hub.database.begin() as db:
-        person = person_by_email(db, email)
+        person = person_of_address(db, address)
         if person is None:
             raise Missing("The link was not made", why="no one here has this e-mail address", instead="add_person(…)")
-        return _make(db, hub, "login", email=person.email)
+        return _make(db, hub, "login", address=person.email)
 
 
 def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable[str]) -> str:
     """Invite somebody with roles that the caller may give: the link to hand over. A new invitation replaces an open one."""
     known = folded(email)
     given = check_roles(roles, caller)
-    if person_by_email(db, known) is not None:
+    if person_of_address(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
     log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
-    return _make(db, hub, "invitation", email=known, roles=given, made_by=caller.id)
+    return _make(db, hub, "invitation", address=known, roles=given, made_by=caller.id)
 
 
 def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
-    """A link by which a person sets a new password; an earlier one stops working. They are told of it (`notices.py`)."""
+    """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`)."""
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     log_event(db, hub, caller, "people.password-link", person.id)  # first: as above
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
-    return _make(db, hub, "password", email=person.email, made_by=caller.id)
+    return _make(db, hub, "password", address=person.email, made_by=caller.id)
 
 
 def look(db: Session, hub: Hub, secret: str) -> OneTimeLink:
@@ -151,13 +151,13 @@ def withdraw(db: Session, hub: Hub, caller: Caller, name: str) -> None:
     raise Missing("There is no such invitation", why="it was taken up, withdrawn, or has expired", instead="/people")
 
 
-def _make(db: Session, hub: Hub, kind: str, *, email: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
+def _make(db: Session, hub: Hub, kind: str, *, address: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
     secret, now = new_secret(), hub.now()
     db.add(
         OneTimeLink(
             digest=digest(secret),
             kind=kind,
-            email=email,
+            email=address,
             roles=list(roles),
             made_by=made_by,
             created=now,

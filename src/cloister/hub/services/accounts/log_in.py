@@ -21,7 +21,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.problems import Conflict, Unauthenticated
 from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.services.accounts import links, second_factor, sessions, throttle
 from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.hashing import LONGEST, plain
@@ -39,28 +39,28 @@ _UNKNOWN = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Entered:
-    """A log-in that has begun: the secret for its cookie, and whose it is."""
+    """A session that has begun: the secret for its cookie, and whose it is."""
 
     secret: str
     email: str
 
 
-def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> Entered:
-    """Log in with an address and a password."""
+def enter_by_password(hub: Hub, request: Request, typed: str, password: str) -> Entered:
+    """Begin a session with an address and a password."""
     address = str(request.state.address)
-    known = _folded_or_unknown(email)
+    known = _folded_or_unknown(typed)
     mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
     shared = throttle.network(hub, address)
     with hub.database.begin() as db:
         throttle.take(db, hub, mine, shared)
-        person = person_by_email(db, known)
+        person = person_of_address(db, known)
         kept = person.password if person is not None else None
     hasher = parts_of(hub).hasher
     right = hasher.verify(kept, password)
     anew = hasher.hash(password) if right and kept is not None and hasher.weaker(kept) else None
     secret = ""
     with hub.database.begin() as db:
-        person = person_by_email(db, known)
+        person = person_of_address(db, known)
         if right and person is not None and not person.blocked and person.password == kept:
             person.password = anew or kept
             throttle.forgive(db, hub, mine, shared)
@@ -80,7 +80,7 @@ def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> 
 
 
 def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -> Entered:
-    """Complete a half log-in with a code: the secret for the cookie changes."""
+    """Complete a session that lacks the second factor with a code: the secret for the cookie changes."""
     with hub.database.reading() as db:
         person = second_factor.person_of_session(db, caller)
     how = prove_code(hub, caller, person, typed)
@@ -122,7 +122,7 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
             )
             log_event(db, hub, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
         else:
-            found = person_by_email(db, row.email)
+            found = person_of_address(db, row.email)
             if found is None or found.blocked:
                 raise Conflict("The link does not work", why="the account is closed", instead="ask an administrator")
             person = found
@@ -168,17 +168,17 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
         return sessions.renew(db, hub, caller.session)
 
 
-def _about(link: OneTimeLink, email: str, name: str) -> tuple[str, list[str]]:
+def _about(link: OneTimeLink, address: str, name: str) -> tuple[str, list[str]]:
     """The kind of a link, and what is known of who uses it; what they typed is checked before anything is hashed."""
     if link.kind == "first":
-        folded(email)
-    return link.kind, [name, link.email or email]
+        folded(address)
+    return link.kind, [name, link.email or address]
 
 
-def _folded_or_unknown(email: str) -> str:
+def _folded_or_unknown(address: str) -> str:
     """The address as it is kept; what is none is somebody whom nobody knows."""
     try:
-        return folded(email)
+        return folded(address)
     except InvalidParameter:
         return _UNKNOWN
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from cloister.hub.records.people import names_of
-from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,12 +55,12 @@ def notices(db: Session, person: str, *, since: datetime | None = None) -> list[
     """What others did to a person's account, and what was done with links that others made for it; the newest first."""
     from cloister.hub.services.trail import key_of, sealed
 
-    about = select(TrailAbout.number).where(TrailAbout.object == key_of("person", person))
-    wanted = select(TrailLine).where(sealed(), TrailLine.number.in_(about), TrailLine.outcome == "done")
-    wanted = wanted.where(or_(TrailLine.person != person, TrailLine.action == _OF_LINK))
+    about = select(AuditAbout.number).where(AuditAbout.object == key_of("person", person))
+    wanted = select(AuditLine).where(sealed(), AuditLine.number.in_(about), AuditLine.outcome == "done")
+    wanted = wanted.where(or_(AuditLine.person != person, AuditLine.action == _OF_LINK))
     if since is not None:
-        wanted = wanted.where(TrailLine.when >= since)
-    lines = list(db.scalars(wanted.order_by(TrailLine.number.desc()).limit(_READ)))
+        wanted = wanted.where(AuditLine.when >= since)
+    lines = list(db.scalars(wanted.order_by(AuditLine.number.desc()).limit(_READ)))
     theirs = [each for each in lines if each.action != _OF_LINK or each.details.get("by") == "link"][:_MOST]
     makers = [str(each.details.get("made_by", "")) if each.action == _OF_LINK else each.person for each in theirs]
     names = names_of(db, makers)
@@ -70,8 +70,8 @@ def notices(db: Session, person: str, *, since: datetime | None = None) -> list[
     ]
 
 
-def said_at_log_in(hub: Hub, db: Session, person: str, _: Callable[..., str]) -> str:
-    """What somebody is told when they log in; empty for nothing."""
+def said_at_sign_in(hub: Hub, db: Session, person: str, _: Callable[..., str]) -> str:
+    """What somebody is told when they sign in; empty for nothing."""
     found = [each for each in notices(db, person, since=hub.now() - _SAID) if each.serious]
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""One's own pages: profile, password, log-ins, tokens."""
+"""One's own pages: profile, password, sessions, tokens."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def routes(router: APIRouter) -> None:
         return render(request, "accounts/sessions.html", sessions=listed)
 
     @router.post("/account/sessions/end", dependencies=_OWN)
-    def end_log_in(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+    def end_session(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         _ = request_gettext(request)
         with hub.database.begin() as db:
             if form.text("which") == "others":

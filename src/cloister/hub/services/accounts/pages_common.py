@@ -1,4 +1,4 @@
-"""What the pages of accounts share: a form shown again with what was wrong, and where a log-in leads."""
+"""What the pages of accounts share: a form shown again with what was wrong, and where signing in leads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def onward(path: str, back: str) -> str:
 
 
 def entered_by(hub: Hub, entered: Entered, back: str) -> Response:
-    """After a log-in: the cookies, and on to the second step, which lets those through who need none."""
+    """After signing in: the cookies, and on to the second step, which lets those through who need none."""
     response = RedirectResponse(onward("/login/second", back), 303)
     sessions.give_cookie(response, hub, entered.secret)
     response.set_cookie(

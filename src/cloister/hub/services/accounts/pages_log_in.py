@@ -1,4 +1,4 @@
-"""Pages for who is not logged in yet: log-in, second step, single sign-on, one-time links; and the way out."""
+"""Pages for anyone who is not signed in yet: password, second step, single sign-on, one-time links; and signing out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.services.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
-from cloister.hub.services.accounts.notices import said_at_log_in
+from cloister.hub.services.accounts.notices import said_at_sign_in
 from cloister.hub.services.accounts.pages_common import again, back_to, entered_by, onward, password_twice
 from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
@@ -33,14 +33,14 @@ def routes(router: APIRouter) -> None:
     @router.get("/login", dependencies=_OPEN)
     def login(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
-        if caller.logged_in:
+        if caller.signed_in:
             return RedirectResponse(back, 303)
         if caller.session:
             return RedirectResponse(onward("/login/second", back), 303)
         return render(request, "accounts/login.html", **_login_values(hub, back))
 
     @router.post("/login", dependencies=_OPEN)
-    def log_in(request: Request, hub: HubDep, form: FormDep) -> Response:
+    def sign_in(request: Request, hub: HubDep, form: FormDep) -> Response:
         back, email = back_to(form.get("next", "/")), form.get("email", "")
         try:
             entered = enter_by_password(hub, request, email, form.get("password", ""))
@@ -61,10 +61,10 @@ def routes(router: APIRouter) -> None:
     @router.get("/login/second", dependencies=_OPEN)
     def second(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
-        if caller.logged_in:  # every sign-in that is whole comes by here
+        if caller.signed_in:  # every sign-in that is whole comes by here
             response = RedirectResponse(back, 303)
             with hub.database.reading() as db:
-                said = said_at_log_in(hub, db, caller.id, request_gettext(request))
+                said = said_at_sign_in(hub, db, caller.id, request_gettext(request))
             if said:
                 flash(request, response, said, "warn")
             return response
@@ -79,7 +79,7 @@ def routes(router: APIRouter) -> None:
     @router.post("/login/second", dependencies=_OPEN)
     def pass_second(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         back = back_to(form.get("next", "/"))
-        if caller.logged_in:
+        if caller.signed_in:
             return RedirectResponse(back, 303)
         try:
             entered = pass_second_factor(hub, request, caller, form.get("code", ""))
@@ -130,8 +130,8 @@ def routes(router: APIRouter) -> None:
         return entered_by(hub, entered, "/")
 
 
-def _login_values(hub: Hub, back: str, email: str = "") -> dict[str, Any]:
-    return {"problem": None, "back": back, "email": email, "single_sign_on": bool(hub.settings.oidc_issuer)}
+def _login_values(hub: Hub, back: str, typed: str = "") -> dict[str, Any]:
+    return {"problem": None, "back": back, "email": typed, "single_sign_on": bool(hub.settings.oidc_issuer)}
 
 
 def _least(hub: Hub) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Setting up a second factor, by choice or because the hub asks for one; its fall-back codes; taking it away."""
+"""Setting up a second factor, by choice or because the hub asks for one; its backup codes; taking it away."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _HALF = [needs("public.read")]
-"""A log-in whose second factor has yet to be set up is nobody's; the handlers look at it themselves."""
+"""A session whose second factor has yet to be set up has no caller; the handlers look at it themselves."""
 _OWN = [needs("profile.manage")]
 
 
@@ -39,7 +39,7 @@ def routes(router: APIRouter) -> None:
         back = back_to(next)
         with hub.database.reading() as db:
             has = second_factor.person_of_session(db, caller).totp is not None
-        if has and not caller.logged_in:
+        if has and not caller.signed_in:
             return RedirectResponse(onward("/login/second", back), 303)
         if has:
             return render(request, "accounts/second_factor.html", **_kept(hub, caller))
@@ -108,7 +108,7 @@ def _person(hub: Hub, caller: Caller) -> Person:
 def _setup(hub: Hub, caller: Caller, back: str) -> dict[str, Any]:
     with hub.database.begin() as db:
         key = second_factor.begin_setup(db, hub, caller)
-    return {"problem": None, "key": totp.shown_key(key), "back": back, "half": not caller.logged_in}
+    return {"problem": None, "key": totp.shown_key(key), "back": back, "half": not caller.signed_in}
 
 
 def _kept(hub: Hub, caller: Caller) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The people of a hub: found, added, given roles, blocked. Every change is an act of somebody, and is written to the trail."""
+"""The people of a hub: found, added, given roles, blocked. The audit log has every change and who made it."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iter
 
 
 def block(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
-    """Keep a person out, at once: log-ins and the links that they made or were made end, tokens are revoked."""
+    """Keep a person out, at once: their sessions and the links by or for them end, their tokens are revoked."""
     _keep_one_administrator(db, person)
     person.blocked = True
     sessions.end_all(db, person.id)

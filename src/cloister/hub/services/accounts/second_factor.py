@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 SECRET = "recovery codes"  # noqa: S105  (the name of a secret)
-"""What fall-back codes are kept under: made once, so that another master key leaves them good."""
+"""What backup codes are kept under: made once, so that another master key leaves them good."""
 _CODES = 10
 _CODE_BYTES = 7
 _CODE_LETTERS = 10
 
 
 def person_of_session(db: Session, caller: Caller) -> Person:
-    """Who is logged in, also where the second factor is still missing."""
+    """Who is signed in, also where the second factor is still missing."""
     row = db.get(WebSession, caller.session) if caller.session else None
     person = db.get(Person, row.person) if row is not None and not row.ended else None
     if person is None:
@@ -43,7 +43,7 @@ def person_of_session(db: Session, caller: Caller) -> Person:
 
 
 def begin_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
-    """The key that this log-in sets up; the same one until it is confirmed, so that the page may be loaded again."""
+    """The key that this session sets up; the same one until it is confirmed, so that the page may be loaded again."""
     person = person_of_session(db, caller)
     if person.totp is not None:
         raise Conflict(
@@ -56,7 +56,7 @@ def begin_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
 
 
 def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
-    """The key that this log-in is setting up."""
+    """The key that this session is setting up."""
     row = db.get(WebSession, caller.session) if caller.session else None
     if row is None or row.setup is None:
         raise Missing(
@@ -66,7 +66,7 @@ def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
 
 
 def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]:
-    """Take the key where the code shows that the authenticator has it: the fall-back codes, to be shown once."""
+    """Take the key where the code shows that the authenticator has it: the backup codes, to be shown once."""
     key = key_in_setup(db, hub, caller)
     person = locked(db, person_of_session(db, caller).id)
     if person.totp is not None:
@@ -99,7 +99,7 @@ def accept_code(db: Session, hub: Hub, person: str, typed: str) -> str:
 
 
 def new_codes(db: Session, hub: Hub, person: Person) -> list[str]:
-    """Fresh fall-back codes in the place of all earlier ones; they are kept as digests and can't be shown again."""
+    """Fresh backup codes instead of all earlier ones; they are kept as digests and can't be shown again."""
     db.execute(delete(RecoveryCode).where(RecoveryCode.person == person.id))
     codes = [base64.b32encode(default_random().bytes(_CODE_BYTES)).decode()[:_CODE_LETTERS].lower() for _ in range(_CODES)]
     db.add_all(RecoveryCode(digest=_kept(hub, person.id, each), person=person.id, created=hub.now()) for each in codes)
@@ -107,13 +107,13 @@ def new_codes(db: Session, hub: Hub, person: Person) -> list[str]:
 
 
 def codes_left(db: Session, person: str) -> int:
-    """How many fall-back codes are still good."""
+    """How many backup codes are still good."""
     unused = select(func.count()).select_from(RecoveryCode).where(RecoveryCode.person == person, RecoveryCode.used.is_(None))
     return db.scalar(unused) or 0
 
 
 def remove(db: Session, person: Person) -> None:
-    """Take the second factor away, and its fall-back codes."""
+    """Take the second factor away, and its backup codes."""
     person.totp = None
     person.totp_step = 0
     db.execute(delete(RecoveryCode).where(RecoveryCode.person == person.id))

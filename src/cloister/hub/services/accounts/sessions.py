@@ -31,7 +31,7 @@ _KEPT = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A log-in, as its owner sees it. Its name is derived from the digest, and is good for ending it and nothing else."""
+    """A session, as its owner sees it. Its name is derived from the digest, and is good for ending it and nothing else."""
 
     name: str
     created: datetime
@@ -54,7 +54,7 @@ def cookie_name(settings: Settings) -> str:
 
 
 def give_cookie(response: Response, hub: Hub, secret: str) -> None:
-    """Give the browser its secret. It goes when the browser closes, or when the log-in ends."""
+    """Give the browser its secret. It goes when the browser closes, or when the session ends."""
     response.set_cookie(cookie_name(hub.settings), secret, path="/", httponly=True, samesite="lax", secure=hub.settings.secure)
 
 
@@ -64,7 +64,7 @@ def forget_cookie(response: Response, hub: Hub) -> None:
 
 
 def begin(db: Session, hub: Hub, person: str, request: Request, *, second_factor: bool = False) -> str:
-    """Begin a log-in, and end the one that the browser had: the secret for its cookie."""
+    """Begin a session, and end the one that the browser had: the secret for its cookie."""
     before = request.cookies.get(cookie_name(hub.settings))
     if before:
         end(db, digest(before))
@@ -86,7 +86,7 @@ def begin(db: Session, hub: Hub, person: str, request: Request, *, second_factor
 
 
 def renew(db: Session, hub: Hub, old: str, *, second_factor: bool | None = None) -> str:
-    """Another secret for a log-in that goes on; the old one ends. It lasts no longer for that."""
+    """Another secret for a session that goes on; the old one ends. The session lasts no longer for that."""
     row = db.get(WebSession, old, with_for_update=True)
     if row is None or row.ended:
         raise Missing("The session has ended", why="it was ended meanwhile", instead="/login")
@@ -109,25 +109,25 @@ def renew(db: Session, hub: Hub, old: str, *, second_factor: bool | None = None)
 
 
 def alive(hub: Hub, row: WebSession) -> bool:
-    """Whether a log-in still counts."""
+    """Whether a session still counts."""
     now = hub.now()
     idle = timedelta(minutes=hub.settings.idle_minutes)
     return not row.ended and row.created <= now + timedelta(minutes=5) and now < row.expires and now - row.used <= idle
 
 
 def end(db: Session, session: str) -> None:
-    """End the log-in of a digest."""
+    """End the session of a digest."""
     db.execute(update(WebSession).where(WebSession.digest == session).values(ended=True, setup=None))
 
 
 def end_all(db: Session, person: str, *, but: str = "") -> None:
-    """End all log-ins of a person, except perhaps the one that they are using."""
+    """End all sessions of a person, except perhaps the one that they are using."""
     mine = (WebSession.person == person) & (WebSession.digest != but)
     db.execute(update(WebSession).where(mine).values(ended=True, setup=None))
 
 
 def listed(db: Session, hub: Hub, person: str, mine: str) -> list[Listed]:
-    """The log-ins of a person that still count, the latest used first."""
+    """The sessions of a person that still count, the latest used first."""
     rows = db.scalars(select(WebSession).where(WebSession.person == person, ~WebSession.ended).order_by(WebSession.used.desc()))
     return [
         Listed(
@@ -145,7 +145,7 @@ def listed(db: Session, hub: Hub, person: str, mine: str) -> list[Listed]:
 
 
 def end_named(db: Session, hub: Hub, person: str, name: str) -> str:
-    """End one of the person's own log-ins by the name in their list; the digest of the one that ended."""
+    """End one of the person's own sessions by the name in their list; the digest of the one that ended."""
     own = select(WebSession.digest).where(WebSession.person == person, ~WebSession.ended)
     for each in db.scalars(own).all():
         if same(_name(hub, each), name):
@@ -155,7 +155,7 @@ def end_named(db: Session, hub: Hub, person: str, name: str) -> str:
 
 
 def sweep(db: Session, now: datetime) -> None:
-    """Forget log-ins that ended long ago, and visits to the identity provider that never came back."""
+    """Forget sessions that ended long ago, and visits to the identity provider that never came back."""
     db.execute(delete(WebSession).where(WebSession.expires < now - _KEPT))
     db.execute(delete(SignOn).where(SignOn.expires < now))
 

@@ -18,7 +18,7 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import OFFERED_ROLES
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
-from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.records.people import folded, person_of_address
 from cloister.hub.services.accounts import sessions
 from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.links import still_good
@@ -47,7 +47,7 @@ _LONGEST = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class Returned:
-    """Somebody came back: logged in, or (`entered` is None) connected to the account that they are logged in to."""
+    """Somebody came back: signed in, or (`entered` is None) connected to the account that they are signed in to."""
 
     entered: Entered | None
     back: str
@@ -110,7 +110,7 @@ def _visit(hub: Hub, state: str, browser: str) -> SignOn:
 
 
 def _connect(db: Session, hub: Hub, caller: Caller, who: Identity) -> None:
-    """The person who is logged in may come by single sign-on from now on."""
+    """The person who is signed in may come by single sign-on from now on."""
     holder = db.scalar(select(Person.id).where(Person.subject == who.subject))
     if holder not in (None, caller.id):
         raise Conflict("The accounts were not connected", why="another person here has this identity", instead="/account")
@@ -123,7 +123,7 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
     if not who.verified or not who.email:
         raise _refused("the identity provider has not verified the e-mail address")
     email = folded(who.email)
-    if person_by_email(db, email) is not None:
+    if person_of_address(db, email) is not None:
         raise Conflict(
             "Single sign-on failed",
             why="an account with this e-mail address is here already",

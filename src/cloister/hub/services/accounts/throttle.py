@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 KNOWN = "cloister_known"
-"""The cookie of a browser that has logged in before: no identity, and no use but here."""
+"""The cookie of a browser that has signed in before: it identifies nobody, and is used here alone."""
 _FREE_FAILURES = 5
 _FREE_OF_NETWORK = 50
 _LONGEST_WAIT = 900
@@ -44,12 +44,12 @@ class Subject:
     free: int
 
 
-def account(hub: Hub, email: str, known: str = "") -> Subject:
+def account(hub: Hub, address: str, known: str = "") -> Subject:
     """The account of an e-mail address, whether or not there is one; or this browser's way to it, where the cookie is genuine."""
     nonce, _, signature = known.partition(".")
-    if nonce and hub.keys.signed("known browser", f"{nonce} {email}", signature):
-        return Subject(key=hub.keys.sign("attempts", f"browser {nonce} {email}"), free=_FREE_FAILURES)
-    return Subject(key=hub.keys.sign("attempts", f"account {email}"), free=_FREE_FAILURES)
+    if nonce and hub.keys.signed("known browser", f"{nonce} {address}", signature):
+        return Subject(key=hub.keys.sign("attempts", f"browser {nonce} {address}"), free=_FREE_FAILURES)
+    return Subject(key=hub.keys.sign("attempts", f"account {address}"), free=_FREE_FAILURES)
 
 
 def code(hub: Hub, person: str) -> Subject:
@@ -71,10 +71,10 @@ def network(hub: Hub, address: str) -> Subject:
     return Subject(key=hub.keys.sign("attempts", f"network {place}"), free=_FREE_OF_NETWORK)
 
 
-def known_browser(hub: Hub, email: str) -> str:
-    """What the cookie of a browser holds that has logged in to the account."""
+def known_browser(hub: Hub, address: str) -> str:
+    """What the cookie holds of a browser that has signed in to the account."""
     nonce = new_id()
-    return f"{nonce}.{hub.keys.sign('known browser', f'{nonce} {email}')}"
+    return f"{nonce}.{hub.keys.sign('known browser', f'{nonce} {address}')}"
 
 
 def wait_after(failures: int, free: int) -> int:

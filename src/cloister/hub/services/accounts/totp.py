@@ -74,7 +74,7 @@ def shown_key(key: bytes) -> str:
     return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
-def key_address(key: bytes, email: str, issuer: str) -> str:
+def key_address(key: bytes, account: str, issuer: str) -> str:
     """The key as an authenticator reads it.
 
     >>> key_address(b"12345678901234567890", "ada@example.org", "The hub")
@@ -82,7 +82,7 @@ def key_address(key: bytes, email: str, issuer: str) -> str:
     """
     named = issuer.replace(":", " ").strip() or "cloister"
     values = {"secret": shown_key(key).replace(" ", ""), "issuer": named}
-    return f"otpauth://totp/{quote(named, safe='')}:{quote(email, safe='')}?{urlencode(values, quote_via=quote)}"
+    return f"otpauth://totp/{quote(named, safe='')}:{quote(account, safe='')}?{urlencode(values, quote_via=quote)}"
 
 
 def picture(address: str) -> bytes:

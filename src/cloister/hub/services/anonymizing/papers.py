@@ -60,7 +60,7 @@ class _Shape(NamedTuple):
     said: str
 
     def values_in(self, text: str) -> dict[str, str] | None:
-        """What stands in the places, each as short as may be but the last; None where the text is another. In one pass: a
+        """What fills the places, each as short as may be but the last; None where the text is another. In one pass: a
         regular expression would try all ways to part a text, and names of columns are whatever somebody calls them.
 
         >>> _shape("{one} of {all} rows", "").values_in("3 of 4 of 5 rows")

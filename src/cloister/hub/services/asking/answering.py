@@ -192,7 +192,7 @@ def _keep(
 
 
 def _tree(found: AuthorisedQuestion, sql: str, dialect: str | None) -> exp.Query | None:
-    """The text as it was read; None where it cannot be any more, since the table was declared anew: its answer is paid for."""
+    """The text as it was read; None where it cannot be any more, since the table was declared again: its answer is paid for."""
     try:
         return found.session.tree_of(sql, dialect=dialect)
     except CloisterError:
@@ -200,7 +200,7 @@ def _tree(found: AuthorisedQuestion, sql: str, dialect: str | None) -> exp.Query
 
 
 def _refused(hub: Hub, caller: Caller, wish: QuestionRequest, error: Exception, paid: dict[str, str]) -> None:
-    """With the asker's own words."""
+    """Write the refusal to the audit log, with the analyst's own words."""
     sql = "; ".join(wish.texts)[:2000]
     how: dict[str, Any] = {"kind": "question", "purpose": wish.purpose, "algorithm": wish.algorithm, "cost": paid}
     note_refusal(hub, caller, "question.ask", error, **how, sql=sql)

@@ -116,7 +116,7 @@ def with_margins(release: Release, confidence: float) -> Frame:
 
 
 def provenance_of(row: StoredRelease, release: Release, confidence: float) -> dict[str, Any]:
-    """Where a release came from and under which promise, ready for JSON: public facts, and the asker's own words."""
+    """Where a release came from and under which promise, ready for JSON: public facts, and the analyst's own words."""
     return {
         **BY_FIELDS[Provenance].told(release.provenance),
         "charges": [str(each) for each in release.provenance.charges],
@@ -293,7 +293,7 @@ def places_of(hub: Hub, db: Db, caller: Caller, release: Release) -> list[Place]
 
 
 def title_of(row: StoredRelease, release: Release, _: Callable[[str], str]) -> str:
-    """What an answer is called: as its asker named it, or by what was asked."""
+    """What an answer is called: as its analyst named it, or by what was asked."""
     return row.title or asked(row.sql, _) or name_of(release.provenance.table, shown(release, 0.95, rows=0).columns, _)
 
 
@@ -398,7 +398,7 @@ def _where(title: str, where: exp.Where, _: Callable[[str], str]) -> str:
 
 
 def _statistics(tree: exp.Select, measured: list[exp.Expression], _: Callable[[str], str]) -> Iterator[str]:
-    """Each statistic by what it is; by the name that its asker gave it, where it is worked out from several."""
+    """Each statistic by what it is; by the name that the analyst gave it, where it is worked out from several."""
     for each in measured:
         found, only = each.unalias(), None
         if isinstance(found, exp.Filter):

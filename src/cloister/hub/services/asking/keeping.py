@@ -9,7 +9,7 @@ its own: nobody fails for another's sake.
 How many questions are being answered just now, and were begun a moment ago: these come to the disk together.
 
 Whoever commits for several waits for those, two milliseconds at most (`ledger/commit.py`); so they share a push to the disk, and
-the work of a transaction. A question that takes longer than a moment is nobody's to wait for.
+the work of a transaction. Nobody waits for a question that takes longer than a moment.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Keeping:
 
 
 def keep(hub: Hub, keeping: Keeping) -> list[int]:
-    """Keep it durably; the numbers of its lines of the trail."""
+    """Keep it durably; the numbers of its lines in the audit log."""
     keeper: _Keeper = hub.parts.get(_PART) or hub.parts.setdefault(_PART, _Keeper(hub))
     numbers: list[int] = keeper.group.submit(keeping)
     return numbers

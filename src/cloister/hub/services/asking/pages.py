@@ -257,7 +257,7 @@ def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:
 
 
 def _long(hub: Hub, caller: Caller, wish: QuestionRequest) -> bool:
-    """Whether it runs as a job. What is refused here is refused again by asking, which writes that to the trail."""
+    """Whether it runs as a job. What is refused here is refused again by asking, which writes that to the audit log."""
     try:
         return not wish.pilot and explain(hub, caller, wish).time_limit > LONG
     except CloisterError:

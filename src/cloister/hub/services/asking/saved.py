@@ -85,7 +85,7 @@ def remove(hub: Hub, db: Db, caller: Caller, number: str) -> None:
 
 
 def _object(row: SavedQuestion, reader: str) -> Object:
-    """As a decision sees it; whoever may read it stands in the place of its owner."""
+    """As a decision sees it; anyone who may read it counts as its owner."""
     return Object(kind="question", id=row.id, name=row.title, owner=reader)
 
 

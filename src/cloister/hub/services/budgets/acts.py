@@ -1,5 +1,5 @@
 """What changes budgets: raising one, allotting a share, asking for more, and the answer. Each is checked against the ceilings of
-the institution first, and stands in the audit log as well as in the ledger."""
+the institution first, and written to the audit log as well as to the ledger."""
 
 from __future__ import annotations
 
@@ -204,6 +204,6 @@ def _purse_of(db: Session, row: BudgetRequest) -> str:
 
 
 def _write(db: Session, hub: Hub, caller: Caller, action: str, row: Population, **details: str) -> None:
-    """The line of the trail, which the owners of the population's data sets find too."""
+    """The line of the audit log, which the owners of the population's data sets find too."""
     tables = [each.id for each in facts_of(hub, db).data_sets.values() if each.population == row.name]
     write(db, hub, caller, action, kind="population", object_id=row.name, data_sets=tables, **details)  # type: ignore[arg-type]

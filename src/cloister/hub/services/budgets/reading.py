@@ -158,7 +158,7 @@ def purses_of(db: Session, caller: Caller) -> set[str]:
 
 
 def shares_of(hub: Hub, population: str, only: Iterable[str] | None = None) -> list[Share]:
-    """Every allotment of a population, by name; `only`: of these accounts."""
+    """Every share of a population, by name; `only`: of these accounts."""
     _follow(hub)
     names = sorted(_book(hub).shares.get(population, ()))
     wanted = names if only is None else [each for each in names if each in set(only)]

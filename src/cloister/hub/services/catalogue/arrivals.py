@@ -191,7 +191,7 @@ def arrivals_of(db: Session, caller: Caller) -> list[Arrival]:
 
 
 def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
-    """The first rows of an upload, for who sent it; that they were looked at is a line of the trail."""
+    """The first rows of an upload, for its sender; the audit log says that they were looked at."""
     if row.kind == "connection":
         raise InvalidParameter(
             "The rows were not shown", why="the hub holds no uploaded file for this entry", instead="look where they come from"

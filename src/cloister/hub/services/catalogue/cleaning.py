@@ -1,7 +1,7 @@
 """How the cells of an upload are written: what its owner says of them after a trial reading, and what that form begins with.
 
 What is said is of one upload, encrypted beside it, and gone with it. When the table opens, its rows are stored again as they are
-read so: nothing of what was said stands in the declaration, or anywhere else that somebody reads.
+read so: the declaration has nothing of what was said, nor has anything else that somebody reads.
 
 A guess is made of the cells that the trial reading shows to its owner and of the declaration, which is public, and of nothing
 else. It is text in a form: nothing is read by it before the owner sends that form.
@@ -172,13 +172,13 @@ def guessed(declared: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, 
     missing = [each for each in cells if each not in spellings and (not each or "".join(each.casefold().split()) in _MISSING)]
     guess = {"spellings": "\n".join(f"{each} = {meant}" for each, meant in spellings.items())}
     if "low" in declared:
-        guess |= _likeliest(declared, [each for each in cells if each not in missing])
+        guess |= _most_likely(declared, [each for each in cells if each not in missing])
         missing += [each for each, _ in found["clamped_values"] if each in _CODES]
     guess["missing"] = ", ".join(dict.fromkeys(each or '""' for each in missing))
     return {part: text for part, text in guess.items() if text}
 
 
-def _likeliest(declared: Mapping[str, Any], cells: list[str]) -> dict[str, str]:
+def _most_likely(declared: Mapping[str, Any], cells: list[str]) -> dict[str, str]:
     """The way of writing that brings most cells within the bounds, the first of those that read the same; where several read
     something else, none but that of a unit alone."""
     kind, low, high = declared["kind"], str(declared["low"]), str(declared["high"])

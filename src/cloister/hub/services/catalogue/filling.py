@@ -42,7 +42,7 @@ _Translate = Callable[..., str]
 
 @dataclass(frozen=True, kw_only=True)
 class Filled:
-    """What stands in the form afterwards, and a sentence about it."""
+    """What the form holds afterwards, and a sentence about it."""
 
     typed: dict[str, str]
     said: str
@@ -50,7 +50,7 @@ class Filled:
 
 def suggested(columns: Sequence[HeaderColumn], _: _Translate) -> dict[int, ColumnDraft]:
     """What columns of these names usually hold, by their places. A postcode or a diagnosis is a text; a text whose name is not
-    known is nobody's by default, and stays dropped."""
+    known is given to nobody, and stays dropped."""
     found = suggest(each.name for each in columns)
     drafts = {place: found[each.name] for place, each in enumerate(columns) if each.name in found}
     return {
@@ -80,7 +80,7 @@ def with_drafts(typed: Mapping[str, str], drafts: Mapping[int, ColumnDraft]) -> 
 
 
 def typed_so_far(arrival: Arrival, columns: Sequence[HeaderColumn], _: _Translate) -> dict[str, str]:
-    """What stands in the form of an upload: what was typed, and before that what the columns' names suggest."""
+    """What the form of an upload holds: what was typed, and before that what the columns' names suggest."""
     return arrival.typed or with_drafts(beginning(columns, arrival.shown), suggested(columns, _))
 
 

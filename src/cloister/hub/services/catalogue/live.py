@@ -196,7 +196,7 @@ class Live:
 
     def _tell_keeper(self) -> None:
         if self.shared and _KEEPER in self._hub.parts:
-            self._hub.parts[_KEEPER].wake()  # who writes it down; this may be in somebody's reading transaction
+            self._hub.parts[_KEEPER].notify()  # who writes it down; this may be in somebody's reading transaction
 
     def _take(self, db: Db, name: str, row: DataSet, version: DataSetVersion, label: str, then: int) -> None:
         state = _State(label, repr((row.declaration, row.population, row.public)))

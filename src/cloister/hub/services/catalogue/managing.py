@@ -58,7 +58,7 @@ def describe(
     if about is not None and (found := checked_text("description", about, 5000, empty=True, lines=True)) != row.about:
         row.about, changed["about"] = found, "(changed)"
     if metadata is not None:
-        policy = _written_anew(row, metadata)
+        policy = _written_again(row, metadata)
         _check_labels(hub, db, caller, row, policy)
         if policy != row.metadata_:
             row.metadata_, changed["policy"] = policy, "(changed)"
@@ -74,7 +74,7 @@ def describe(
         _told(db, hub, caller, "dataset.describe", row, changed=changed)
 
 
-def _written_anew(row: DataSet, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _written_again(row: DataSet, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The policies as they are kept from now on: checked, but for those that stand there, can't be read, and stay."""
     before = parts_of(row)
     whole, columns = metadata.get("policy", {}), metadata.get("columns", {})

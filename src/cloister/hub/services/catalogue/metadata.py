@@ -85,7 +85,7 @@ def _partner(name: Any, before: Mapping[str, Any], id_of: Callable[[str], str | 
     return number
 
 
-def provider_of(email: str) -> str:
+def provider_of(address: str) -> str:
     """The address of a data provider as it is kept; none for no address.
 
     Nobody is looked up, so that no answer tells an owner who is here: whoever has the address and the role of a data provider,
@@ -94,4 +94,4 @@ def provider_of(email: str) -> str:
     >>> provider_of(" Pat@Example.org "), provider_of(" ")
     ('pat@example.org', '')
     """
-    return folded(email) if email.strip() else ""
+    return folded(address) if address.strip() else ""

@@ -34,16 +34,16 @@ _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 
 def origin_of(hub: Hub, arrival: Arrival) -> str:
     """The keyed digest of what arrived. Not to be called for the first time inside of a transaction: the secret is made then."""
-    told = told_of(arrival.kind, arrival.digest, arrival.shown)
+    told = content_of(arrival.kind, arrival.digest, arrival.shown)
     return hmac.digest(hub.secret(_SECRET), told.encode(), "sha256").hex()
 
 
-def told_of(kind: str, digest: str, shown: str) -> str:
+def content_of(kind: str, digest: str, shown: str) -> str:
     """What tells one content from another: the digest of a file; of a connection the table, however its schema is written.
 
-    >>> told_of("csv", "2cf2", "people.csv")
+    >>> content_of("csv", "2cf2", "people.csv")
     'file 2cf2'
-    >>> told_of("connection", "", "postgresql://db:5432/hub::visits") == told_of("connection", "", "postgresql://db:5432/hub::public.visits")
+    >>> content_of("connection", "", "postgresql://db:5432/hub::visits") == content_of("connection", "", "postgresql://db:5432/hub::public.visits")
     True
     """
     if kind != "connection":

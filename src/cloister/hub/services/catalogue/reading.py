@@ -18,7 +18,7 @@ from cloister.hub.policy import Object, Policy, decide
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.catalogue.names import in_sql
 from cloister.hub.services.trail import of_data_set
 from cloister.hub.work.checking import check, context_of
@@ -166,9 +166,9 @@ def last_day(policy: Policy) -> date | None:
         return policy.retention.date()
 
 
-def uses_of(db: Db, row: DataSet, limit: int = 15) -> list[TrailLine]:
+def uses_of(db: Db, row: DataSet, limit: int = 15) -> list[AuditLine]:
     """What was done with a data set, the newest first."""
-    return list(db.scalars(select(TrailLine).where(of_data_set(row.id)).order_by(TrailLine.number.desc()).limit(limit)))
+    return list(db.scalars(select(AuditLine).where(of_data_set(row.id)).order_by(AuditLine.number.desc()).limit(limit)))
 
 
 def populations_of(db: Db, caller: Caller) -> list[Population]:

@@ -183,7 +183,7 @@ def open_table(hub: Hub, db: Db, caller: Caller, data_set: DataSet, table: Priva
 
 
 def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
-    """The grant by which everybody who has logged in finds a data set in the catalogue."""
+    """The grant by which everybody who has signed in finds a data set in the catalogue."""
     return Grant(
         id=new_id(),
         kind="data-set",

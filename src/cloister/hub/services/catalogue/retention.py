@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
@@ -51,7 +51,7 @@ def over(db: Db, hub: Hub) -> list[DataSet]:
     rows = db.scalars(select(DataSet).where(DataSet.state != "deleted"))
     return [
         row
-        for row, end in told_of(rows, lambda row: (row, retention_of(row)), partly=True)
+        for row, end in of_each(rows, lambda row: (row, retention_of(row)), partly=True)
         if end is not None and end <= hub.now() and any(each.destroyed is None for each in versions_of(db, row))
     ]
 
@@ -96,7 +96,7 @@ class Keeper:
         self._awake.set()
         self._thread.join(timeout=10)
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         """Let it look now."""
         self._awake.set()
 

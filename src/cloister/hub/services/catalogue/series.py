@@ -27,7 +27,7 @@ def windows_of(db: Db, row: DataSet) -> list[DataSet]:
 
 
 def window_with(db: Db, population: str) -> DataSet | None:
-    """A window, open or not, whose population this is; None where it is no window's."""
+    """A window, open or not, whose population this is; None where no window has it."""
     rows = db.scalars(select(DataSet).where(DataSet.population == population).order_by(DataSet.created, DataSet.id))
     return next((each for each in rows if base_of(each.window)), None)
 

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditLine
 from cloister.hub.services.trail import raise_alert, write
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def others_of(db: Db, row: DataSet) -> list[DataSet] | None:
 
     if row.state != "closed":
         return None
-    about = select(TrailAbout.number).where(TrailAbout.object == key_of(DATA_SET, row.id))
-    wanted = select(TrailLine).where(sealed(), TrailLine.number.in_(about), TrailLine.action.in_((_SHARED, _OPENED)))
-    last = db.scalar(wanted.order_by(TrailLine.number.desc()).limit(1))
+    about = select(AuditAbout.number).where(AuditAbout.object == key_of(DATA_SET, row.id))
+    wanted = select(AuditLine).where(sealed(), AuditLine.number.in_(about), AuditLine.action.in_((_SHARED, _OPENED)))
+    last = db.scalar(wanted.order_by(AuditLine.number.desc()).limit(1))
     if last is None or last.action != _SHARED:
         return None
     found = select(DataSet).where(DataSet.id.in_(last.details.get("others", [])), DataSet.state != "deleted")

@@ -54,7 +54,7 @@ WideFormDep = Annotated[Form, Depends(wide_form)]
 
 
 def beginning(columns: Sequence[HeaderColumn], file: str) -> dict[str, str]:
-    """What stands in the form at first: a name from that of the file or of the database's table, kinds from the columns'; never a
+    """What the form holds at first: a name from that of the file or of the database's table, kinds from the columns'; never a
     bound.
 
     >>> beginning([HeaderColumn(name="age", kind="integer", suggested="Integer")], "People 2026.csv")["name"]

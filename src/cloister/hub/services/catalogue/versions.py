@@ -1,7 +1,7 @@
 """New rows of a data set: another version under the same population's budget, or another window under a budget of its own.
 
 A data set whose windows are cut by a date column may be sent as one file each time, with all rows so far: each window reads the
-rows of its own days, under its own budget, so nobody's rows in a window that is over get a fresh one.
+rows of its own days, under its own budget, so rows in a window that is over get no fresh one.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def put(
     table: PrivateTable | PublicTable,
     told: Mapping[str, str] | None = None,
 ) -> None:
-    """Make a version the one that questions read; the audit log says what else is told of it."""
+    """Make a version the one that questions read; `told` is what else the audit log says."""
     check_open(row)
     check_own_rows(db, row)
     check_origin(db, row, version.origin)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.jobs import Job
@@ -72,7 +72,7 @@ def api() -> APIRouter:
         with hub.database.reading() as db:
             rows = jobs_of(db, caller, everybody=everybody, before=before, limit=limit)
             older = rows[limit - 1].id if len(rows) > limit else None
-            return Jobs(jobs=told_of(rows[:limit], lambda row: JobOut.of(row, caller)), older=older)
+            return Jobs(jobs=of_each(rows[:limit], lambda row: JobOut.of(row, caller)), older=older)
 
     @router.get(
         "/jobs/{job}", dependencies=[needs("job.see")], summary="Get a job", response_description="The job with its state"

@@ -111,7 +111,7 @@ def submit(
     db.add(job)
     db.flush()
     write(db, hub, caller, "job.submit", kind="job", object_id=job.id, purpose=purpose, job=kind)
-    event.listen(db, "after_commit", lambda _: _wake(hub), once=True)
+    event.listen(db, "after_commit", lambda _: _notify(hub), once=True)
     return job.id
 
 
@@ -271,10 +271,10 @@ def _end_lost(db: Session, hub: Hub, row: Job) -> None:
     write(db, hub, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
 
 
-def _wake(hub: Hub) -> None:
+def _notify(hub: Hub) -> None:
     workers = hub.parts.get("jobs")
     if workers is not None:
-        workers.wake()
+        workers.notify()
 
 
 def came_of(caller: Caller) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def job_for(hub: Hub, db: Session, caller: Caller, job: str) -> Job:
 
 
 def jobs_of(db: Session, caller: Caller, *, everybody: bool = False, before: str = "", limit: int = PAGE) -> list[Job]:
-    """Jobs, the newest first: the caller's own, or everybody's for who watches over them; one more than `limit` tells of more."""
+    """Jobs, the newest first: the caller's own, or everybody's for an operator; one more than `limit` where there are more."""
     wanted = select(Job).order_by(Job.created.desc(), Job.id.desc()).limit(limit + 1)
     if not (everybody and caller.has(*OVERSEERS)):
         wanted = wanted.where(Job.person == caller.id)

@@ -112,7 +112,7 @@ class Workers:
         for thread in (*self._threads, *([self._beats] if self._threads else [])):
             thread.start()
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         """There may be work."""
         with self._work:
             self._woken += 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
-from cloister.hub.services.learning.judging import judged, told_of
+from cloister.hub.services.learning.judging import as_kept, judged
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import ORDER, Training, declared, model_of
@@ -120,7 +120,7 @@ class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
                 "table": order.table,
                 "columns": {"features": features, "target": order.target, "version": version},
                 "card": card.to_json(),
-                **({} if score is None else {"judged": told_of(score, order.held_out)}),
+                **({} if score is None else {"judged": as_kept(score, order.held_out)}),
             },
         )
 

@@ -27,7 +27,7 @@ def judged(model: PrivateModel, session: Measurer, table: str, *, test: str, **h
     return fit_and_score_table(session, model, table, test=test, measure=measure, **how)  # type: ignore[arg-type]
 
 
-def told_of(score: Score, part: str) -> dict[str, Any]:
+def as_kept(score: Score, part: str) -> dict[str, Any]:
     """A score as it is kept with a model: small, and JSON. Of tenths, those that have more rows than noise."""
     from cloister.learn.assessment.scores import Reliability
 

@@ -51,7 +51,7 @@ def lines_of(promise: Guarantee, found: MembershipResult | None) -> dict[str, st
     detection by a blind guess at 0.1 % false alarms - 0.1 %
     the guarantee's limit for any attack there - 0.272 %
     """
-    said = [f"{100 * float(_AT):g} %", _percent_up(most_found(promise))]
+    said = [f"{100 * float(_AT):g} %", _per_cent_up(most_found(promise))]
     if found is not None:
         said += [str(found.true_positives(_AT)), str(found.false_positives(_AT))]
     return {what.removeprefix(_BEGIN): text for what, text in zip(LINES, said, strict=False)}
@@ -127,10 +127,10 @@ def _sure_of(model: PrivateModel, *, has_target: bool) -> Confidence | None:
     return (lambda learnt, X, y: -distances(learnt, X)) if captures(model) else None
 
 
-def _percent_up(share: float) -> str:
+def _per_cent_up(share: float) -> str:
     """A share in per cent, of three digits, never less than it is.
 
-    >>> _percent_up(0.0027182), _percent_up(1.0), _percent_up(0.00100001)
+    >>> _per_cent_up(0.0027182), _per_cent_up(1.0), _per_cent_up(0.00100001)
     ('0.272 %', '100 %', '0.101 %')
     """
     rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(100 * share))

@@ -90,7 +90,7 @@ def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str
 
 
 def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compared:
-    """What made-up rows give in one table, at a spend for which noise is nil: they are nobody's."""
+    """What made-up rows give in one table, at a spend for which noise is nil: no real person's row is read."""
     from cloister.query import Session
     from cloister.session.execution.rehearsal import rehearsal_tables
 

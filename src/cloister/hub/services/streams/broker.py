@@ -25,7 +25,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.problems import problem_of
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams.intake import Answer, Sent, receive_all
@@ -146,7 +146,7 @@ class Bridge:
     def _answer(self, message: MQTTMessage, answer: Answer) -> None:
         topic = getattr(message.properties, "ResponseTopic", None)
         if topic is None or not topic.startswith(f"{message.topic.rpartition('/')[0]}/answers/") or {"+", "#"} & set(topic):
-            return  # with a wildcard it is no topic, and to publish there would raise
+            return  # with a wildcard it names no topic, and to publish there would raise
         given = _properties("PUBLISH")
         if correlation := getattr(message.properties, "CorrelationData", None):
             given.CorrelationData = correlation
@@ -170,7 +170,7 @@ class Bridge:
     def _publish(self) -> None:
         with self._hub.database.reading() as db:
             wanted = select(HeldStream).where(HeldStream.id.not_in(self._over))
-            for row, declared in told_of(db.scalars(wanted), lambda row: (row, declared_of(row))):
+            for row, declared in of_each(db.scalars(wanted), lambda row: (row, declared_of(row))):
                 topic = f"{self._prefix}/streams/{row.id}"
                 over = row.state != "open" or row.taken >= declared.steps.count
                 if over or row.id not in self._told:

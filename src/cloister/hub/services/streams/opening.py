@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
 from cloister.hub.policy import Object, Spend, check_amount
@@ -193,7 +193,7 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
 
 
 def seen_stream(hub: Hub, db: Db, caller: Caller, number: str, action: str = "stream.see") -> HeldStream:
-    """One's own stream, or one whose steps are shown to everybody who is logged in; any other is missing."""
+    """One's own stream, or one whose steps are shown to everybody who is signed in; any other is missing."""
     row = db.get(HeldStream, number)
     if row is None or (row.owner != caller.id and not (row.shown and action == "stream.see")):
         raise Missing("There is no such stream", why="it does not exist, or is not shown to you", instead="/streams")
@@ -205,7 +205,7 @@ def streams_of(hub: Hub, db: Db, caller: Caller) -> list[HeldStream]:
     """Those that somebody may see now, the newest first."""
     mine = (HeldStream.owner == caller.id) | HeldStream.shown
     rows = db.scalars(select(HeldStream).where(mine).order_by(HeldStream.created.desc()).limit(200))
-    return [row for row, may in told_of(rows, lambda row: (row, sees(hub, db, caller, row))) if may]
+    return [row for row, may in of_each(rows, lambda row: (row, sees(hub, db, caller, row))) if may]
 
 
 def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
@@ -214,7 +214,7 @@ def sees(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> bool:
 
 
 def _asked(hub: Hub, db: Db, caller: Caller, row: HeldStream) -> tuple[Object, Context]:
-    """What the policy is asked of a stream; whoever it is shown to stands in the place of its owner."""
+    """What the policy is asked of a stream; anyone it is shown to counts as its owner."""
     which = _object(row.id, row.title, caller.id, db.get_one(Person, row.owner).institution)
     return which, context_of(hub, caller, purpose=declared_of(row).purpose)
 

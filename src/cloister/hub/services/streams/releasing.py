@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamStep
 from cloister.hub.services.streams.intake import waiting_of
@@ -36,7 +36,7 @@ def release_due(hub: Hub) -> int:
     with _TURN:
         with hub.database.reading() as db:
             held = db.scalars(select(HeldStream).where(HeldStream.state == "open"))
-            rows = told_of(held, lambda row: (row, declared_of(row)))
+            rows = of_each(held, lambda row: (row, declared_of(row)))
             due = [
                 (row.id, declared, row.taken, db.get_one(Person, row.owner).email)
                 for row, declared in rows

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import CallerDep
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
@@ -177,7 +177,7 @@ def _drafts(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = drafts.surveys_of(db, caller, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
-        return SurveyPage(surveys=told_of(rows[:limit], line_of), next=more)
+        return SurveyPage(surveys=of_each(rows[:limit], line_of), next=more)
 
     @router.post(
         "/surveys", dependencies=[_COMPOSE, WRITTEN], summary="Create a survey", response_description="The draft", status_code=201

@@ -53,7 +53,7 @@ _MOST_REFUSALS = 10_000
 
 
 def asked(db: Db, number: str) -> HeldSurvey:
-    """A survey that was opened, for anyone who has its link; a draft is nobody's business."""
+    """A survey that was opened, for anyone who has its link; nobody else may see a draft."""
     row = db.get(HeldSurvey, number)
     if row is None or row.state == "draft":
         raise Missing(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
-from cloister.hub.database import told_of
+from cloister.hub.database import of_each
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import new_secret
@@ -275,7 +275,7 @@ def _list(
         about = {"id": row.id, "title": row.title, "state": row.state, "created": row.created}
         return about | {"questions": len(row.draft["questions"]), "answers": answers[row.id]}
 
-    surveys = told_of(rows[:_PAGE], line)
+    surveys = of_each(rows[:_PAGE], line)
     older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
     told = {"surveys": surveys, "older": older, "paged": bool(after), "typed": typed or {"title": "", "purpose": ""}}
     return render(request, "surveys/list.html", status=problem.status if problem else 200, **told, problem=problem)

@@ -64,7 +64,7 @@ class Synthesis:
     workload: str = asked(N_("Workload"), default="")
     """What is to be answered well: a line for each set of columns, or for a query in SQL."""
     earlier: str = asked(N_("Earlier answers"), default="")
-    """Queries that the asker was answered before, one a line: counts by up to three of the columns, which cost nothing again."""
+    """Queries that this analyst had answered before, one a line: counts by up to three columns, which cost nothing again."""
     ranges: str = asked(N_("Ranges"), default="")
     """Edges between which the values of a number or a day count together, a column a line; any other column as it is declared."""
 

@@ -222,7 +222,7 @@ def _keep(db: Session, hub: Hub, person: str, alike: Sequence[_Noticed]) -> str:
 
 
 def raise_alert(db: Session, hub: Hub, person: str, kind: str, line: int, about: Mapping[str, Any]) -> None:
-    """An alert about what a line of the trail says of a person, in the transaction of `db`."""
+    """An alert about what a line of the audit log says of a person, in the transaction of `db`."""
     told = {**about, "line": line, "last line": line, "times": 1}
     alert = Alert(id=new_id(), person=person, kind=kind, about=told, created=hub.now())
     db.add(alert)

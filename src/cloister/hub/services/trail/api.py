@@ -1,4 +1,4 @@
-"""The trail for programs: the same lines, filters and alerts as on the pages."""
+"""The audit log for programs: the same lines, filters and alerts as on the pages."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Act:
 def seal(key: bytes, before: str, number: int, act: Act) -> str:
     """The hash of a line that follows the hash `before`.
 
-    >>> act = Act(when=datetime(2026, 1, 1, tzinfo=UTC), person="p1", action="dataset.see")
+    >>> act = Act(when=datetime(2026, 1, 1, tzinfo=UTC), person="p1", action="question.ask")
     >>> seal(bytes(32), START, 1, act) == seal(bytes(32), START, 2, act)
     False
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import func, select
 from starlette.responses import StreamingResponse
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail.reading import Filters, Scope, read_batch
 from cloister.hub.spreadsheets import safe
 from cloister.printable import json_of
@@ -33,7 +33,7 @@ def export(hub: Hub, form: Form, filters: Filters, scope: Scope) -> Iterator[str
     if form == "csv":
         yield ",".join(COLUMNS) + "\r\n"
     with hub.database.reading() as db:
-        until = db.scalar(select(func.max(TrailLine.number))) or 0
+        until = db.scalar(select(func.max(AuditLine.number))) or 0
     after = 0
     while True:
         with hub.database.reading() as db:
@@ -55,7 +55,7 @@ def response(hub: Hub, form: Form, filters: Filters, scope: Scope) -> StreamingR
     return StreamingResponse(export(hub, form, filters, scope), media_type=kinds[form], headers=headers)
 
 
-def as_mapping(line: TrailLine) -> dict[str, Any]:
+def as_mapping(line: AuditLine) -> dict[str, Any]:
     """A line for programs."""
     told = {name: getattr(line, name) for name in COLUMNS}
     return {**told, "when": line.when.astimezone(UTC).isoformat(timespec="microseconds")}

@@ -71,7 +71,7 @@ class Fingerprint:
         return frozenset(self.conditions)
 
     def details(self) -> dict[str, Any]:
-        """As a line of the trail keeps it."""
+        """As a line of the audit log keeps it."""
         conditions = [[each.text, each.template, *each.constants] for each in self.conditions]
         return {"aggregate": self.aggregate, "conditions": conditions}
 

@@ -15,7 +15,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import names_of
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.services.trail.chain import DATA_SET
 from cloister.hub.services.trail.export import Form, response
@@ -156,7 +156,7 @@ def _history(hub: Hub, db: Session, person: str) -> dict[str, Any]:
     return {**told, "data_sets": [(names.get(each, each), count) for each, count in told["data_sets"]]}
 
 
-def _ids(lines: list[TrailLine]) -> Iterator[str]:
+def _ids(lines: list[AuditLine]) -> Iterator[str]:
     """What lines are about, by id."""
     for line in lines:
         yield line.object

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from cloister.hub.records.trail import TrailLine
+from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.trail.fingerprints import Fingerprint, shape_of
 from cloister.hub.services.trail.reading import sealed
 from cloister.privacy.rational import text_of
@@ -61,7 +61,7 @@ def question_details(
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question, as the trail has it."""
+    """One question, as the audit log has it."""
 
     when: datetime
     columns: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Histories:
 
 
 def read_history(db: Session, person: str, *, until: int | None = None) -> History:
-    """A person's history from the trail, up to a line: the newest twenty thousand questions."""
+    """A person's history from the audit log, up to a line: the newest twenty thousand questions."""
     history = History()
     for number, question in questions_since(db, person, 0, until=until):
         history.add(question, number)
@@ -162,13 +162,13 @@ def read_history(db: Session, person: str, *, until: int | None = None) -> Histo
 def questions_since(db: Session, person: str, seen: int, *, until: int | None = None) -> list[tuple[int, Question]]:
     """A person's questions after a line, in their order, with the numbers of their lines."""
     lines = (
-        select(TrailLine.number, TrailLine.when, TrailLine.cost, TrailLine.details)
-        .where(TrailLine.person == person, TrailLine.number > seen)
-        .where(TrailLine.action == ASK, TrailLine.outcome == "done", sealed())
+        select(AuditLine.number, AuditLine.when, AuditLine.cost, AuditLine.details)
+        .where(AuditLine.person == person, AuditLine.number > seen)
+        .where(AuditLine.action == ASK, AuditLine.outcome == "done", sealed())
     )
     if until is not None:
-        lines = lines.where(TrailLine.number <= until)
-    found = db.execute(lines.order_by(TrailLine.number.desc()).limit(_MOST_LINES)).all()
+        lines = lines.where(AuditLine.number <= until)
+    found = db.execute(lines.order_by(AuditLine.number.desc()).limit(_MOST_LINES)).all()
     return [(line.number, Question.of(line.when, line.cost, line.details)) for line in reversed(found)]
 
 

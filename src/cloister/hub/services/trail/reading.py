@@ -1,4 +1,4 @@
-"""Reading the trail: filters, pages and days; of everything, of what one did oneself, of what was done with one's data sets."""
+"""Reading the audit log: filters, pages and days; of everything, of one's own acts, of what was done with one's data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.policy.actions import PROVIDER
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population
-from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.services.trail.chain import ALGORITHM, DATA_SET, key_of
 from cloister.stored import Stored
 
@@ -87,22 +87,22 @@ class Filters:
             people = select(Person.id).where(
                 or_(Person.email.like(like, escape="\\"), func.lower(Person.name).like(like, escape="\\"))
             )
-            found.append(or_(TrailLine.person == self.person, TrailLine.person.in_(people)))
+            found.append(or_(AuditLine.person == self.person, AuditLine.person.in_(people)))
         if self.action:
             area = _escaped(self.action.rstrip(".")) + ".%"
-            found.append(or_(TrailLine.action == self.action, TrailLine.action.like(area, escape="\\")))
+            found.append(or_(AuditLine.action == self.action, AuditLine.action.like(area, escape="\\")))
         if self.object:
             named = select(literal(f"{DATA_SET}:") + DataSet.id).where(DataSet.name == self.object)
             keys = (self.object, key_of(DATA_SET, self.object))
-            found.append(or_(TrailLine.object == self.object, _about(keys), _about(named)))
+            found.append(or_(AuditLine.object == self.object, _about(keys), _about(named)))
         if self.purpose:
-            found.append(TrailLine.purpose.icontains(self.purpose, autoescape=True))
+            found.append(AuditLine.purpose.icontains(self.purpose, autoescape=True))
         if self.since:
-            found.append(TrailLine.when >= _moment(self.since))
+            found.append(AuditLine.when >= _moment(self.since))
         if self.until:
-            found.append(TrailLine.when < _end(self.until))
+            found.append(AuditLine.when < _end(self.until))
         if self.outcome:
-            found.append(TrailLine.outcome == self.outcome)
+            found.append(AuditLine.outcome == self.outcome)
         return found
 
 
@@ -122,17 +122,17 @@ class Scope:
         """As conditions on lines."""
         found: list[ColumnElement[bool]] = []
         if self.person is not None:
-            found.append(TrailLine.person == self.person)
+            found.append(AuditLine.person == self.person)
         if self.objects is not None:
             found.append(_about(self.objects))
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrailPage:
+class AuditPage:
     """Some lines, the newest first, and where the older and newer ones are."""
 
-    lines: list[TrailLine]
+    lines: list[AuditLine]
     older: int | None
     """Read the lines before this number."""
     newer: int | None
@@ -141,28 +141,28 @@ class TrailPage:
 
 def read_page(
     db: Session, filters: Filters, scope: Scope, *, before: int | None = None, after: int | None = None, limit: int = PAGE
-) -> TrailPage:
+) -> AuditPage:
     """One page of lines: the newest, those before a number, or those after one."""
     wanted = _wanted(filters, scope)
     if after is not None:
-        rows = list(db.scalars(wanted.where(TrailLine.number > after).order_by(TrailLine.number).limit(limit + 1)))
+        rows = list(db.scalars(wanted.where(AuditLine.number > after).order_by(AuditLine.number).limit(limit + 1)))
         more = len(rows) > limit
         lines = rows[:limit][::-1]
         db.expunge_all()
-        return TrailPage(lines=lines, older=lines[-1].number if lines else None, newer=lines[0].number if more else None)
+        return AuditPage(lines=lines, older=lines[-1].number if lines else None, newer=lines[0].number if more else None)
     if before is not None:
-        wanted = wanted.where(TrailLine.number < before)
-    rows = list(db.scalars(wanted.order_by(TrailLine.number.desc()).limit(limit + 1)))
+        wanted = wanted.where(AuditLine.number < before)
+    rows = list(db.scalars(wanted.order_by(AuditLine.number.desc()).limit(limit + 1)))
     lines = rows[:limit]
     db.expunge_all()
     newer = lines[0].number if before is not None and lines else None
-    return TrailPage(lines=lines, older=lines[-1].number if len(rows) > limit else None, newer=newer)
+    return AuditPage(lines=lines, older=lines[-1].number if len(rows) > limit else None, newer=newer)
 
 
-def read_batch(db: Session, filters: Filters, scope: Scope, *, after: int, until: int, limit: int = 1000) -> list[TrailLine]:
+def read_batch(db: Session, filters: Filters, scope: Scope, *, after: int, until: int, limit: int = 1000) -> list[AuditLine]:
     """The next lines in their order, for an export."""
-    wanted = _wanted(filters, scope).where(TrailLine.number > after, TrailLine.number <= until)
-    return list(db.scalars(wanted.order_by(TrailLine.number).limit(limit)))
+    wanted = _wanted(filters, scope).where(AuditLine.number > after, AuditLine.number <= until)
+    return list(db.scalars(wanted.order_by(AuditLine.number).limit(limit)))
 
 
 def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[date, int]]:
@@ -171,10 +171,10 @@ def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[
     since = max(_moment(filters.since), until - timedelta(days=_MOST_DAYS - 1)) if filters.since else until - timedelta(days=29)
     start = datetime.combine(since.astimezone(UTC).date(), datetime.min.time(), UTC)
     if hub.database.is_postgres:
-        day: ColumnElement[str] = func.to_char(func.timezone("UTC", TrailLine.when), "YYYY-MM-DD")
+        day: ColumnElement[str] = func.to_char(func.timezone("UTC", AuditLine.when), "YYYY-MM-DD")
     else:
-        day = func.strftime("%Y-%m-%d", TrailLine.when)
-    chosen = [sealed(), *filters.conditions(), *scope.conditions(), TrailLine.when >= start]
+        day = func.strftime("%Y-%m-%d", AuditLine.when)
+    chosen = [sealed(), *filters.conditions(), *scope.conditions(), AuditLine.when >= start]
     rows = {row[0]: row[1] for row in db.execute(select(day, func.count()).where(*chosen).group_by(day))}
     days = (until.date() - start.date()).days + 1
     return [(each, rows.get(each.isoformat(), 0)) for each in (start.date() + timedelta(days=back) for back in range(days))]
@@ -204,15 +204,15 @@ def of_algorithm(algorithm: str) -> ColumnElement[bool]:
 
 def sealed() -> ColumnElement[bool]:
     """The condition on lines that belong to the chain. What stands behind its end was not written by the hub."""
-    return TrailLine.number <= select(TrailHead.number).scalar_subquery()
+    return AuditLine.number <= select(AuditHead.number).scalar_subquery()
 
 
-def _wanted(filters: Filters, scope: Scope) -> Select[TrailLine]:
-    return select(TrailLine).where(sealed(), *filters.conditions(), *scope.conditions())
+def _wanted(filters: Filters, scope: Scope) -> Select[AuditLine]:
+    return select(AuditLine).where(sealed(), *filters.conditions(), *scope.conditions())
 
 
 def _about(objects: Sequence[str] | Select[Any]) -> ColumnElement[bool]:
-    return TrailLine.number.in_(select(TrailAbout.number).where(TrailAbout.object.in_(objects)))
+    return AuditLine.number.in_(select(AuditAbout.number).where(AuditAbout.object.in_(objects)))
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Verifying the trail: every line's hash, the count without a hole, the end in the database, the end in the file, the index."""
+"""Verifying the audit log: every line's hash, the count without a hole, the end in database and file, the index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
-from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.services.trail.chain import START, Act, BrokenLine, about, seal
 from cloister.hub.services.trail.writing import ACCEPT, GAP, keeper_of
 
@@ -27,18 +27,18 @@ _NO_LINE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError
 def verify(hub: Hub) -> Literal[True] | BrokenLine:
     """Read the whole audit log: True, or the first line that does not fit.
 
-    Lines that are written while it reads are left to the next time. A loss that was found and written down (`trail.gap`) counts
+    Lines that are written while it reads are left to the next time. A loss that was found and written down (`GAP`) counts
     as broken until somebody has answered for it.
     """
     keeper = keeper_of(hub)
     with hub.database.reading() as db:
         known = keeper.file().read()  # before the database's end: the file never leads
         if known is None:
-            newest = db.scalar(select(func.max(TrailLine.number))) or 0
+            newest = db.scalar(select(func.max(AuditLine.number))) or 0
             return BrokenLine(number=newest + 1, reason="the head file is missing, so nobody can tell whether lines are lost")
-        end = db.execute(select(TrailHead.number, TrailHead.hash)).one_or_none()
+        end = db.execute(select(AuditHead.number, AuditHead.hash)).one_or_none()
         if end is None:
-            newest = max(db.scalar(select(func.max(TrailLine.number))) or 0, known.count)
+            newest = max(db.scalar(select(func.max(AuditLine.number))) or 0, known.count)
             return BrokenLine(number=1, reason="the end of the chain is missing") if newest else True
         key, last, number, gap = keeper.key, START, 0, 0
         for line in _lines_or_breach(db, until=end.number):
@@ -66,13 +66,13 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
             return BrokenLine(number=number + 1, reason=f"the trail was cut or rolled back: line {known.count} is known")
         if gap:
             return BrokenLine(number=gap, reason="it tells of lost lines, and nobody has answered for them")
-        behind = _behind(db, TrailLine.number)
+        behind = _behind(db, AuditLine.number)
         if behind is not None:
             return BrokenLine(number=behind, reason="it stands behind the end of the chain: nobody wrote it by the hub")
         return _verify_index(db, end.number)
 
 
-def _lines_or_breach(db: Session, *, until: int) -> Iterator[TrailLine | BrokenLine]:
+def _lines_or_breach(db: Session, *, until: int) -> Iterator[AuditLine | BrokenLine]:
     """The lines up to a number; the first that can't be read as one ends them. What stands in a line that was changed may be no
     moment, no JSON and no text, and the database's driver then gives nothing of its batch."""
     after = 0
@@ -84,10 +84,10 @@ def _lines_or_breach(db: Session, *, until: int) -> Iterator[TrailLine | BrokenL
     except _NO_LINE as error:
         if _is_away(error):
             raise
-    numbers = select(TrailLine.number).where(TrailLine.number > after, TrailLine.number <= until)
-    for number in db.scalars(numbers.order_by(TrailLine.number)).all():
+    numbers = select(AuditLine.number).where(AuditLine.number > after, AuditLine.number <= until)
+    for number in db.scalars(numbers.order_by(AuditLine.number)).all():
         try:
-            found = db.scalars(select(TrailLine).where(TrailLine.number == number)).one_or_none()
+            found = db.scalars(select(AuditLine).where(AuditLine.number == number)).one_or_none()
         except _NO_LINE as error:
             if _is_away(error):
                 raise
@@ -97,11 +97,11 @@ def _lines_or_breach(db: Session, *, until: int) -> Iterator[TrailLine | BrokenL
             return
 
 
-def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[TrailLine]:
+def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[AuditLine]:
     """The lines up to a number, in batches."""
     while True:
         batch = db.scalars(
-            select(TrailLine).where(TrailLine.number > after, TrailLine.number <= until).order_by(TrailLine.number).limit(_BATCH)
+            select(AuditLine).where(AuditLine.number > after, AuditLine.number <= until).order_by(AuditLine.number).limit(_BATCH)
         ).all()
         yield from batch
         if len(batch) < _BATCH:
@@ -110,7 +110,7 @@ def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[Trail
         db.expunge_all()
 
 
-def _sealed(key: bytes, before: str, number: int, line: TrailLine) -> str | None:
+def _sealed(key: bytes, before: str, number: int, line: AuditLine) -> str | None:
     """The hash of a line as it stands; None where it holds what no line was ever written with."""
     try:
         return seal(key, before, number, act_of(line))
@@ -128,7 +128,7 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError) and "decode" not in str(error.orig)
 
 
-def act_of(line: TrailLine) -> Act:
+def act_of(line: AuditLine) -> Act:
     """What a stored line says."""
     return Act(
         when=line.when,
@@ -145,7 +145,7 @@ def act_of(line: TrailLine) -> Act:
 
 def _behind(db: Session, column: InstrumentedAttribute[int]) -> int | None:
     """The first number behind the chain's end, both as of one moment."""
-    return db.scalar(select(func.min(column)).where(column > select(TrailHead.number).scalar_subquery()))
+    return db.scalar(select(func.min(column)).where(column > select(AuditHead.number).scalar_subquery()))
 
 
 def _verify_index(db: Session, until: int) -> Literal[True] | BrokenLine:
@@ -154,12 +154,12 @@ def _verify_index(db: Session, until: int) -> Literal[True] | BrokenLine:
     while after < until:
         upto = min(after + _BATCH, until)
         found: dict[int, set[str]] = {}
-        for row in db.execute(select(TrailAbout).where(TrailAbout.number > after, TrailAbout.number <= upto)).scalars():
+        for row in db.execute(select(AuditAbout).where(AuditAbout.number > after, AuditAbout.number <= upto)).scalars():
             found.setdefault(row.number, set()).add(row.object)
-        lines = select(TrailLine.number, TrailLine.kind, TrailLine.object, TrailLine.details)
-        for line in db.execute(lines.where(TrailLine.number > after, TrailLine.number <= upto).order_by(TrailLine.number)):
+        lines = select(AuditLine.number, AuditLine.kind, AuditLine.object, AuditLine.details)
+        for line in db.execute(lines.where(AuditLine.number > after, AuditLine.number <= upto).order_by(AuditLine.number)):
             if set(about(line.kind, line.object, line.details)) != found.get(line.number, set()):
                 return BrokenLine(number=line.number, reason="the index of its objects was changed")
         after = upto
-    behind = _behind(db, TrailAbout.number)
+    behind = _behind(db, AuditAbout.number)
     return True if behind is None else BrokenLine(number=behind, reason="the index of its objects was changed")

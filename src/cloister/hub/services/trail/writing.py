@@ -1,9 +1,9 @@
 """Writing a line: in the caller's transaction, at the end of the one chain, with the chain's end copied to a file.
 
 The head's row is locked until the transaction ends (SQLite: its one writer), so concurrent writers form one chain; write late in
-a transaction, and the others wait shortly. After the commit the end is appended to `trail.head` in the hub's folder, by the
+a transaction, and the others wait shortly. After the commit the end is appended to a file in the hub's folder, by the
 ledger's own way of keeping it: an audit log whose newest lines are gone does not contain the end that the file knows. Such a loss
-is written into the audit log itself when it is found, as `trail.gap`, and stays there until somebody answers for it (`accept`).
+is written into the audit log itself when it is found, as a `GAP`, and stays there until somebody answers for it (`accept`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
 from cloister.hub.reader import Reader, WroteWhileReading
-from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.records.trail import AuditAbout, AuditHead, AuditLine
 from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.hub.statements import Statement
 from cloister.ledger.head import Head, HeadFile
@@ -35,7 +35,7 @@ GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
 _LOG = logging.getLogger("cloister.hub.trail")
 _MAKING = threading.Lock()
-_LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (TrailLine, TrailAbout, TrailHead))
+_LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (AuditLine, AuditAbout, AuditHead))
 _END = Statement(select(_HEADS.c.number, _HEADS.c.hash).where(_HEADS.c.id == _ROW).with_for_update())
 _MOVE = Statement(update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindparam("new"), hash=bindparam("last")))
 _LINE, _ABOUT = Statement(insert(_LINES)), Statement(insert(_ABOUTS))
@@ -113,9 +113,9 @@ def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[s
 
 
 def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
-    """Answer for the loss that the newest `trail.gap` names, as after a restored backup; the trail verifies from then on."""
+    """Answer for the loss that the newest `GAP` names, as after a restored backup; the audit log verifies from then on."""
     with hub.database.begin() as db:
-        gap = db.scalar(select(TrailLine.number).where(TrailLine.action == GAP).order_by(TrailLine.number.desc()).limit(1))
+        gap = db.scalar(select(AuditLine.number).where(AuditLine.action == GAP).order_by(AuditLine.number.desc()).limit(1))
         if gap is None:
             raise InvalidParameter(
                 "Nothing was acknowledged", why="the audit log has no gap", instead="cloister audit-trail verify"
@@ -124,7 +124,7 @@ def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
 
 
 def opened(hub: Hub) -> None:
-    """Compare the trail with its file when a process opens the hub; a loss is written down at once."""
+    """Compare the audit log with its file when a process opens the hub; a loss is written down at once."""
     keeper = keeper_of(hub)
     with hub.database.begin() as db:
         keeper.compare(db)
@@ -138,7 +138,7 @@ def closed(hub: Hub) -> None:
 
 
 def keeper_of(hub: Hub) -> Keeper:
-    """What this process knows of the trail."""
+    """What this process knows of the audit log."""
     with _MAKING:
         if "trail" not in hub.parts:
             hub.parts["trail"] = Keeper(hub)
@@ -218,7 +218,7 @@ class Keeper:
         rows = _END.rows(connection)
         if not rows:
             maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            first = maker(TrailHead).values(id=_ROW, number=0, hash=START)
+            first = maker(AuditHead).values(id=_ROW, number=0, hash=START)
             connection.execute(first.on_conflict_do_nothing())  # others may be as quick
             rows = _END.rows(connection)
         return connection, rows[0].number, rows[0].hash
@@ -241,7 +241,7 @@ class Keeper:
         return number, before
 
     def _write_gap(self, db: Session, connection: Connection, number: int, before: str, known: int | None) -> tuple[int, str]:
-        """The trail ends before an end that is known, or nothing is known of its end: say so in the trail, and go on."""
+        """The audit log ends before an end that is known, or nothing is known of its end: write that into it, and go on."""
         details: dict[str, Any]
         if known is None:
             _LOG.error("the trail's head file is missing: whether lines are lost after line %d cannot be told", number)
@@ -301,4 +301,4 @@ def _undone(db: Session, _: Any) -> None:
 def _contains(db: Session, head: Head) -> bool:
     if head.count == 0:
         return True
-    return db.scalar(select(TrailLine.hash).where(TrailLine.number == head.count)) == head.hash
+    return db.scalar(select(AuditLine.hash).where(AuditLine.number == head.count)) == head.hash

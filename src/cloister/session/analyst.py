@@ -1,9 +1,9 @@
 """Somebody who asks: who they are, what they see of which tables, within which bounds, and their account in the ledger.
 
 The rule. Whoever asks for a spend of s gets what is stored where that cost s or more, as sharp as it is, and pays for s: of what
-others paid, so much is debited that it makes s together with what this person paid and was debited for the same question; never
-more than others paid. Where less than s was spent, the rest is bought in the same step, and stands or is refused together with
-the debit. So nobody's share loses more than what that person named, however much others paid.
+others paid, so much is charged to the share that it makes s together with what this person was charged before for the same
+question; never more than others paid. Where less than s was spent, the rest is bought in the same step: both are charged, or
+neither. So nobody's share loses more than what that person named, however much others paid.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asker:
+class Analyst:
     """Never changes: within other bounds it is another one.
 
     >>> from cloister.session.examples import small_door
     >>> with small_door() as door:
-    ...     Asker(who="ana", registry=door.registry, ledger=door.ledger, progress=print).bounds
+    ...     Analyst(who="ana", registry=door.registry, ledger=door.ledger, progress=print).bounds
     Bounds(ceilings={}, shares={})
     """
 
@@ -61,7 +61,7 @@ class Asker:
         return of_one_kind(shapes, history)
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
-        """What this person's allotment is debited in all for the use of what others paid, by the rule above."""
+        """What this person's share is charged in all for the use of what others paid, by the rule above."""
         own, found = history.paid_by(self.who), {}
         for population, cost in history.paid_by_others(self.who).items():
             named = spends[population].whole()
@@ -71,7 +71,7 @@ class Asker:
         return found
 
     def owed_for_all(self, history: History, digest: str) -> dict[str, Guarantee]:
-        """The same where no spend was named: all that others paid, but where this person paid, or was debited, for what is
+        """The same where no spend was named: all that others paid, but where this person was charged before for what is
         stored. They were given it, and get it again for nothing."""
         own, drawn = history.paid_by(self.who), self.ledger.drawn
         owed = history.paid_by_others(self.who).items()
@@ -80,7 +80,7 @@ class Asker:
     def reserve(
         self, costs: Mapping[str, Guarantee], digest: str, purpose: str, drawn: Mapping[str, Guarantee] | None = None
     ) -> Reservation:
-        """Charge, before the engine reads a row; with it goes what is debited for the use of what others paid."""
+        """Charge, before the engine reads a row; with it goes what the share is charged for the use of what others paid."""
         if self.about_to_charge is not None:
             self.about_to_charge(digest, costs)
         ceilings, shares = self.bounds.ceilings, self.bounds.shares
@@ -104,8 +104,8 @@ class Asker:
             share_at_most=self.bounds.shares,
         )
 
-    def debit(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
-        """Debits so much in all: what was debited for this question before is taken off in the ledger's own step."""
+    def charge_share(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
+        """Charge the share so much in all: what it was charged for this question before is taken off in the ledger's own step."""
         if owed:
             shares = self.bounds.shares
             self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True)
