@@ -28,6 +28,11 @@ source = "visits.csv"
 age = { kind = "integer", low = 17, high = 90 }
 stay = { kind = "integer", low = 0, high = 30 }
 """
+AGES = """
+[tables.ages]
+source = "people.csv"
+columns.age = { kind = "integer", low = 17, high = 90 }
+"""
 
 
 def run(*words: str, **other: Any) -> Result:
@@ -167,7 +172,7 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
         (("people = { rho", "folk = { rho"), "has no budget"),
         (("source =", "public = true\nsource ="), "a private table"),
-        (("[budgets]", f"{VISITS.replace('visits.csv', 'people.csv').replace('stay', '# stay')}\n[budgets]\nvisits = {{ rho = 1 }}"), "have two budgets"),
+        (("[budgets]", f"{AGES}\n[budgets]\nages = {{ rho = 1 }}"), "have two budgets"),
         (("[site]", "[site"), "Expected"),
     ],
 )
