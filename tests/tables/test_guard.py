@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow
 import pytest
 
 from cloister.errors import CloisterError, EngineError
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, Text, prepare
-from cloister.tables.engines import guard
+from cloister.tables.engines import connection, guard
 from cloister.tables.engines.duckdb import DuckDBPrepared
 
 SECRET = "Alice Secret"
@@ -152,3 +153,18 @@ def test_sources_know_the_object_and_the_state_they_came_from(tmp_path: Path) ->
     assert before != source.state()
     path.unlink()
     assert source.state() is None
+
+
+def test_every_database_is_opened_where_its_settings_are_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One place calls DuckDB, whose own settings would fetch extensions, and spill rows into the current folder."""
+    package = Path(connection.__file__).parents[2]
+    opening = [path.name for path in package.rglob("*.py") if "duckdb.connect(" in path.read_text(encoding="utf-8")]
+    assert opening == ["connection.py"]
+    monkeypatch.chdir(tmp_path)
+    with connection.connected(settings={"memory_limit": "8MB", "threads": 1}) as opened:
+        names = ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions", "enable_progress_bar")
+        asked = ", ".join(f"current_setting('{name}')" for name in names)
+        assert opened.execute(f"SELECT {asked}").fetchone() == (False,) * 4
+        with pytest.raises(duckdb.OutOfMemoryException):
+            opened.execute("CREATE TABLE t AS SELECT random() AS x FROM range(10_000_000) ORDER BY x")
+    assert not list(tmp_path.iterdir()), "rows were spilled"

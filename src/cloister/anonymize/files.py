@@ -36,6 +36,7 @@ from cloister.anonymize.risks.added import Added
 from cloister.anonymize.roles import research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
+from cloister.tables.engines.connection import connected
 
 if TYPE_CHECKING:
     from cloister.anonymize.anonymizer import Anonymizer
@@ -190,12 +191,10 @@ def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None
     if connection is not None:
         yield watched(connection.cursor())
         return
-    import duckdb
-
     limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT") or _MEMORY
     with tempfile.TemporaryDirectory(dir=folder) as spill:
         settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False, "memory_limit": limit}
-        with duckdb.connect(config=settings) as own:
+        with connected(settings=settings) as own:
             yield watched(own)
 
 

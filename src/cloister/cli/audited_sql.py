@@ -20,6 +20,7 @@ from cloister.cli.audited import Subject
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import Guarantee, PureDP
 from cloister.tables import PrivateTable, PublicTable
+from cloister.tables.engines.connection import connected
 from cloister.tables.sourcing.sources import Source
 
 if TYPE_CHECKING:
@@ -214,9 +215,7 @@ def _without(tables: Tables, table: str, place: int) -> Tables:
 
 def _unit_of(table: PrivateTable, name: str, place: int) -> str:
     """The text of whose row it is, as SQL; that the row is there and names somebody is checked on the way."""
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
+    with connected() as connection:
         rows = table.source.attach(connection)
         what = "true" if table.unit is None else f"CAST({_quoted(table.unit)} AS VARCHAR)"
         found = connection.execute(f"SELECT {what} FROM {rows} LIMIT 1 OFFSET {place}").fetchall()  # noqa: S608

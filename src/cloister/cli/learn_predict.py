@@ -67,9 +67,11 @@ def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
     """The features of the rows of a file, by their names."""
     import duckdb
 
+    from cloister.tables.engines.connection import connected
+
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
-    with duckdb.connect() as engine:
+    with connected() as engine:
         try:
             rows = engine.read_parquet(str(path)) if path.suffix == ".parquet" else engine.read_csv(str(path), all_varchar=True)
             columns = list(rows.columns)

@@ -242,8 +242,10 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
     if path.suffix == ".parquet":
         import duckdb
 
+        from cloister.tables.engines.connection import connected
+
         try:
-            with duckdb.connect() as connection:
+            with connected() as connection:
                 table = connection.read_parquet(str(path)).fetchnumpy()
         except duckdb.Error:
             raise _unreadable(path) from None

@@ -42,9 +42,10 @@ from cloister.hub.storage.spelling import cell_reader
 from cloister.hub.storage.texts import PARQUET, Content
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
 from cloister.hub.web.languages import N_
+from cloister.tables.engines.connection import connected
 from cloister.tables.engines.folder import PrivateFolder, sweep
 from cloister.tables.engines.guard import guarded, tried
-from cloister.tables.sourcing.encrypted import ONLY_MEMORY, EncryptedSource, MemoryFile, write_encrypted
+from cloister.tables.sourcing.encrypted import EncryptedSource, MemoryFile, write_encrypted
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
 
@@ -338,9 +339,7 @@ def header_of(source: Source, rows: int) -> Header:
 
 
 def _rows(source: Source, count: int) -> tuple[tuple[str | None, ...], ...]:
-    import duckdb
-
-    with duckdb.connect(":memory:", config=ONLY_MEMORY | {"preserve_insertion_order": True}) as connection:
+    with connected() as connection:
         relation = source.attach(connection)
         found: list[Any] = connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {relation} LIMIT {int(count)}").fetchall()
         source.detach(connection)

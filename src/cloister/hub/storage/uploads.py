@@ -33,9 +33,10 @@ from cloister.hub.storage.foreign import FOREIGN, Reading
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.spelling import Rewriter
 from cloister.hub.storage.texts import TextCheck
+from cloister.tables.engines.connection import connected
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded, tried
-from cloister.tables.sourcing.encrypted import ONLY_MEMORY, MemoryFile
+from cloister.tables.sourcing.encrypted import MemoryFile
 from cloister.tables.sourcing.sources import check_names
 
 
@@ -164,7 +165,7 @@ def check_parquet(file: MemoryFile, limits: Limits) -> None:
     import duckdb
 
     _check_frame(Path(file.path), limits)
-    with duckdb.connect(":memory:", config={**ONLY_MEMORY, "memory_limit": limits.memory}) as connection:
+    with connected(settings={"memory_limit": limits.memory}) as connection:
         said = tried(lambda: _said(connection, file.path, limits), duckdb.Error)
     if said is None:
         raise _refused("it is damaged, or not a Parquet file that DuckDB reads", _AGAIN)

@@ -24,6 +24,7 @@ from cloister.tables.declaring.columns import Domain, Text
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
+from cloister.tables.engines.connection import connected
 from cloister.tables.engines.engine import (
     ColumnReport,
     PreparationReport,
@@ -38,7 +39,6 @@ from cloister.tables.engines.engine import (
 from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.held import MOST_BYTES, Held, countable, wanted_columns
-from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import ENCRYPTED_SCRATCH, Workspace, attach_scratch
 from cloister.tables.sourcing.preparation import (
@@ -66,12 +66,6 @@ _HELD_BEYOND = 4
 """A table of more rows than was declared of it is still held up to so many times the most: what decides is what was declared, and
 the true number only where that is far from it."""
 _SCRATCH = "cloister_scratch"
-_SAFE = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "async_threads": 0,  # eight threads a database, for files that are far away
-}
 
 
 class DuckDBSpelling(Spelling):
@@ -193,7 +187,7 @@ class DuckDBPrepared(Prepared):
     def __init__(self, table: PrivateTable, secret: str, workspace: Workspace) -> None:
         super().__init__(table, materialised=True, workspace=workspace)
         self._folder = PrivateFolder(workspace.folder)
-        self._common = {**_SAFE, **workspace.settings()}
+        self._common = workspace.settings()
         if table.source.is_encrypted:
             self._common |= ENCRYPTED_SCRATCH
         settings = {
@@ -227,11 +221,9 @@ class DuckDBPrepared(Prepared):
                 self._folder.remove()
 
     def _prepare(self, table: PrivateTable, secret: str, settings: dict[str, Any]) -> None:
-        import duckdb
-
         source, file, place = table.source, self._folder.path / "prepared.duckdb", RELATION
         in_plain = source.is_large and not source.is_encrypted
-        self._connection = without_progress_bar(duckdb.connect(str(file) if in_plain else ":memory:", config=settings))
+        self._connection = connected(str(file) if in_plain else ":memory:", settings)
         if source.is_large and source.is_encrypted:
             attach_scratch(self._connection, file, _SCRATCH)
             place = f"{_SCRATCH}.{RELATION}"
@@ -412,11 +404,9 @@ class DuckDBPrepared(Prepared):
     @contextmanager
     def _of_source(self) -> Iterator[tuple[Any, Callable[[Callable[[str], str]], list[Any]]]]:
         """A connection, and what asks the source on it; it is attached for each question: lines of a file pass by once."""
-        import duckdb
-
         source = self.declaration.source
         settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
-        with without_progress_bar(duckdb.connect(":memory:", config=settings)) as connection:
+        with connected(settings=settings) as connection:
 
             def asked(sql: Callable[[str], str]) -> list[Any]:
                 relation = source.attach(connection)

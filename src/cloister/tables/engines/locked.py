@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cloister.tables.engines.progress_bar import without_progress_bar
+from cloister.tables.engines.connection import connected
 
 _LOCKED = (
     "SET python_enable_replacements = false",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET temp_directory = ''",
     "SET enable_external_access = false",
     "SET threads = 1",
-    "SET async_threads = 0",
 )
 
 
@@ -29,9 +25,7 @@ def locked(*, memory: str, first: Sequence[str] = ()) -> Any:
     ...     connection.execute("SELECT 1 + 1").fetchall()
     [(2,)]
     """
-    import duckdb
-
-    connection = without_progress_bar(duckdb.connect(":memory:"))
+    connection = connected()
     for line in (*first, *_LOCKED, f"SET memory_limit = '{memory}'", "SET lock_configuration = true"):
         connection.execute(line)
     return connection

@@ -18,10 +18,9 @@ from typing import Any
 from cloister.errors import MissingBound, UnsupportedQuery
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.engines.guard import guarded
-from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_whole
 from cloister.tables.sourcing.source_factory import recognise
-from cloister.tables.sourcing.sources import Source
+from cloister.tables.sourcing.sources import Source, opened_for
 
 _MOST_ROWS = 2_000_000
 _MOST_CATEGORIES = 100_000
@@ -65,9 +64,7 @@ def read(name: str, source: Source, columns: Sequence[str]) -> list[list[Any]]:
 
 
 def _from_duckdb(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    import duckdb
-
-    with without_progress_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+    with opened_for(source) as connection:
         chosen = []
         for column in columns:
             quoted = '"' + column.replace('"', '""') + '"'

@@ -28,20 +28,11 @@ from typing import IO, Any
 
 from cloister.crypto import CHUNK, EncryptedWriter, decrypted, salt_of
 from cloister.errors import EngineError, UnsupportedQuery
+from cloister.tables.engines.connection import connected
 from cloister.tables.engines.guard import guarded, tried
-from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.workspace import Workspace
 from cloister.tables.sourcing.source_factory import recognise
 from cloister.tables.sourcing.sources import FileSource, Source, check_names
-
-ONLY_MEMORY: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "temp_directory": "",
-    "preserve_insertion_order": False,
-}
-"""Settings of a DuckDB connection that writes nothing to disk."""
 
 _LENGTH = 4
 _GROUPS = 16
@@ -214,11 +205,9 @@ def write_encrypted(source: Any, path: str | Path, key: bytes, *, memory_limit: 
 
 
 def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None) -> EncryptedRows:
-    import duckdb
-
     workspace = Workspace.of(memory_limit) if memory_limit else Workspace()
     writer = EncryptedWriter(file, key)
-    with without_progress_bar(duckdb.connect(":memory:", config=ONLY_MEMORY | workspace.settings())) as connection:
+    with connected(settings={"preserve_insertion_order": False, **workspace.settings()}) as connection:
         malformed = source.malformed(connection)
         head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
         writer.write(len(head).to_bytes(_LENGTH, "big") + head)

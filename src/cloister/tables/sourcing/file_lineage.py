@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cloister.tables.engines.progress_bar import without_progress_bar
+from cloister.tables.engines.connection import connected
 
 _WHOLE = 2**24
 _EDGE = 2**22
@@ -119,7 +119,7 @@ def _rows_of_parquet(path: Path) -> int | None:
     import duckdb
 
     try:
-        with without_progress_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+        with connected() as connection:
             found = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [no_glob(path)]).fetchone()
     except duckdb.Error:
         return None

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration
+from cloister.tables.engines.connection import connected, without_progress_bar
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
-from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.sourcing.reading import EPOCH, representable
@@ -357,19 +357,19 @@ def _database(process: int) -> Any:
     as to describe a frame, and a child that was forked has none of its threads. A frame is seen by its own cursor alone, until
     that closes.
     """
-    import duckdb
+    return connected(settings={"threads": 1})
 
-    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "threads": 1, "async_threads": 0})
+
+def opened_for(source: Source) -> Any:
+    """Where a source can be attached: a cursor of a database that stays for frames, and for files, of which nothing is kept, one
+    of its own."""
+    return without_progress_bar(_database(os.getpid()).cursor()) if isinstance(source, FrameSource) else connected()
 
 
 def _described(source: Source, what: str) -> dict[str, Kind]:
     import duckdb
 
-    if isinstance(source, FrameSource):
-        opened = _database(os.getpid()).cursor()
-    else:  # of a file nothing is kept
-        opened = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
-    with without_progress_bar(opened) as connection:
+    with opened_for(source) as connection:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
         raise unreadable(what)

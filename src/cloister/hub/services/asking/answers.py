@@ -58,6 +58,7 @@ from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
 from cloister.tables.declaring.plain import domain_of
+from cloister.tables.engines.connection import connected
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -195,7 +196,7 @@ def _parquet(table: Frame, told: str, folder: Path) -> bytes:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         path = Path(place) / "release.parquet"
         try:
-            with duckdb.connect() as connection:
+            with connected() as connection:
                 connection.register("released", table.to_arrow())
                 connection.execute(
                     f"COPY released TO {_quoted(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {_quoted(told)}}})"
