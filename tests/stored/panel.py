@@ -76,11 +76,21 @@ FURTHER = [
     "SELECT MIN(fee) AS f, MAX(cost * 3) AS c, MEDIAN(cost - age) AS d, QUANTILE_DISC(cost, 0.9) AS q "
     "FROM visits JOIN patients USING (patient)",
     "SELECT QUANTILE_CONT(pay, 0.1) AS p, QUANTILE_CONT(pay, 0.9) AS q, MAX(pay) - MIN(pay) AS r FROM people GROUP BY sex",
+    "SELECT sex FROM people GROUP BY sex",
+    "SELECT COUNT(*) FROM people WHERE town IN (SELECT a.town FROM towns a, towns b WHERE a.province = "
+    "b.province AND b.inhabitants > 80)",
+    "SELECT COUNT(*) FROM patients AS p WHERE NOT EXISTS (SELECT 1 FROM visits AS v WHERE v.patient = p.patient)",
+    "SELECT SUM(ABS(age - 50)), SUM(age % 7), SUM(ROUND(pay)), SUM(CEIL(pay)), SUM(POWER(age, 2)) FROM people",
+    "SELECT SUM(SQRT(age)), SUM(LN(age)), SUM(SIGN(age - 50)), SUM(age // 7) FROM people",
+    "SELECT AVG(LEAST(GREATEST(pay / (age - 30), 0), 10)) FROM people",
+    "SELECT sex, ward, COUNT(*) FROM patients JOIN visits USING (patient) GROUP BY sex, ward",
+    "SELECT TOP 3 town, AVG(pay) FROM people GROUP BY town ORDER BY AVG(pay) DESC",
+    "SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 150)) AS total FROM visits GROUP BY ward",
 ]
 
 
 def statements() -> list[str]:
-    """The SQL whose plans the panel was made of: every statement of the documentation then, and the tests' own."""
+    """The SQL whose plans the panel was made of: every statement of the documentation, and the tests' own."""
     lines = (HERE.parent / "query" / "questions.sql").read_text(encoding="utf-8").splitlines()
     pages = [
         *(HERE.parents[1] / "docs" / "reference").glob("sql.md"),

@@ -189,7 +189,7 @@ def _called(name: str, rows: Answering, request: NoisedRequest) -> NoisedRequest
     """The request as sites are asked it: about their own table, by the name that it has for them."""
     if not isinstance(rows, AtSites):
         return request
-    return replace(request, table=name if isinstance(request.table, str) else rows.declared)
+    return replace(request, table=rows.declared if isinstance(rows.declared, Relation) else name)
 
 
 def _relate(relation: Relation, name: str, rows: Prepared, public: Mapping[str, PublicTable] | None) -> Answering:
