@@ -196,12 +196,12 @@ def price_of_privacy(
         for epsilon, values in found.items():
             values.append(_one(model, epsilon, chosen, parts, random))
     points = tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted)
-    delta = None if getattr(model, "delta", None) in (None, 0) else exact_positive(model.delta, "delta")
+    delta = getattr(model, "delta", None)
     return Curve(
         model=name_of(model),
         measure=chosen,
         rows=rows,
-        delta=delta,
+        delta=None if delta in (None, 0) else exact_positive(delta, "delta"),
         plain=Point(epsilon=None, values=tuple(found[None])),
         points=points,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self, TypeAlias
 
@@ -33,6 +33,7 @@ from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, RenyiCurv
 _PROMISE = ("delta", "epsilon", "privacy", "random")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """The best of several settings of a model, by private scores.
 
@@ -60,28 +61,16 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     {'at': '0.5'}
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        method: Literal["stopping", "parts"] = "stopping",
-        law: Law = "logarithmic",
-        tries: int | None = None,
-        test: Exact = "0.25",
-        random: Random | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.law = law
-        self.tries = tries
-        self.test = test
-        self.random = random
+    estimator: Any
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    epsilon: Exact = 1
+    delta: Exact | None = None
+    method: Literal["stopping", "parts"] = "stopping"
+    law: Law = "logarithmic"
+    tries: int | None = None
+    test: Exact = "0.25"
+    random: Random | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Search, and keep the best model."""

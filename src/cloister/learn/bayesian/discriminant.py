@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +23,6 @@ from cloister.learn.frame.cube import CubeNoise
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.linear_models.least_squares import repaired
 from cloister.learn.linear_models.regression_tables import Sums, centred_columns, product_sums, square_middle
-from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.session.questions.question import Count, Question, Sum
 from cloister.session.releases.uncertainty import variance
@@ -39,6 +39,7 @@ _BITS = 20
 _BEYOND = 0.1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """Each class is normal, all with one covariance.
 
@@ -71,22 +72,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
         "high_",
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    classes: Any = None
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         assert rows.y is not None

@@ -6,6 +6,7 @@ The classes' counts, sums, sums of squares and counts of values are released wit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -59,7 +60,6 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         "feature_log_prob_",
     )
     class_count_step_: float = 0.0
-    measured_: Floats | None = None
     measured_noise_: Floats | None = None
     var_smoothing: float = 1e-9
     alpha: float = 1.0
@@ -205,6 +205,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return found
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(_NaiveBayes):
     """Gaussian naive Bayes: in each class each feature is normal, by itself. A category is none: it has a share of each value
     instead, as in `MixedNB`.
@@ -231,26 +232,9 @@ class GaussianNB(_NaiveBayes):
 
     _stored: ClassVar[str] = "GaussianNB"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        groups: Any = None,
-        var_smoothing: float = 1e-9,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.groups = groups
-        self.var_smoothing = var_smoothing
-        self.privacy = privacy
-        self.random = random
+    classes: Any = None
+    groups: Any = None
+    var_smoothing: float = 1e-9
 
 
 class _WithCategories(_NaiveBayes):
@@ -284,6 +268,7 @@ class _WithCategories(_NaiveBayes):
         return Box(low=np.where(listed, -np.inf, box.low), high=np.where(listed, np.inf, box.high))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(_WithCategories):
     """Naive Bayes for categories: in each class each feature has its own shares of values.
 
@@ -301,26 +286,9 @@ class CategoricalNB(_WithCategories):
 
     _stored: ClassVar[str] = "CategoricalNB"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        classes: Any = None,
-        alpha: float = 1.0,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.categories = categories
-        self.classes = classes
-        self.alpha = alpha
-        self.privacy = privacy
-        self.random = random
+    categories: Any = None
+    classes: Any = None
+    alpha: float = 1.0
 
     def _kinds(self, X: Floats | None, features: int) -> list[Values | None]:
         declared = self._declared(features)
@@ -335,6 +303,7 @@ class CategoricalNB(_WithCategories):
         return [Values.of(one) for one in declared]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MixedNB(_WithCategories):
     """Naive Bayes for numbers and categories together.
 
@@ -352,30 +321,11 @@ class MixedNB(_WithCategories):
 
     _stored: ClassVar[str] = "MixedNB"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        categories: Any = None,
-        classes: Any = None,
-        groups: Any = None,
-        alpha: float = 1.0,
-        var_smoothing: float = 1e-9,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.categories = categories
-        self.classes = classes
-        self.groups = groups
-        self.alpha = alpha
-        self.var_smoothing = var_smoothing
-        self.privacy = privacy
-        self.random = random
+    categories: Any = None
+    classes: Any = None
+    groups: Any = None
+    alpha: float = 1.0
+    var_smoothing: float = 1e-9
 
     def _kinds(self, X: Floats | None, features: int) -> list[Values | None]:
         return [None if one is None else Values.of(one) for one in self._declared(features)]

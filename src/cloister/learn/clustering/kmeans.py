@@ -6,7 +6,8 @@ where they begin; kmeans_tables.py has the rounds of a table's own engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -28,7 +29,6 @@ from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.margins import wider_quantile
 from cloister.learn.frame.parameters import RADIUS, Limit, Limits
-from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _FEW_ROWS = 100_000
 """A table that is declared to be smaller is read: rows in a ball need less noise than an engine's sums in a box."""
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):  # type: ignore[misc]
     """k-means by noisy counts and sums.
 
@@ -99,30 +100,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         "low_",
         "high_",
     )
-    measured_: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        method: Literal["auto", "lloyd", "coreset", "engine"] = "auto",
-        rounds: int | None = None,
-        radius: float | None = None,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.rounds = rounds
-        self.radius = radius
-        self.privacy = privacy
-        self.random = random
+    n_clusters: int = 8
+    _: KW_ONLY
+    method: Literal["auto", "lloyd", "coreset", "engine"] = "auto"
+    rounds: int | None = None
+    radius: float | None = None
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         if self.method == "engine":

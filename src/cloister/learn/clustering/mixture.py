@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -202,6 +202,7 @@ _START_WIDTH, _LEAST_START, _ALONE = 0.5, 0.05, 0.5
 """The first deviation over the distance of the nearest centre and √d; the least; and that of a single group."""
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
     """Rows as a mixture of normal groups, in each of which features are independent (diagonal covariances).
 
@@ -234,24 +235,9 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
     }
     learned_names: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        rounds: int | None = None,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.rounds = rounds
-        self.privacy = privacy
-        self.random = random
+    n_components: int = 2
+    _: KW_ONLY
+    rounds: int | None = None
 
     # ── learning ─────────────────────────────────────────────────────────────────────────────────
 

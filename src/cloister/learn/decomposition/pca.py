@@ -7,8 +7,8 @@ power.py are the ways.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -81,6 +81,7 @@ class _Found:
     rounded_square: float = 0.0
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # type: ignore[misc]
     """Principal components of rows within declared bounds.
 
@@ -139,31 +140,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         "low_",
         "high_",
     )
-    measured_: Mapping[str, Any] | None = None
-    radius_: float = math.inf
+    radius_ = math.inf
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        method: Literal["auto", "gaussian", "power", "exponential", "wishart", "laplace", "moments"] = "auto",
-        centered: bool = False,
-        radius: float | None = None,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.centered = centered
-        self.radius = radius
-        self.privacy = privacy
-        self.random = random
+    n_components: int | None = None
+    _: KW_ONLY
+    method: Literal["auto", "gaussian", "power", "exponential", "wishart", "laplace", "moments"] = "auto"
+    centered: bool = False
+    radius: float | None = None
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """Wishart noise and Laplace noise count in ε; choices in ε, or in ρ where there are so many that ρ adds up to less."""

@@ -46,6 +46,7 @@ from cloister.privacy import Exact, exact_positive
 _OF_SIZE, _OF_NAMES = Fraction(1, 20), Fraction(1, 20)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Boosting(PrivateModel):
     """What both share: counts, leaves, rounds."""
 
@@ -55,17 +56,11 @@ class _Boosting(PrivateModel):
         "max_features": Limit(least=1, most=10**6, whole=True, none=True, instead=3),
         "size": SIZE,
     }
-    rounds: Any
-    bins: Any
-    max_features: Any
-    groups: Any
-    size: Any
-    low_: Floats
-    high_: Floats
-    columns_: tuple[tuple[int, ...], ...]
-    bins_: int
-    base_: Floats
-    value_: Floats
+    rounds: int | None = None
+    bins: int | None = None
+    max_features: int | None = None
+    groups: Any = None
+    size: Exact | None = None
 
     def _loss(self, y: Any) -> Loss:
         raise NotImplementedError
@@ -121,6 +116,7 @@ class _Boosting(PrivateModel):
         return found
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[misc]
     """Classes, by a sum of curves: log-odds of two classes, or softmax over several.
 
@@ -146,32 +142,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
     _stored: ClassVar[str] = "GradientBoostingClassifier"
     learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "columns_", "bins_", "base_", "value_")
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        rounds: int | None = None,
-        bins: int | None = None,
-        max_features: int | None = None,
-        groups: Any = None,
-        size: Exact | None = None,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.rounds = rounds
-        self.bins = bins
-        self.max_features = max_features
-        self.groups = groups
-        self.size = size
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    classes: Any = None
 
     def _loss(self, y: Any) -> Loss:
         classes = len(self.classes_)
@@ -196,6 +167,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
         return self.classes_[likeliest]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc]
     """A number between declared bounds, by a sum of curves, with the squared loss; far from the curve its gradient is clipped.
 
@@ -214,34 +186,8 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
     limits: ClassVar[Limits] = {**_Boosting.limits, "clip": Limit(above=True, exact=True, instead=0.5)}
     target_kind: ClassVar[str] = "number"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        bounds_y: Any = None,
-        rounds: int | None = None,
-        bins: int | None = None,
-        max_features: int | None = None,
-        clip: float = 0.5,
-        groups: Any = None,
-        size: Exact | None = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.bounds_y = bounds_y
-        self.rounds = rounds
-        self.bins = bins
-        self.max_features = max_features
-        self.clip = clip
-        self.groups = groups
-        self.size = size
-        self.privacy = privacy
-        self.random = random
+    bounds_y: Any = None
+    clip: float = 0.5
 
     def _loss(self, y: Any) -> Loss:
         clip = exact_positive(self.clip, "clip")

@@ -23,7 +23,7 @@ What happens to the counts afterwards (shrinking towards the node above, by publ
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -46,6 +46,7 @@ _OF_SIZE = Fraction(1, 20)
 _PLENTY = 8000  # people times ε from which "gini" tells more than "max" (benchmarks/learn_defaults.py)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """What a tree and a forest share: a forest of one is a tree."""
 
@@ -59,12 +60,12 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     }
     _currency: ClassVar[Currency | None] = "epsilon"
 
-    method: Any
-    criterion: Any
-    max_depth: Any
-    bins: Any
-    size: Any
-    classes: Any
+    method: Literal["greedy", "random"] = "greedy"
+    criterion: Criterion | None = None
+    max_depth: int | None = None
+    bins: int = 32
+    size: Exact | None = None
+    classes: Any = None
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         random = self._source(allowance)
@@ -164,6 +165,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return default_random() if allowance is not None else Random.deterministic(0)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionTreeClassifier(_Trees):
     """A decision tree.
 
@@ -182,34 +184,8 @@ class DecisionTreeClassifier(_Trees):
 
     _stored: ClassVar[str] = "DecisionTreeClassifier"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        method: Literal["greedy", "random"] = "greedy",
-        criterion: Criterion | None = None,
-        max_depth: int | None = None,
-        bins: int = 32,
-        size: Exact | None = None,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.bins = bins
-        self.size = size
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomForestClassifier(_Trees):
     """A forest of decision trees, each on people of its own (`persons="apart"`) or on all of them with a part of ε.
 
@@ -236,38 +212,9 @@ class RandomForestClassifier(_Trees):
         "max_features": Limit(least=1, most=10**6, whole=True, none=True, instead=5),
     }
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int | None = None,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        method: Literal["greedy", "random"] = "greedy",
-        persons: Literal["apart", "all"] = "apart",
-        criterion: Criterion | None = None,
-        max_depth: int | None = None,
-        max_features: int | None = None,
-        bins: int = 32,
-        size: Exact | None = None,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.persons = persons
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_features = max_features
-        self.bins = bins
-        self.size = size
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    n_estimators: int | None = None
+    persons: Literal["apart", "all"] = "apart"
+    max_features: int | None = None
 
     def _plan(self, features: int, weight: float) -> tuple[int, bool, int]:
         trees = self.n_estimators or min(max(int(math.log10(max(weight, 1.0))), 1), _USUAL_TREES)

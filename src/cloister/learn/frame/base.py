@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from cloister.learn.frame.parameters import Limits, check_all
 from cloister.learn.frame.reading import as_listed, matrix_of, number_of, numbers_of, width_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
-from cloister.privacy import ApproxDP, Guarantee, PureDP
+from cloister.privacy import ApproxDP, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.frame.card import Card
@@ -34,7 +35,19 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class Parameters:
+    """What every model has. A model lists its own parameters in the same way: a class that does has no other annotated attribute,
+    since each would be a parameter."""
+
+    epsilon: Exact = 1
+    delta: Exact | None = None
+    bounds: Any = None
+    privacy: str | None = "central"
+    random: Random | None = None
+
+
+class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
     """The base of all models.
 
     Parameters that all have: `epsilon` and `delta` (the promise: pure without a δ), `bounds` (a pair: the lowest and the highest
@@ -64,12 +77,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False
     """Whether the names of its features were never those of a frame (`set_feature_names`)."""
-
-    epsilon: Any
-    delta: Any
-    bounds: Any
-    privacy: Any
-    random: Random | None
+    measured_: Any = None
+    """What a margin is made of, where the model keeps it; one that an older version stored has none."""
 
     # ── arrays ───────────────────────────────────────────────────────────────────────────────────
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.base import ClassifierMixin
 
 from cloister.learn.frame.base import PrivateModel
 from cloister.learn.frame.bounds import Rows
-from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Threshold(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """The commoner class on either side of a declared place of the first feature.
 
@@ -27,26 +28,8 @@ class Threshold(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     learned_names = ("classes_", "table_", "low_", "high_")
 
-    classes_: npt.NDArray[Any]
-
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        at: Exact = "0.5",
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.at = at
-        self.privacy = privacy
-        self.random = random
+    classes: Any = None
+    at: Exact = "0.5"
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         self.low_, self.high_ = rows.box.low, rows.box.high

@@ -7,7 +7,7 @@ private fact; the model after it leaves such a row out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -214,6 +214,7 @@ def _moment_steps(rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return steps_of(z, bits=_BITS).sum(axis=0), steps_of(z**2 - 0.5, bits=_BITS).sum(axis=0)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuantileClipper(_Transformer):
     """Each feature clipped at two of its quantiles, which are bought: tighter bounds for what comes after.
 
@@ -233,24 +234,8 @@ class QuantileClipper(_Transformer):
     learned_names = ("low_", "high_")
     limits: ClassVar[Limits] = {"bins": Limit(least=2, most=2**16, whole=True, instead=1024)}
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        quantiles: Sequence[Exact] = ("0.05", "0.95"),
-        bins: int = 1024,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.quantiles = quantiles
-        self.bins = bins
-        self.privacy = privacy
-        self.random = random
+    quantiles: Sequence[Exact] = ("0.05", "0.95")
+    bins: int = 1024
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         return "epsilon" if isinstance(promised, PureDP) or not (isinstance(promised, ZCDP) or promised.delta) else "rho"

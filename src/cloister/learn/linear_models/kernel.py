@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from cloister.learn.frame.bounds import Box, Rows, box_of
 from cloister.learn.frame.parameters import Limit, Limits
-from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
+from cloister.learn.linear_models.linear_classes import LinearClassifier
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.random_features import drawn_frequencies, fourier_features
 from cloister.noise import Random, default_random
@@ -32,6 +33,7 @@ def _has_probabilities(model: KernelClassifier) -> bool:
     return bool(model.loss == "logistic")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelClassifier(LinearClassifier):
     """Linear scores of random Fourier features of the kernel exp(−γ‖x − y‖²), x and y scaled by their bounds to [−1, 1].
 
@@ -69,32 +71,9 @@ class KernelClassifier(LinearClassifier):
         "gamma": Limit(least=_LEAST_GAMMA, most=_MOST_GAMMA, none=True, instead=0.5),
     }
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        loss: Literal["logistic", "hinge"] = "logistic",
-        n_components: int = 16,
-        gamma: float | None = None,
-        method: Method = "auto",
-        ridge: float | None = None,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.loss = loss
-        self.n_components = n_components
-        self.gamma = gamma
-        self.method = method
-        self.ridge = ridge
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    loss: Literal["logistic", "hinge"] = "logistic"
+    n_components: int = 16
+    gamma: float | None = None
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """That of the linear learner; its rule for few features is about those that it learns from, and these are many."""

@@ -7,6 +7,7 @@ Which sums are released from rows, and how noise is kept small, is told in `regr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,6 @@ from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.parameters import YES_OR_NO, Limit, Limits
 from cloister.learn.linear_models.line_margins import Evidence
 from cloister.learn.linear_models.regression_rows import FittedLine, Frame, line_of_rows, portions
-from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import ApproxDP, Guarantee
 
@@ -35,6 +35,7 @@ Floats = npt.NDArray[np.float64]
 _METHODS = ("auto", "moments", "wishart")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """What the two have in common."""
 
@@ -50,11 +51,10 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         "high_",
         "bounds_y_",
     )
-    measured_: Mapping[str, Any] | None = None
-    fit_intercept: bool
-    method: str
-    bounds_y: Any
-    alpha: float = 0.0
+    alpha = 0.0
+    bounds_y: Any = None
+    fit_intercept: bool = True
+    method: str = "auto"
     limits: ClassVar[Limits] = {
         "method": Limit(known=_METHODS, instead="auto"),
         "alpha": Limit(instead=1.0, most=1e12),
@@ -172,6 +172,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(_Linear):
     """Least squares.
 
@@ -198,28 +199,8 @@ class LinearRegression(_Linear):
 
     _stored: ClassVar[str] = "LinearRegression"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        bounds_y: Any = None,
-        fit_intercept: bool = True,
-        method: str = "auto",
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.bounds_y = bounds_y
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.privacy = privacy
-        self.random = random
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ridge(_Linear):
     """Least squares with a penalty of alpha times the squared length of the coefficients.
 
@@ -236,25 +217,4 @@ class Ridge(_Linear):
 
     _stored: ClassVar[str] = "Ridge"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        bounds_y: Any = None,
-        fit_intercept: bool = True,
-        method: str = "auto",
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.bounds_y = bounds_y
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.privacy = privacy
-        self.random = random
+    alpha: float = 1.0

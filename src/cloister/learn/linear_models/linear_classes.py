@@ -148,15 +148,16 @@ _SIGNAL = 15.0
 """Persons · ε over features (for several classes: times their square), from which on a perturbed objective beats class sums."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """Linear scores with a promise; see `LogisticRegression` and `LinearSVC`."""
 
     target_kind: ClassVar[str] = "class"
     learned_names: ClassVar[tuple[str, ...]] = ("classes_", "coef_", "intercept_", "low_", "high_", "method_", "margins_")
 
-    classes: Any
-    method: Any
-    ridge: Any
+    method: Method = "auto"
+    ridge: float | None = None
+    classes: Any = None
     limits: ClassVar[Limits] = {"method": Limit(known=_METHODS, instead="auto")}
 
     @abstractmethod
@@ -213,7 +214,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _chosen(self, allowance: Allowance, prepared: Prepared, classes: int) -> Method:
         if self.method != "auto":
-            return self.method  # type: ignore[no-any-return]
+            return self.method
         if allowance.currency != "epsilon":
             return "gradient"
         signal = prepared.people * float(allowance.size) / prepared.dimension

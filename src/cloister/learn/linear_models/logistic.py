@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
+from cloister.learn.linear_models.linear_classes import LinearClassifier
 from cloister.learn.linear_models.losses import Logistic, Loss, Softmax
-from cloister.noise import Random
 from cloister.tables.engines.row_sums import softmax
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(LinearClassifier):
     """Linear scores whose logistic function is a probability.
 
@@ -64,27 +65,6 @@ class LogisticRegression(LinearClassifier):
 
     _stored: ClassVar[str] = "LogisticRegression"
     _slope: ClassVar[float] = 0.7
-
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        method: Method = "auto",
-        ridge: float | None = None,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.ridge = ridge
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
 
     def _loss(self, classes: int, *, private: bool) -> Loss:
         return Logistic(slope=self._slope if private else 1.0) if classes == 2 else Softmax(classes=classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +20,11 @@ from cloister.learn.linear_models import descent
 from cloister.learn.linear_models.linear_classes import exact_line
 from cloister.learn.linear_models.losses import Floats, Poisson
 from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, scaled
-from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.tables.engines.row_sums import MOST_COUNTED
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """The logarithm of a mean count as a linear function: y ~ Poisson(exp(x·w + b)).
 
@@ -52,22 +52,7 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     target_kind: ClassVar[str] = "number"
     learned_names: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "low_", "high_", "bounds_y_")
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        bounds_y: Any = None,
-        privacy: Any = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.bounds_y = bounds_y
-        self.privacy = privacy
-        self.random = random
+    bounds_y: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

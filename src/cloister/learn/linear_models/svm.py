@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from cloister.learn.frame.parameters import Limit, Limits
-from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
+from cloister.learn.linear_models.linear_classes import LinearClassifier
 from cloister.learn.linear_models.losses import HuberHinge, Loss
-from cloister.noise import Random
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVC(LinearClassifier):
     """Linear scores with a wide margin; several classes: each against the rest.
 
@@ -29,28 +30,7 @@ class LinearSVC(LinearClassifier):
 
     limits: ClassVar[Limits] = {**LinearClassifier.limits, "width": Limit(least=0.1, most=10, instead=0.5)}
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        method: Method = "auto",
-        ridge: float | None = None,
-        width: float = 0.5,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.ridge = ridge
-        self.width = width
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    width: float = 0.5
 
     def _loss(self, classes: int, *, private: bool) -> Loss:
         return HuberHinge(classes=classes, width=float(self.width))

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
@@ -62,6 +63,7 @@ _KEPT = 4  # the last quarter of the way is averaged
 _FARTHEST = 2.0**20  # no weight is larger: what is noised has to stay a number, however long the steps are
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A network of up to three hidden layers.
 
@@ -91,36 +93,14 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         "size": SIZE,
     }
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact = 1,
-        delta: Exact | None = None,
-        bounds: Any = None,
-        hidden: Sequence[int] = (32,),
-        steps: int = 150,
-        rate: Exact | None = None,
-        batch_size: Exact | None = None,
-        size: Exact | None = None,
-        clip: float = 1.0,
-        learning_rate: float = 0.03,
-        classes: Any = None,
-        privacy: str | None = "central",
-        random: Random | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.hidden = hidden
-        self.steps = steps
-        self.rate = rate
-        self.batch_size = batch_size
-        self.size = size
-        self.clip = clip
-        self.learning_rate = learning_rate
-        self.classes = classes
-        self.privacy = privacy
-        self.random = random
+    hidden: Sequence[int] = (32,)
+    steps: int = 150
+    rate: Exact | None = None
+    batch_size: Exact | None = None
+    size: Exact | None = None
+    clip: float = 1.0
+    learning_rate: float = 0.03
+    classes: Any = None
 
     def predict_proba(self, X: Any) -> Floats:
         """How likely each class is, in the order of `classes_`."""
