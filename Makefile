@@ -14,13 +14,13 @@ CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
 # What fails first, by name: collecting every test takes half a minute by itself. Rules that hold of the whole tree (words, layers,
 # addresses, names that are stored), and the short tests of each package's centre.
-QUICK ?= tests/test_package.py tests/docs/test_words.py tests/docs/test_pages.py tests/docs/test_complete.py tests/stored \
-  tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py facts.py) \
-  $(addprefix tests/privacy/test_,composition.py guarantee.py sensitivity.py filters.py rational.py) \
+QUICK ?= tests/test_package.py $(addprefix tests/docs/test_,words.py pages.py complete.py hub_pages.py) \
+  $(addprefix tests/stored/test_,rules.py hub_names.py policies.py models.py) $(addprefix tests/scripts/test_,house.py tiers.py bench.py) \
+  tests/hub/test_routes.py tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py facts.py) \
+  $(addprefix tests/privacy/test_,guarantee.py sensitivity.py filters.py rational.py) \
   $(addprefix tests/noise/test_,bernoulli.py laplace.py gaussian.py mechanism.py selection.py random.py) \
-  $(addprefix tests/ledger/test_,charges.py measure.py) $(addprefix tests/tables/test_,table.py columns.py kinds.py) \
-  $(addprefix tests/session/test_,door.py distinct.py before.py allotments.py) \
-  $(addprefix tests/query/test_,parse.py forms.py remedies.py precedence.py touched.py)
+  tests/ledger/test_measure.py tests/tables/test_columns.py $(addprefix tests/session/test_,door.py distinct.py before.py allotments.py) \
+  $(addprefix tests/query/test_,parse.py precedence.py) tests/traces/test_counter.py
 
 # Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
 # would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
@@ -52,7 +52,7 @@ demo:  ## a hub with sample data, and a private answer with its error and its co
 	@$(PYTHON) scripts/environment.py base
 	@$(BIN)/cloister demo $(ARGS)
 
-check: lint  ## a minute and a half before every commit: lint, types, floors, and the tests that fail first
+check: lint  ## a minute before every commit: lint, types, floors, and the tests that fail first
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
 	  $(QUICK) $(ARGS)
 

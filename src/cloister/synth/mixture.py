@@ -21,12 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cloister.noise import Random
 from cloister.synth.measuring import Floats, Marginals
@@ -205,6 +206,12 @@ class Follower:
         return problem.descend(*self._at, steps, rate)
 
 
+@cache
+def _pools() -> ThreadpoolController:
+    """Those of NumPy, looked for once: that takes as long as many steps of a fit."""
+    return ThreadpoolController()
+
+
 class _Problem:
     """Measured tables as blocks of one matrix, in shares of all rows, and the gradient of the misfit."""
 
@@ -257,7 +264,7 @@ class _Problem:
     def descend(self, logits: Small, shares: Small, steps: int, rate: float = _RATE) -> Mixture:
         """One fit, from where these are, which are changed in place."""
         walks = [_Adam(logits), _Adam(shares)]
-        with threadpool_limits(limits=1, user_api="blas"):  # to share out products of so small matrices takes longer than they do
+        with _pools().limit(limits=1, user_api="blas"):  # to share out products of so small matrices takes longer than they do
             for step in range(1, steps + 1):
                 now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
                 for walk, slope in zip(walks, self.gradient(logits, shares, step / steps), strict=True):
