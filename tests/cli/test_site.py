@@ -169,6 +169,8 @@ def test_an_entry_of_the_log_that_was_changed_shows(tmp_path: Path) -> None:
         (('name = "a"', ""), "names no site"),
         (('otherwise = "always"', 'otherwise = "maybe"'), "it is one of always, ask me, never"),
         (('otherwise = "always"', "rules = [1]"), "rules of another form"),
+        (('otherwise = "always"', "rules = 1"), "rules of another form"),
+        (('otherwise = "always"', 'rules = [{table = ["people"], answer = "always"}]'), "none of its private ones"),
         (('otherwise = "always"', 'other = "always"'), "rules of another form"),
         (("people = { rho", "folk = { rho"), "has no budget"),
         (("source =", "public = true\nsource ="), "a private table"),
@@ -217,6 +219,22 @@ def test_a_folder_has_several_tables_of_the_same_people_or_of_others(tmp_path: P
     assert "staff: budget ε = 2, of which" in shown
     tables = json.loads(said(run("show", "--data", str(folder), "--json")))["tables"]
     assert [each["population"] for each in tables.values()] == ["a", "a", "staff"]
+
+
+def test_a_rule_may_be_about_one_table(tmp_path: Path) -> None:
+    from cloister.cli.site import _opened
+
+    folder = folder_of(tmp_path, "a", otherwise="never")
+    text = (folder / "site.toml").read_text(encoding="utf-8") + AGES
+    rule = '[[policy.rules]]\ntable = "{}"\nanswer = "always"\n'
+    (folder / "site.toml").write_text(text.replace("[tables.people]", rule.format("ages") + "[tables.people]"), encoding="utf-8")
+    with _opened(folder) as here:
+        asked = {name: Asked(table="a", label=name, cost=cl.PureDP(1), request=request()) for name in ("people", "ages")}
+        answers = {name: here.sites[name].policy(each) for name, each in asked.items()}  # type: ignore[misc]
+    assert answers["ages"] is None
+    assert "its owner allows nothing" in str(answers["people"])
+    (folder / "site.toml").write_text(text.replace("[tables.people]", rule.format("agse") + "[tables.people]"), encoding="utf-8")
+    assert "'agse', which is none of its private ones" in str(run("show", "--data", str(folder)).exception)
 
 
 def test_a_site_without_a_key_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,7 @@ otherwise = "ask me"                     # or "always", or "never"
 # [[policy.rules]]                       # the first that fits decides; one without purpose or who fits any
 # purpose = "quality report"
 # who = "ada@example.org"
+# table = "people"                       # where there are several
 # answer = "always"
 
 [tables.people]                          # as it is declared at every site
@@ -354,7 +355,7 @@ def _opened(data: Path) -> Iterator[_Here]:
     if not private:
         raise _invalid("a site has a private table", "[tables.people], without public = true")
     with Ledger(data / "ledger.db") as ledger:
-        key, journal, policy, sites = _key(data), Journal(data / "rounds"), _policy(data, settings), dict[str, Site]()
+        key, journal, sites = _key(data), Journal(data / "rounds"), dict[str, Site]()
         people = {name: table.population or settings.name for name, table in private.items()}
         new = {
             population: [budgets[name] for name in private if people[name] == population and name in budgets]
@@ -374,7 +375,7 @@ def _opened(data: Path) -> Iterator[_Here]:
                 public_tables=public,
                 budget=None if known else given[0],
                 ledger=ledger,
-                policy=policy,
+                policy=_policy(data, settings, name, private),
                 key=key,
                 journal=journal,
                 time_limit=settings.time_limit,
@@ -406,7 +407,8 @@ def _settings(data: Path) -> _Settings:
     return _Settings(**texts, time_limit=limit, policy=policy)
 
 
-def _policy(data: Path, settings: _Settings) -> OwnersPolicy:
+def _policy(data: Path, settings: _Settings, table: str = "", tables: Collection[str] = ()) -> OwnersPolicy:
+    """The owner's rules about a table: those that name no other."""
     from cloister.together import Journal
     from cloister.together.owner import OwnersPolicy, Rule
 
@@ -414,9 +416,14 @@ def _policy(data: Path, settings: _Settings) -> OwnersPolicy:
     try:
         if unknown:
             raise TypeError
-        found = [Rule(**rule) for rule in rules] + [Rule(answer=settings.policy.get("otherwise", "ask me"))]
+        named = [({"table": "", **rule}, {part: rule[part] for part in rule if part != "table"}) for rule in rules]
+        found = [Rule(**rest) for rule, rest in named if rule["table"] in ("", table)]
+        found.append(Rule(answer=settings.policy.get("otherwise", "ask me")))
+        absent = [rule["table"] for rule, _ in named if rule["table"] not in ("", *tables)] if tables else []
     except TypeError:
         raise _invalid("its policy has rules of another form", '[[policy.rules]]\npurpose = "…"\nanswer = "always"') from None
+    if absent:
+        raise _invalid(f"a rule is about the table {absent[0]!r}, which is none of its private ones", f'table = "{table}"')
     return OwnersPolicy(found, journal=Journal(data))
 
 
