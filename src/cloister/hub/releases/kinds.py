@@ -52,6 +52,16 @@ class FileKind:
     make: Callable[[View], File]
 
 
+def stored(view: View) -> bytes:
+    """What was stored, as it stands."""
+    return view.row.body
+
+
+def json_file(stem: str, body: Callable[[View], bytes] = stored) -> FileKind:
+    """A file of JSON, called so and by the release's id."""
+    return FileKind(media_type="application/json", make=lambda view: File(name=f"{stem}-{view.row.id}.json", body=body(view)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableAnswer:
     """What a release answers as a table: post-processing of what left, so nothing is charged."""

@@ -20,7 +20,7 @@ from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
@@ -114,12 +114,8 @@ GUEST_RESULT = ReleaseKind(
     title=N_("Results of algorithms"),
     missing=N_("There is no such result"),
     shown=_shown,
-    told=lambda view: view.row.body,
-    files={
-        "json": FileKind(
-            media_type="application/json", make=lambda view: File(name=f"result-{view.row.id}.json", body=view.row.body)
-        )
-    },
+    told=stored,
+    files={"json": json_file("result")},
 )
 
 

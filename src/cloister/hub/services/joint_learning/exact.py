@@ -22,11 +22,12 @@ from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.services.catalogue import lines_of, owned
 from cloister.hub.services.jobs import Stopped
 from cloister.hub.services.joint_learning.learning import ASKING, BETWEEN, parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS, check_columns
+from cloister.hub.services.joint_learning.results import page_of
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
 from cloister.hub.work.facts import data_set_object, facts_of
@@ -295,17 +296,9 @@ def before(_: Hub, found: Any) -> dict[str, Any]:
 
 
 def _shown(view: View) -> dict[str, Any]:
-    _ = view.language.gettext
-    told, details = json.loads(view.row.body), view.row.details
-    names = [each["name"] for each in told["columns"]]
-    pairs = [
-        (_("Data set"), details["table"]),
-        (_("Method"), told["method"]),
-        (_("Handed to"), _("%(number)s of %(all)s sites") % {"number": details["taken"], "all": told["sites"]}),
-    ]
-    heads = [_("Column"), *(_("Direction %(number)s") % {"number": each + 1} for each in range(len(told["components"])))]
-    lines = [[name, *(f"{each[at]:.3f}" for each in told["components"])] for at, name in enumerate(names)]
-    return {"pairs": pairs, "columns": heads, "lines": lines, "how": HOW}
+    _, told = view.language.gettext, json.loads(view.row.body)
+    sites = _("%(number)s of %(all)s sites") % {"number": view.row.details["taken"], "all": told["sites"]}
+    return page_of(view, told, (_("Handed to"), sites), HOW)
 
 
 RESULT = ReleaseKind(
@@ -317,12 +310,8 @@ RESULT = ReleaseKind(
     private=False,
     template="joint_learning/exact_result.html",
     shown=_shown,
-    told=lambda view: view.row.body,
-    files={
-        "json": FileKind(
-            media_type="application/json", make=lambda view: File(name=f"exact-joint-{view.row.id}.json", body=view.row.body)
-        )
-    },
+    told=stored,
+    files={"json": json_file("exact-joint")},
 )
 _Exact.release = RESULT
 EXACT = _Exact()

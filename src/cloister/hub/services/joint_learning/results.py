@@ -7,6 +7,7 @@ owner takes it away without having been shown it. What the institution forbids o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import decided
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import File, ReleaseKind, View, json_file, stored
 from cloister.hub.services.trail import left
 from cloister.hub.web.languages import N_
 from cloister.hub.work.checking import refusal_of
@@ -33,18 +34,19 @@ HOW = "z = (2 (x − low) / (high − low) − 1 − mean) · components transpo
 _MOST = 50
 
 
-def _shown(view: View) -> dict[str, Any]:
+def page_of(view: View, told: Mapping[str, Any], handed: tuple[str, str], how: str) -> dict[str, Any]:
+    """Components as a page shows them: who has them, a line for each column, and how rows are projected."""
     _ = view.language.gettext
-    told, details = json.loads(view.row.body), view.row.details
     names = [each["name"] for each in told["columns"]]
-    pairs = [
-        (_("Data set"), details["table"]),
-        (_("Method"), told["method"]),
-        (_("Handed to the owners of"), _("%(number)s parts") % {"number": told["parts"]}),
-    ]
-    heads = [_("Column"), *(_("Direction %(number)s") % {"number": each + 1} for each in range(told["dimensions"]))]
+    heads = [_("Column"), *(_("Direction %(number)s") % {"number": each + 1} for each in range(len(told["components"])))]
     lines = [[name, *(f"{each[at]:.3f}" for each in told["components"])] for at, name in enumerate(names)]
-    return {"pairs": pairs, "columns": heads, "lines": lines, "how": HOW}
+    pairs = [(_("Data set"), view.row.details["table"]), (_("Method"), told["method"]), handed]
+    return {"pairs": pairs, "columns": heads, "lines": lines, "how": how}
+
+
+def _shown(view: View) -> dict[str, Any]:
+    _, told = view.language.gettext, json.loads(view.row.body)
+    return page_of(view, told, (_("Handed to the owners of"), _("%(number)s parts") % {"number": told["parts"]}), HOW)
 
 
 JOINT = ReleaseKind(
@@ -55,12 +57,8 @@ JOINT = ReleaseKind(
     missing=N_("There is no such joint result"),
     template="joint_learning/result.html",
     shown=_shown,
-    told=lambda view: view.row.body,
-    files={
-        "json": FileKind(
-            media_type="application/json", make=lambda view: File(name=f"joint-{view.row.id}.json", body=view.row.body)
-        )
-    },
+    told=stored,
+    files={"json": json_file("joint")},
 )
 
 

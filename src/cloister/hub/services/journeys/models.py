@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloister.hub.releases.kinds import AgainstRows, File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import AgainstRows, File, FileKind, ReleaseKind, View, json_file
 from cloister.hub.releases.rows import row_files
 from cloister.hub.services.journeys.judging import box_of, compared
 from cloister.hub.spreadsheets import csv_pieces
@@ -153,8 +153,6 @@ JOURNEYS = ReleaseKind(
         **row_files("journeys", _rows),
         "trips": FileKind(media_type="text/csv; charset=utf-8", make=_trips),
         "map": FileKind(media_type="image/svg+xml", make=_picture),
-        "json": FileKind(
-            media_type="application/json", make=lambda view: File(name=f"journeys-{view.row.id}.json", body=_json(view))
-        ),
+        "json": json_file("journeys", _json),
     },
 )

@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
 from cloister.hub.web.languages import N_
 
 _BEST = 5
@@ -147,13 +147,6 @@ def _best(names: list[str], shares: list[float]) -> str:
     return ", ".join(f"{names[at]} {_share(shares[at])}" for at in order)
 
 
-def _file(name: str) -> FileKind:
-    def make(view: View) -> File:
-        return File(name=f"{name}-{view.row.id}.json", body=view.row.body)
-
-    return FileKind(media_type="application/json", make=make)
-
-
 PROJECTED = ReleaseKind(
     name="projected",
     path="/projected",
@@ -163,8 +156,8 @@ PROJECTED = ReleaseKind(
     private=False,
     template="projecting/projected.html",
     shown=_projected,
-    told=lambda view: view.row.body,
-    files={"json": _file("projected")},
+    told=stored,
+    files={"json": json_file("projected")},
 )
 DIRECTIONS = ReleaseKind(
     name="projection",
@@ -174,6 +167,6 @@ DIRECTIONS = ReleaseKind(
     missing=N_("There is no such projection"),
     template="projecting/projection.html",
     shown=_directions,
-    told=lambda view: view.row.body,
-    files={"json": _file("projection")},
+    told=stored,
+    files={"json": json_file("projection")},
 )

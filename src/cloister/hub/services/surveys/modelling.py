@@ -19,7 +19,7 @@ from cloister.hub.labels import check_title
 from cloister.hub.problems import Conflict
 from cloister.hub.records.surveys import SurveyReport
 from cloister.hub.releases.deriving import keep_derived
-from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.releases.kinds import ReleaseKind, View, json_file
 from cloister.hub.releases.shapes import Line as ReleaseLine
 from cloister.hub.service import JobType
 from cloister.hub.services.jobs import caller_of_job, came_of, submit
@@ -218,10 +218,6 @@ def foretold_text(row: StoredRelease, found: Any, _: Callable[[str], str]) -> st
     return answer_text(found, kind, _) if isinstance(found, str) else f"{found:.3g}"
 
 
-def _file(view: View) -> File:
-    return File(name=f"survey-model-{view.row.id}.json", body=view.row.body)
-
-
 SURVEY_MODEL = ReleaseKind(
     name="survey model",
     path="/survey-models",
@@ -231,5 +227,5 @@ SURVEY_MODEL = ReleaseKind(
     template="surveys/model.html",
     shown=_shown,
     told=lambda view: SurveyModelWhole.of(view.row, model=view.row.body.decode()).model_dump_json().encode(),
-    files={"json": FileKind(media_type="application/json", make=_file)},
+    files={"json": json_file("survey-model")},
 )

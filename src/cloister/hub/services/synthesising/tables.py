@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View
+from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View, json_file
 from cloister.hub.releases.notebooks import notebook
 from cloister.hub.releases.rows import MOST_VALUES, row_files
 from cloister.hub.releases.tables import name_in_queries
@@ -149,8 +149,6 @@ SYNTHETIC = ReleaseKind(
             make=lambda view: File(name=f"report-{view.row.id}.html", body=_page(view.row.body)),
         ),
         "notebook": FileKind(media_type="application/x-ipynb+json", make=_notebook),
-        "json": FileKind(
-            media_type="application/json", make=lambda view: File(name=f"synthetic-{view.row.id}.json", body=_json(view))
-        ),
+        "json": json_file("synthetic", _json),
     },
 )
