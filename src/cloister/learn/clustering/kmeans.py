@@ -76,6 +76,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     order; what the drawing-in and the assignment of rows miss is not in it), `measured_` (what `margin` is made of), `rounds_`,
     `dimension_`, `low_` and `high_`.
 
+    >>> from cloister.noise import Random
     >>> X = np.repeat([[0.1, 0.2], [0.9, 0.8]], 500, axis=0)
     >>> model = KMeans(2, epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(X)
     >>> model.cluster_centers_.shape, len(set(model.predict([[0.0, 0.0], [1.0, 1.0]]).tolist()))
