@@ -28,6 +28,8 @@ QUICK ?= tests/test_package.py $(addprefix tests/docs/test_,words.py pages.py co
 check test prove ci slow nightly again: export OMP_NUM_THREADS := 1
 check test prove ci slow nightly again: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
+# What is tested is this tree, whatever a shell has.
+unexport PYTHONPATH
 
 # Where each run notes what its tests used of the processor.
 export CLOISTER_SECONDS := .cache/seconds

@@ -33,6 +33,7 @@ class Notes:
     def __init__(self, to: Path) -> None:
         self.to = to
         self.failed: dict[str, str] = {}
+        self.lost: list[str] = []
         self.passed = 0
         self.to.unlink(missing_ok=True)
 
@@ -45,9 +46,14 @@ class Notes:
         elif report.passed and report.when == "call":
             self.passed += 1
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that a worker could not import: its tests don't run, and beside a coin that passes nobody would see it."""
+        if report.failed:
+            self.lost.append(f"{report.nodeid}\n{report.longreprtext}")
+
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.to.parent.mkdir(parents=True, exist_ok=True)
-        self.to.write_text(json.dumps({"exit": int(exitstatus), "passed": self.passed, "failed": self.failed}), encoding="utf-8")
+        self.to.write_text(json.dumps({"exit": int(exitstatus), "passed": self.passed, "failed": self.failed, "lost": self.lost}), encoding="utf-8")
 
 
 def _has_group(name: str) -> bool:
@@ -109,6 +115,9 @@ def main(files: Iterable[Path] = (FAILED,)) -> int:
             return 1
         if each["exit"] not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
             print(f"Nothing is tried again: pytest ended with {each['exit']}, which is not that tests failed ({file}).")
+            return 1
+        if each.get("lost"):
+            print("Nothing is tried again: tests could not be collected.", *dict.fromkeys(each["lost"]), sep="\n")
             return 1
     failed: dict[str, str] = {}
     for name, text in (pair for each in noted.values() for pair in each["failed"].items()):

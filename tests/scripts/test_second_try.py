@@ -74,6 +74,14 @@ def test_what_was_not_collected_is_not_tried(tmp_path: Path) -> None:
     assert "Nothing is tried again" in said
 
 
+def test_what_workers_could_not_collect_is_red_beside_a_coin(tmp_path: Path) -> None:
+    more = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup", "--continue-on-collection-errors")
+    _, second, said = run(tmp_path, *more, coin=COIN, lost="import what_is_not_there\n", passes=PASSES)
+    assert second == 1, said
+    assert "could not be collected" in said
+    assert "what_is_not_there" in said
+
+
 def test_a_run_that_was_cut_off_is_red(tmp_path: Path) -> None:
     first, second, said = run(tmp_path, broken="import os\ndef test_ends():\n    os._exit(1)\n")
     assert (first, second) == (1, 1)

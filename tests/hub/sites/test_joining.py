@@ -17,12 +17,13 @@ import pytest
 
 import cloister as cl
 from cloister.crypto import SigningKey
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub import services
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.services.catalogue import versions
 from cloister.hub.services.jobs import Workers
 from cloister.hub.services.learning import fitting
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
@@ -297,6 +298,56 @@ def test_sites_of_several_tables_are_in_a_data_set_for_each_under_one_roster(ope
             for name, rows in (("hospitals", 120), ("stays", 45)):
                 question = f"SELECT COUNT(*) AS n FROM {name} WHERE age < 90"
                 assert session.sql(question, spend=1000, purpose="a report").to_pydict() == {"n": [rows]}
+
+
+def act(by: Visitor, path: str, **body: Any) -> Any:
+    return by.client.post(f"/api/v1/{path}", headers=by.bearer, **({"json": body} if body else {}))
+
+
+def test_a_data_set_is_opened_again_where_its_sites_are_free(play: Play) -> None:
+    """A site calls under one roster: a closed data set takes no calls from an open one of another owner or roster. The closed
+    ones of an owner follow their roster."""
+    roster = play.roster()
+    assert play.join(of=roster).status_code == 201
+    assert act(play.owner, "datasets/hospitals/close").status_code == 200
+    other = play.house.person("owner", email="other@example.org")
+    body = play.body(roster, table=TABLE.replace("hospitals", "theirs"), population="others")
+    assert act(other, "joint-datasets", **body).status_code == 201, "the sites are free"
+    refused = act(play.owner, "datasets/hospitals/open")
+    assert refused.status_code == 409, refused.text
+    assert "another owner or roster" in refused.text
+    assert act(other, "datasets/theirs/close").status_code == 200
+    assert act(play.owner, "datasets/hospitals/open").status_code == 200
+
+    assert play.join(of=roster, table=TABLE.replace("hospitals", "stays"), epsilon="").status_code == 201
+    assert act(play.owner, "datasets/hospitals/close").status_code == 200
+    changed = signed(replace(roster, epoch=2), *(key_of(name) for name in NAMES))
+    assert act(play.owner, "joint-datasets/stays/roster", **changed).status_code == 200
+    assert act(play.owner, "datasets/hospitals/open").status_code == 200, "it has the next roster, too"
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
+    assert {each["name"]: each["roster"] for each in listed} == {"hospitals": 2, "stays": 2}
+
+
+def test_a_roster_changes_in_all_data_sets_or_in_none(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert play.join().status_code == 201
+    assert play.join(table=TABLE.replace("hospitals", "stays"), epsilon="").status_code == 201
+    changed = signed(replace(play.roster(), epoch=2), *(key_of(name) for name in NAMES))
+    real, calls = versions.put, []
+
+    def interrupted(*given: Any) -> None:
+        calls.append(given)
+        if len(calls) == 2:
+            raise InvalidParameter("Interrupted", why="a test wants it", instead="again")
+        real(*given)
+
+    monkeypatch.setattr(versions, "put", interrupted)
+    assert act(play.owner, "joint-datasets/stays/roster", **changed).status_code == 422
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
+    assert {each["roster"] for each in listed} == {1}
+    monkeypatch.setattr(versions, "put", real)
+    assert act(play.owner, "joint-datasets/stays/roster", **changed).status_code == 200
+    listed = play.owner.client.get("/api/v1/joint-datasets", headers=play.owner.bearer).json()["items"]
+    assert {each["roster"] for each in listed} == {2}
 
 
 WRONG = [

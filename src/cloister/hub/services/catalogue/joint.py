@@ -87,22 +87,27 @@ class SiteRows(RowsElsewhere):
 
     def take(self, db: Db) -> None:
         """Refuses a site that another open data set of this hub asks already, but for one of the same owner and roster."""
-        own = {key: name for name, key in self.joined.signed.roster.sites.items()}
-        owner = db.get_one(DataSet, self._made_for).owner
-        for data_set, joined in legible(self.hub, versions_at_sites(db), joined_in):
-            taken = own.keys() & set(joined.signed.roster.sites.values())
-            same = data_set.owner == owner and joined.signed.roster in (self.joined.signed.roster, self.after)
-            if taken and not same and data_set.id != self._made_for:
-                raise Conflict(
-                    f"The site {own[min(taken)]!r} can't take part",
-                    why="a site of this key takes part in an open data set of this hub, of another owner or roster",
-                    instead="the roster of that data set; or cloister site init in another folder, for a site of its own",
-                )
+        check_sites(self.hub, db, db.get_one(DataSet, self._made_for), self.joined, after=self.after)
 
 
-def versions_at_sites(db: Db) -> list[tuple[DataSet, DataSetVersion]]:
-    """The open data sets whose rows are at sites."""
-    return newest_of(db, SITES)
+def check_sites(hub: Hub, db: Db, row: DataSet, joined: Joined, after: Roster | None = None) -> None:
+    """Refuses a data set at sites that call for another open one already, but for one of the same owner and roster: a site's
+    calls reach one roster."""
+    own = {key: name for name, key in joined.signed.roster.sites.items()}
+    for other, theirs in legible(hub, versions_at_sites(db), joined_in):
+        taken = own.keys() & set(theirs.signed.roster.sites.values())
+        same = other.owner == row.owner and theirs.signed.roster in (joined.signed.roster, after)
+        if taken and not same and other.id != row.id:
+            raise Conflict(
+                f"The site {own[min(taken)]!r} can't take part",
+                why="a site of this key takes part in an open data set of this hub, of another owner or roster",
+                instead="the roster of that data set; or cloister site init in another folder, for a site of its own",
+            )
+
+
+def versions_at_sites(db: Db, *, open_only: bool = True) -> list[tuple[DataSet, DataSetVersion]]:
+    """The data sets whose rows are at sites: those that are open, or all."""
+    return newest_of(db, SITES, open_only=open_only)
 
 
 def joined_in(hub: Hub, version: DataSetVersion) -> Joined:

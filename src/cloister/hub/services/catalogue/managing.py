@@ -21,6 +21,7 @@ from cloister.hub.records.declarations import table_of
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.joint import SITES, check_sites, joined_in
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.masked import sweep_masked
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -155,6 +156,8 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
     if retention is not None and retention <= hub.now():
         raise Conflict(f"{row.name!r} was not opened", why="its retention is over", instead="nothing: the rows are to be deleted")
     if row.state == "closed":
+        if version.kind == SITES:
+            check_sites(hub, db, row, joined_in(hub, version))
         row.state, row.changed = "open", hub.now()
         bump(db)
         _told(db, hub, caller, "dataset.open", row)

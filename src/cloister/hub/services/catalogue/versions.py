@@ -68,21 +68,29 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others:
     return first.number
 
 
-def add_rows(hub: Hub, caller: Caller, data_set: str, given: RowSource, check: Callable[[DataSetVersion | None], object]) -> int:
-    """Rows that are no upload become the version that questions read; its number. `check` refuses them after the one before."""
+def add_rows(
+    hub: Hub, caller: Caller, rows: Mapping[str, tuple[RowSource, Callable[[DataSetVersion | None], object]]]
+) -> dict[str, int]:
+    """Rows that are no upload become the version that questions read, in each of these data sets or in none; the numbers of the
+    versions. The function beside a data set's rows refuses them after the version before."""
     try:
         with hub.database.begin() as db:
-            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
-            check(now_version(db, row))
-            _check_fits(row, given.schema)
-            version = given.version(caller, row, newest(db, row) + 1)
-            put(hub, db, caller, row, version, table_of(row, source_of(hub, row, version), version.id), given.told)
-            given.take(db)
+            made = {}
+            wanted = select(DataSet).where(DataSet.id.in_(rows)).order_by(DataSet.id).with_for_update()
+            for row in db.scalars(wanted).all():
+                given, check = rows[row.id]
+                check(now_version(db, row))
+                _check_fits(row, given.schema)
+                version = given.version(caller, row, newest(db, row) + 1)
+                put(hub, db, caller, row, version, table_of(row, source_of(hub, row, version), version.id), given.told)
+                made[row.id] = version.number
+            for given, _ in rows.values():
+                given.take(db)
             db.flush()
             bump(db)
     except IntegrityError:
         raise Conflict("The version was not added", why="another came at the same moment", instead="the same again") from None
-    return version.number
+    return made
 
 
 def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:

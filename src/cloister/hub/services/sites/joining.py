@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -146,12 +146,11 @@ def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: 
     """The roster after the one of a data set: its sites are asked from now on, under the budget that there was. All of them
     signed it; a site whose key changed also with the old one; and a quorum of the old sites is there. The version's number.
 
-    The owner's other data sets of that roster change with it, since a site calls under one. Where that is interrupted, what is
-    left follows when any of them is asked to change again."""
+    The owner's other data sets of that roster, closed ones too, change in the same transaction: a site calls under one roster."""
     row, before = roster_before(hub, caller, name)
     signed = _signed(hub, roster, signatures)
 
-    def change(data_set: DataSet, was: Joined) -> int:
+    def change(data_set: DataSet, was: Joined) -> tuple[SiteRows, Callable[[DataSetVersion | None], None]]:
         overlap = was.overlap if was.overlap == "none" else min(int(was.overlap), len(signed.roster.sites))
         given = SiteRows(hub, Joined(signed=signed, overlap=overlap), data_set.declaration, after=was.signed.roster)
 
@@ -161,18 +160,15 @@ def change_roster(hub: Hub, caller: Caller, name: str, roster: str, signatures: 
                 raise Conflict(what, why="it has other rows now", instead="a data set at sites")
             signed.check_after(joined_in(hub, now).signed)
 
-        return add_rows(hub, caller, data_set.id, given, check)
+        return given, check
 
     with hub.database.reading() as db:
-        others = [
-            (other, joined)
-            for other, joined in legible(hub, versions_at_sites(db), joined_in)
-            if other.owner == row.owner and other.id != row.id and joined.signed.roster == before.signed.roster
-        ]
-    number = change(row, before)
-    for other in others:
-        change(*other)
-    return number
+        same = {
+            other.id: change(other, joined)
+            for other, joined in legible(hub, versions_at_sites(db, open_only=False), joined_in)
+            if other.owner == row.owner and joined.signed.roster == before.signed.roster
+        }
+    return add_rows(hub, caller, {row.id: change(row, before), **same})[row.id]
 
 
 def standings(hub: Hub, db: Db, caller: Caller) -> list[Standing]:
