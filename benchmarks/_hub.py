@@ -94,11 +94,11 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
     """The data set "people" of these rows (CSV), open to an analyst, and "closed", which is not; the analyst's token."""
     from cloister.hub.generation import bump
     from cloister.hub.ids import digest, new_id, new_secret
+    from cloister.hub.platform.accounts import add_person
+    from cloister.hub.platform.catalogue.sources import table_store_of
     from cloister.hub.records.access import Grant
     from cloister.hub.records.accounts import ApiToken
     from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
-    from cloister.hub.services.accounts import add_person
-    from cloister.hub.services.catalogue.sources import table_store_of
     from cloister.privacy import PureDP
 
     store = table_store_of(hub)

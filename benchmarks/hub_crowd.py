@@ -132,15 +132,15 @@ def serve(folder: Path) -> None:
     from datetime import timedelta
 
     from cloister.hub.app import make_app
+    from cloister.hub.decisions.policy.actions import READS
     from cloister.hub.generation import bump
     from cloister.hub.hub import Hub
     from cloister.hub.ids import digest, new_id, new_secret
-    from cloister.hub.policy.actions import READS
+    from cloister.hub.platform.accounts import add_person
     from cloister.hub.records.access import Grant
     from cloister.hub.records.accounts import ApiToken
     from cloister.hub.records.catalogue import DataSet
     from cloister.hub.services import all_services
-    from cloister.hub.services.accounts import add_person
     from cloister.hub.settings import Settings
 
     columns = {"age": {"kind": "integer", "low": 17, "high": 90}, "pay": {"kind": "integer", "low": 0, "high": 1000}}

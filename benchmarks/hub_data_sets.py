@@ -20,11 +20,11 @@ from _report import report
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
+from cloister.hub.platform.accounts import add_person
+from cloister.hub.platform.catalogue.live import live_of
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.services import all_services
-from cloister.hub.services.accounts import add_person
-from cloister.hub.services.catalogue.live import live_of
-from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.settings import Settings
 from cloister.privacy import PureDP
 

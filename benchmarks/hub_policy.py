@@ -18,7 +18,7 @@ from ipaddress import ip_network
 
 from _report import report
 
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     Context,
     Decision,
     GrantFacts,

@@ -72,8 +72,8 @@ def hub() -> None:
     """Batches of 500 readings taken in by a hub's own code: key, quota, encryption, database; without the network."""
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.platform.accounts import add_person
     from cloister.hub.services import all_services
-    from cloister.hub.services.accounts import add_person
     from cloister.hub.services.streams import release_due
     from cloister.hub.services.streams.intake import Sent, receive
     from cloister.hub.services.streams.opening import Declared, add_device, open_stream

@@ -52,7 +52,9 @@ BREAKS = {
     "learn": Break("learn/bayesian/naive_bayes.py", "/ self.var_[label]", "* self.var_[label]", "tests/learn"),
     "anonymize": Break("anonymize/models/k.py", ".sizes >= self.k)", ".sizes >= self.k - 1)", "tests/anonymize"),
     "mining": Break("mining/itemsets.py", "support=count / max(1, len(self.baskets)))", "support=count)", "tests/mining"),
-    "hub": Break("hub/policy/decide.py", 'rule="token", reason="scope"', 'rule="token", reason="token"', "tests/hub/policy"),
+    "hub": Break(
+        "hub/decisions/policy/decide.py", 'rule="token", reason="scope"', 'rule="token", reason="token"', "tests/hub/policy"
+    ),
 }
 """By package."""
 

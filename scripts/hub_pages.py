@@ -29,7 +29,7 @@ def settings() -> str:
 
 def permissions() -> str:
     """Every action and who may do it, in the order of their names."""
-    from cloister.hub.policy import actions, role_table
+    from cloister.hub.decisions.policy import actions, role_table
     from cloister.hub.services import all_services
 
     all_services()  # each registers its actions as it is imported

@@ -53,7 +53,10 @@ class Notes:
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.to.parent.mkdir(parents=True, exist_ok=True)
-        self.to.write_text(json.dumps({"exit": int(exitstatus), "passed": self.passed, "failed": self.failed, "lost": self.lost}), encoding="utf-8")
+        self.to.write_text(
+            json.dumps({"exit": int(exitstatus), "passed": self.passed, "failed": self.failed, "lost": self.lost}),
+            encoding="utf-8",
+        )
 
 
 def _has_group(name: str) -> bool:

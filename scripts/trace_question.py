@@ -31,7 +31,7 @@ HOME = str(Path(cl.__file__).resolve().parent) + "/"
 FACTS = {
     "seen": ("session/door.py", "seen"),
     "aggregation checked": ("tables/engines/request.py", "check"),
-    "policy decided": ("hub/policy/decide.py", "decide_together"),
+    "policy decided": ("hub/decisions/policy/decide.py", "decide_together"),
 }
 """The functions that compute them."""
 WARM = 4
@@ -94,7 +94,7 @@ def room_of(file: str) -> str:
     ('session', 'errors', 'hub', 'hub/services/asking')
     """
     parts = file.removesuffix(".py").split("/")
-    return "/".join(parts[:3]) if parts[:2] == ["hub", "services"] and len(parts) > 3 else parts[0]
+    return "/".join(parts[:3]) if parts[0] == "hub" and parts[1] in ("services", "platform") and len(parts) > 3 else parts[0]
 
 
 def texts() -> list[str]:

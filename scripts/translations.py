@@ -24,7 +24,7 @@ from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_dir, extract_python
 from babel.messages.pofile import read_po, write_po
 
-from cloister.hub.policy.methods import offered
+from cloister.hub.decisions.policy.methods import offered
 from cloister.tables.declaring.create_table import PARTLY
 from cloister.tables.declaring.vocabulary import reasons
 from scripts.translations_found import said
@@ -106,6 +106,8 @@ OPTIONS = {
 }
 SHOWN = (
     "services/",
+    "platform/",
+    "decisions/",
     "work/",
     "releases/",
     "app.py",
@@ -117,7 +119,6 @@ SHOWN = (
     "keys.py",
     "guidance.py",
     "labels.py",
-    "policy/",
     "records/",
     "storage/",
     "web/",

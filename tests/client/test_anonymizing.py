@@ -26,8 +26,8 @@ from cloister.anonymize import (
     TCloseness,
 )
 from cloister.client.anonymizing import order_of
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.anonymizing.order import Anonymizing
-from cloister.hub.services.jobs import Workers
 from cloister.privacy.rational import exact
 from tests.client.test_transport import Scripted, answered
 from tests.hub.house import Clock, House, Visitor, served

@@ -15,7 +15,7 @@ import pytest
 import cloister as cl
 from cloister import errors
 from cloister.client import HubError, RemoteSession
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.learn import GaussianNB, LogisticRegression, RandomForestClassifier, load
 from tests.client.test_transport import Scripted, answered, problem
 from tests.hub.house import READS, Clock, House, Visitor, served

@@ -11,7 +11,7 @@ import pytest
 
 import cloister as cl
 from cloister import errors
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from tests.hub.house import Clock, House, served
 from tests.hub.synthesising.conftest import MAY
 

@@ -18,7 +18,7 @@ from cloister.crypto import (
     encrypted_file,
 )
 from cloister.hub.keys import hub_keyring
-from cloister.hub.services.trail.chain import START, Act, seal
+from cloister.hub.platform.trail.chain import START, Act, seal
 from cloister.ledger.chain import BEGINNING, chained
 
 KEY = bytes(range(32))

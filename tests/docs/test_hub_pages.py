@@ -30,7 +30,7 @@ def test_a_page_gets_its_tables_when_it_is_built(page: str, names: list[str]) ->
 
 
 def test_the_tables_have_every_setting_action_and_route(tmp_path: Path) -> None:
-    from cloister.hub.policy import actions
+    from cloister.hub.decisions.policy import actions
     from cloister.hub.settings import known_settings
 
     paths = hub_pages.api_of(tmp_path / "hub")["paths"]

@@ -27,14 +27,14 @@ from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_id, new_secret
+from cloister.hub.platform.accounts import add_person, hashing, make_token
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts.tokens import scopes_for
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.access import Grant, Project, ProjectMember
 from cloister.hub.records.accounts import WebSession
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.records.declarations import check_declaration
-from cloister.hub.services.accounts import add_person, hashing, make_token
-from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.accounts.tokens import scopes_for
-from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.settings import Settings
 from cloister.privacy import Guarantee, PureDP
 

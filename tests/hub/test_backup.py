@@ -11,7 +11,7 @@ import pytest
 
 import cloister as cl
 from cloister.hub.backup import BackupRefused, back_up, put_back
-from cloister.hub.services.trail import verify
+from cloister.hub.platform.trail import verify
 from cloister.hub.settings import Settings
 from tests.hub.house import Clock, House, Visitor
 

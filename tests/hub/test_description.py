@@ -11,11 +11,11 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.description import STATUSES, describe
 from cloister.hub.guard import action_of
-from cloister.hub.policy.actions import NOBODY, actions
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.services import all_services
-from cloister.hub.services.accounts.sessions import cookie_name
 from tests.docs.test_words import AVOIDED
 from tests.hub.house import House
 from tests.hub.test_routes import routes

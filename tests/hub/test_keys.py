@@ -14,6 +14,9 @@ from cloister.hub.database import Base
 from cloister.hub.hub import Hub
 from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.models import every_model
+from cloister.hub.platform.catalogue.arrivals import kept as kept_upload
+from cloister.hub.platform.catalogue.arrivals import sent, stored
+from cloister.hub.platform.catalogue.registering import Wanted, registered
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.jobs import Job
@@ -22,9 +25,6 @@ from cloister.hub.records.streams import HeldStream, StreamBatch
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.secrets import stored_secret
 from cloister.hub.services.asking import QuestionRequest, ask
-from cloister.hub.services.catalogue.arrivals import kept as kept_upload
-from cloister.hub.services.catalogue.arrivals import sent, stored
-from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.settings import Settings
 from tests.hub.house import PEOPLE, Clock, House, Visitor
 

@@ -17,7 +17,7 @@ import cloister as cl
 from cloister.cli.hub import hub as hub_command
 from cloister.hub.hub import Hub
 from cloister.hub.moving import MoveRefused, move
-from cloister.hub.services.trail import verify
+from cloister.hub.platform.trail import verify
 from scripts import postgres
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.test_backup import count

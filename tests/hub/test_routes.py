@@ -14,10 +14,10 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from cloister.errors import AccessDenied
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import action_of, check_action
-from cloister.hub.policy.actions import ROLES
+from cloister.hub.platform.catalogue.typed import wide_form
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.services.catalogue.typed import wide_form
 from cloister.hub.web.forms import form_of, written_here
 from tests.hub.house import ROLES as TESTED
 from tests.hub.house import Clock, House

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cloister.hub.middleware import _SHARE, _SHARE_OF_FILES, _SHARE_OF_ORDERS, Middleware
+from cloister.hub.platform.jobs.queue import _MOST_WAITING, claim, finish, submit
 from cloister.hub.problems import TooMany
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType
-from cloister.hub.services.jobs.queue import _MOST_WAITING, claim, finish, submit
 from tests.hub.house import House, Visitor
 
 

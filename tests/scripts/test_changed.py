@@ -22,7 +22,7 @@ from scripts import changed
             ["tests/hub/guests", "tests/stored"],
             ["tests/hub/catalogue", "tests/query"],
         ),
-        ("src/cloister/hub/services/jobs/queue.py", ["tests/hub/jobs", "tests/hub/guests"], ["tests/hub/trail", "tests/query"]),
+        ("src/cloister/hub/platform/jobs/queue.py", ["tests/hub/jobs", "tests/hub/guests"], ["tests/hub/trail", "tests/query"]),
         ("src/cloister/hub/web/render.py", ["tests/hub", "tests/cli"], ["tests/query"]),
         ("tests/traces/test_watch.py", ["tests/traces"], ["tests/hub", "tests"]),
         ("tests/hub/jobs/test_queue.py", ["tests/hub/jobs"], ["tests/hub", "tests"]),

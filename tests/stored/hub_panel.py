@@ -26,14 +26,14 @@ from sqlalchemy import select
 
 from cloister.hub import problems
 from cloister.hub.database import Base
-from cloister.hub.policy.actions import actions
+from cloister.hub.decisions.policy.actions import actions
+from cloister.hub.platform.jobs import Timing, Workers
+from cloister.hub.platform.trail.words import _EVENTS as TITLES
+from cloister.hub.platform.trail.words import KINDS
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
-from cloister.hub.services.trail.words import _EVENTS as TITLES
-from cloister.hub.services.trail.words import KINDS
 from cloister.hub.settings import Settings, load
 from cloister.ledger import Ledger
 from tests.hub.anonymizing.ordering import ORDER as TABLE

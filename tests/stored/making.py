@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.learning import fitting
 from cloister.ledger import Ledger
 from cloister.local.survey import Survey, respond

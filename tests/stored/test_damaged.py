@@ -19,10 +19,10 @@ from starlette.testclient import TestClient
 from cloister.cli.hub import hub as command
 from cloister.hub.database import Base, Shaped
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue import sweep_masked
+from cloister.hub.platform.catalogue.retention import expire
+from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.services import all_services
-from cloister.hub.services.catalogue import sweep_masked
-from cloister.hub.services.catalogue.retention import expire
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.streams.releasing import release_due
 from tests.hub.house import Clock, House
 from tests.stored.hub_panel import extract

@@ -19,13 +19,13 @@ from starlette.testclient import TestClient
 from cloister.errors import BudgetExceeded
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.jobs import Timing, Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.jobs import Job
 from cloister.hub.services import all_services
-from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
-from cloister.hub.services.trail import verify
 from cloister.hub.settings import load as load_settings
 from cloister.learn import load
 from cloister.local.survey import Survey, respond

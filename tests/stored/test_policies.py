@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cloister.errors import InvalidDeclaration
-from cloister.hub.policy import GrantFacts, MandatoryRule, Policy
+from cloister.hub.decisions.policy import GrantFacts, MandatoryRule, Policy
 
 STORED: dict[str, Any] = json.loads((Path(__file__).parent / "policies.json").read_text(encoding="utf-8"))
 

@@ -196,9 +196,9 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
 
 def _furnished(hub: Hub) -> dict[str, Caller]:
     """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
+    from cloister.hub.decisions.callers import caller_for
+    from cloister.hub.platform.accounts import add_person
     from cloister.hub.records.people import person_of_address
-    from cloister.hub.services.accounts import add_person
-    from cloister.hub.work.callers import caller_for
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:
@@ -214,8 +214,8 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
 
 
 def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
+    from cloister.hub.platform.catalogue import register
     from cloister.hub.records.declarations import declaration_of
-    from cloister.hub.services.catalogue import register
     from cloister.privacy import PureDP
     from cloister.samples import tables
     from cloister.tables import PrivateTable
@@ -236,7 +236,7 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
         register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
         if isinstance(table, PrivateTable):
             _grant(hub, owner, analyst, name)
-    from cloister.hub.services.access import grant
+    from cloister.hub.platform.access import grant
 
     until = (hub.now() + _PUBLISHING).date().isoformat()
     rules = {"actions": ["release.publish"], "until": until}
@@ -246,8 +246,8 @@ def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
 
 def _bring(hub: Hub, owner: Caller, analyst: Caller) -> None:
     """An algorithm that runs near rows; its provider lets the analyst run it."""
-    from cloister.hub.services.access import grant, register_algorithm
-    from cloister.hub.services.access.granting import grant_in, own_algorithm
+    from cloister.hub.platform.access import grant, register_algorithm
+    from cloister.hub.platform.access.granting import grant_in, own_algorithm
 
     settings = {"code": _CODE, "inputs": ["age"], "names": ["age"], "low": ["17"], "high": ["90"], "blocks": 50}
     about = "The middle age of each block of people; their noisy mean leaves."
@@ -274,7 +274,7 @@ def _clinics(hub: Hub, people: dict[str, Caller]) -> Iterator[None]:
 
 
 def _grant(hub: Hub, owner: Caller, analyst: Caller, name: str) -> None:
-    from cloister.hub.services.access import grant
+    from cloister.hub.platform.access import grant
 
     grant(hub, owner, data_set=name, role="analyst", members={"people": [analyst.email]}, rules={"actions": sorted(_MAY)})
 
@@ -291,7 +291,7 @@ def _as_csv(source: Any) -> bytes:
 def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
     """Links to sign in by, and the first answers: asked as any client would, through the API."""
     from cloister.client import connect
-    from cloister.hub.services.accounts import login_link, make_token
+    from cloister.hub.platform.accounts import login_link, make_token
     from cloister.hub.web.story import STORY, Part
 
     analyst, address = people["analyst"], hub.settings.origin

@@ -88,7 +88,7 @@ def running_clinics(hub: Hub, folder: Path, address: str) -> Iterator[None]:
 
 
 def _wait_for_calls(hub: Hub) -> None:
-    from cloister.hub.services.catalogue import coordinators_of, joined_in, versions_at_sites
+    from cloister.hub.platform.catalogue import coordinators_of, joined_in, versions_at_sites
 
     with hub.database.reading() as db:
         [signed] = [joined_in(hub, version).signed for row, version in versions_at_sites(db) if row.name == NAME]

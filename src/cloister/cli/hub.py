@@ -121,7 +121,7 @@ def link(context: click.Context, data: Path | None, file: Path | None, email: st
     cloister hub link ada@example.org --data /srv/cloister
     """
     settings = _settings(context, data, file)
-    from cloister.hub.services.accounts import first_link
+    from cloister.hub.platform.accounts import first_link
 
     with open_hub(_beside(settings)) as opened:
         found = _password_link(opened, email) if email else first_link(opened)
@@ -257,8 +257,8 @@ def _unreadable(settings: Settings) -> list[tuple[str, str]]:
     """What is stored and can't be read, and why."""
     if not settings.database and not settings.path("hub.db").is_file():
         return []
+    from cloister.hub.platform.access.views import unreadable_views_of
     from cloister.hub.services import all_services
-    from cloister.hub.services.access.views import unreadable_views_of
 
     all_services()
     try:
@@ -290,8 +290,8 @@ def _settings(context: click.Context, data: Path | None = None, file: Path | Non
 
 def _password_link(opened: Hub, address: str) -> str:
     from cloister.hub.caller import Caller
+    from cloister.hub.platform.accounts.links import password_link
     from cloister.hub.records.people import person_of_address
-    from cloister.hub.services.accounts.links import password_link
 
     with opened.database.begin() as db:
         person = person_of_address(db, address)
@@ -305,7 +305,7 @@ def _password_link(opened: Hub, address: str) -> str:
 def _serve(settings: Settings) -> None:
     from cloister.hub.checking import weaknesses
     from cloister.hub.locks import serving_lock
-    from cloister.hub.services.accounts import first_link
+    from cloister.hub.platform.accounts import first_link
     from cloister.hub.serving import bound, private_files, serve
     from cloister.hub.serving import check as checked
 

@@ -41,7 +41,7 @@ def verify(data: Path, settings: Path | None) -> None:
     \b
     cloister audit-trail verify --data /srv/hub
     """
-    from cloister.hub.services.trail import verify as verify_trail
+    from cloister.hub.platform.trail import verify as verify_trail
 
     with _hub(data, settings) as hub:
         outcome = verify_trail(hub)
@@ -79,8 +79,8 @@ def export(
     \b
     cloister audit-trail export --data /srv/hub --action question --since 2026-01-01 > questions.jsonl
     """
-    from cloister.hub.services.trail.export import export as pieces
-    from cloister.hub.services.trail.reading import Filters, Scope
+    from cloister.hub.platform.trail.export import export as pieces
+    from cloister.hub.platform.trail.reading import Filters, Scope
 
     asked = {"person": person, "action": action, "object": object_, "since": since, "until": until, "outcome": outcome}
     with _hub(data, settings) as hub:
@@ -100,7 +100,7 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
     cloister audit-trail accept --data /srv/hub --who "data board" --why "the disk of May"
     """
     from cloister.hub.caller import Caller
-    from cloister.hub.services.trail import accept as accept_loss
+    from cloister.hub.platform.trail import accept as accept_loss
 
     with _hub(data, settings) as hub:
         number = accept_loss(hub, Caller(name=who, via="system"), who=who, why=why)
@@ -111,7 +111,7 @@ def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
 def _hub(data: Path, settings: Path | None) -> Iterator[Hub]:
     """The hub with its audit log alone: no page, no worker."""
     from cloister.hub.hub import Hub
-    from cloister.hub.services.trail import SERVICE
+    from cloister.hub.platform.trail import SERVICE
     from cloister.hub.settings import load
 
     with Hub(load(data, file=settings, environment=os.environ), [SERVICE]) as hub:

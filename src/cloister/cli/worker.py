@@ -25,8 +25,8 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     """
     from cloister.hub.hub import Hub
     from cloister.hub.locks import shared_lock
+    from cloister.hub.platform.jobs import stop_workers
     from cloister.hub.services import all_services
-    from cloister.hub.services.jobs import stop_workers
     from cloister.hub.serving import end_by
     from cloister.hub.settings import load
 

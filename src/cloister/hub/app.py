@@ -61,7 +61,7 @@ def make_app(hub: Hub) -> FastAPI:
     app.add_exception_handler(CloisterError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
-    from cloister.hub.services.accounts import cookie_name
+    from cloister.hub.platform.accounts import cookie_name
 
     describe(app, cookie_name(hub.settings))
     return app

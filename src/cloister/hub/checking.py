@@ -304,7 +304,7 @@ def _names(settings: Settings) -> Iterator[Weakness]:
             break
     yield from _sources(settings)
     yield from _broker(settings.mqtt)
-    from cloister.hub.policy.actions import OFFERED_ROLES, ROLES
+    from cloister.hub.decisions.policy.actions import OFFERED_ROLES, ROLES
 
     for role in listed(settings.oidc_roles):
         if role not in ROLES:

@@ -14,8 +14,8 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import ConfigDict
 
 from cloister.hub.caller import somebody
+from cloister.hub.decisions.policy.actions import NOBODY, actions
 from cloister.hub.guard import action_of
-from cloister.hub.policy.actions import NOBODY, actions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

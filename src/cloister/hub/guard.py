@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute
 
 from cloister.errors import AccessDenied
 from cloister.hub.caller import Caller, caller_of
-from cloister.hub.policy import in_scope
-from cloister.hub.policy.actions import ANYBODY, NOBODY, ROLES, actions
+from cloister.hub.decisions.policy import in_scope
+from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, ROLES, actions
 from cloister.hub.problems import Unauthenticated
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from cloister.errors import AccessDenied
-from cloister.hub.policy.bounds import most_of
+from cloister.hub.decisions.policy.bounds import most_of
 from cloister.ledger import Bound, Ledger
 from cloister.ledger.request import Bounds
 from cloister.privacy.guarantee import Guarantee, PureDP

@@ -108,7 +108,7 @@ class Middleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        from cloister.hub.services.accounts import identify
+        from cloister.hub.platform.accounts import identify
 
         if scope["method"] == "HEAD":
             scope, send = {**scope, "method": "GET"}, _bodiless(send)
@@ -184,7 +184,7 @@ class Middleware:
         await response(request.scope, receive, send)
 
     def _answered(self, request: Request, direct: Direct, given: Any) -> Response:
-        from cloister.hub.services.accounts import identify
+        from cloister.hub.platform.accounts import identify
 
         try:
             request.state.caller = caller = identify(self.hub, request)

@@ -115,7 +115,7 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[so
     """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: sockets that are bound already. `ends`:
     the process does nothing else, and has ended ten seconds after the signal, whatever still runs in it.
     """
-    from cloister.hub.services.jobs import run_what_is_left
+    from cloister.hub.platform.jobs import run_what_is_left
 
     check(hub.settings)
     web = server(hub)

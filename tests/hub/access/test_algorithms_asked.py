@@ -11,11 +11,11 @@ from sqlalchemy import select
 
 import cloister as cl
 from cloister import errors
+from cloister.hub.platform.access import grant
+from cloister.hub.platform.access.algorithms import exact_settings
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant
-from cloister.hub.services.access.algorithms import exact_settings
 from tests.hub.house import House, Visitor, served
 
 SQL = "SELECT sex, COUNT(*) AS n FROM d1 GROUP BY sex"
@@ -136,7 +136,7 @@ def test_owner_and_provider_see_that_it_ran(play: Play):
 
 
 def test_a_later_question_runs_under_it_too(play: Play):
-    from cloister.hub.services.jobs import Workers
+    from cloister.hub.platform.jobs import Workers
 
     client = play.house.client()
     body = {"sql": SQL, "spend": "0.1", "algorithm": "a1"}

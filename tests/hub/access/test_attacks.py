@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.access import grant
 from cloister.hub.records.access import AccessRequest, Grant
-from cloister.hub.services.access import grant
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.access import grant
+from cloister.hub.platform.access.drafts import BUNDLES, PRESETS
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import grant
-from cloister.hub.services.access.drafts import BUNDLES, PRESETS
 from cloister.hub.web.render import ZONE_COOKIE
 from tests.hub.access.test_stories import ask, day, post
 from tests.hub.anonymizing.ordering import RELEASE

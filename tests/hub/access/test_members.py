@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.decisions.checking import allowed, context_of
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.hub import Hub
+from cloister.hub.platform.access import grant
 from cloister.hub.records.access import Grant
-from cloister.hub.services.access import grant
-from cloister.hub.work.checking import allowed, context_of
-from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from cloister.errors import AccessDenied
+from cloister.hub.decisions.callers import caller_for
+from cloister.hub.decisions.checking import check_together, context_of
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.platform.access import grant
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import grant
-from cloister.hub.work.callers import caller_for
-from cloister.hub.work.checking import check_together, context_of
-from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.access import grant, revoke
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant, revoke
 from cloister.privacy import PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import Clock, House, Visitor

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from sqlalchemy import delete
 
 from cloister.cli.hub import hub as command
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import bump
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.work.facts import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
 
@@ -137,7 +137,7 @@ def test_what_says_nothing_is_refused(owner: Visitor, rules: dict[str, Any], mem
 
 def test_what_would_not_be_read_back_is_not_kept(house: House, owner: Visitor, person: People, monkeypatch: Any) -> None:
     """A project of more members than a list holds: the grant to it is refused, and nothing of it is left."""
-    from cloister.hub.services.access import granting
+    from cloister.hub.platform.access import granting
 
     monkeypatch.setattr(granting, "_members", lambda db, found: frozenset(f"p{each}" for each in range(1001)))
     post(owner, "/projects", name="heart", title="The heart study", purpose="hearts")
@@ -336,7 +336,7 @@ def test_what_a_provider_attached_is_mended_by_them_alone(house: House, owner: V
 
 
 def test_what_is_due_is_destroyed_whatever_else_is_unreadable(house: House, owner: Visitor) -> None:
-    from cloister.hub.services.catalogue.retention import expire
+    from cloister.hub.platform.catalogue.retention import expire
 
     with house.hub.database.reading() as db:
         row = db.query(DataSet).one()

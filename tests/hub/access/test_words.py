@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.policy import GrantFacts, MandatoryRule, Object
-from cloister.hub.services.access.names import Names
-from cloister.hub.services.access.sentences import grant_lines, members_text, rule_lines
-from cloister.hub.services.access.views import conflicts
+from cloister.hub.decisions.policy import GrantFacts, MandatoryRule, Object
+from cloister.hub.platform.access.names import Names
+from cloister.hub.platform.access.sentences import grant_lines, members_text, rule_lines
+from cloister.hub.platform.access.views import conflicts
 from cloister.hub.web.languages import language_of
 
 NAMES = Names(people={"p1": "Ada", "p2": "Bob"}, projects={"j1": "heart"}, data_sets={"d1": "health"}, algorithms={"a1": "bayes"})

@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page
 
-from cloister.hub.services.accounts import invite, totp
-from cloister.hub.work.callers import caller_for
+from cloister.hub.decisions.callers import caller_for
+from cloister.hub.platform.accounts import invite, totp
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.ids import digest
+from cloister.hub.platform.accounts import first_link, login_link
+from cloister.hub.platform.accounts.people import roles_of
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import OneTimeLink
-from cloister.hub.services.accounts import first_link, login_link
-from cloister.hub.services.accounts.people import roles_of
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, World
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import argon2
 import pytest
 
+from cloister.hub.platform.accounts.hashing import Hasher
+from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.records.accounts import Person
-from cloister.hub.services.accounts.hashing import Hasher
-from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.web.forms import TOKEN_FIELD
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, World
 

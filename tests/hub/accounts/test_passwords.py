@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter
+from cloister.hub.platform.accounts import hashing
+from cloister.hub.platform.accounts.hashing import Hasher, plain
+from cloister.hub.platform.accounts.log_in import check_password, rest_of
 from cloister.hub.problems import TooMany
-from cloister.hub.services.accounts import hashing
-from cloister.hub.services.accounts.hashing import Hasher, plain
-from cloister.hub.services.accounts.log_in import check_password, rest_of
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, World
 
 ABOUT = ["Ada Byron", "ada.byron@north-hospital.example", "North Hospital"]

@@ -11,8 +11,8 @@ import pytest
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
+from cloister.hub.platform.accounts import links, people, second_factor, throttle, totp
 from cloister.hub.records.accounts import Person, PersonRole
-from cloister.hub.services.accounts import links, people, second_factor, throttle, totp
 from scripts import postgres
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from cloister.hub.keys import hub_keyring
+from cloister.hub.platform.accounts import totp
 from cloister.hub.records.accounts import Person, RecoveryCode
 from cloister.hub.rotation import rotate
-from cloister.hub.services.accounts import totp
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
 

@@ -14,8 +14,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from cloister.hub.platform.accounts.people import roles_of
 from cloister.hub.records.accounts import Person
-from cloister.hub.services.accounts.people import roles_of
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider, encoded
 from tests.hub.accounts.world import Browser, World
 from tests.hub.house import START, Clock

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import func, select
 
+from cloister.hub.platform.accounts import throttle
 from cloister.hub.problems import TooMany
 from cloister.hub.records.accounts import Attempts
-from cloister.hub.services.accounts import throttle
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.decisions.callers import caller_of_token
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.work.callers import caller_of_token
 from tests.hub.accounts.world import Browser, World
 
 SCOPES = ["trail.own", "question.ask"]

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from cloister.hub.services.accounts import totp
+from cloister.hub.platform.accounts import totp
 
 KEY = b"12345678901234567890"
 VECTORS = [

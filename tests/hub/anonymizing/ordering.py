@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from tests.hub.house import House, Visitor
 
 ORDER: dict[str, Any] = {

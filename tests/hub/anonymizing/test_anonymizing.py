@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.catalogue.managing import delete
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.services.catalogue.managing import delete
-from cloister.hub.services.jobs import Workers
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import READS, House, Visitor

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.jobs import Workers
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import Clock, House
 from tests.hub.house import Visitor as Person

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.anonymizing.rows import varied
 from tests.hub.anonymizing.test_anonymizing import key_of

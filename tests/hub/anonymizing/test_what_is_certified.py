@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import select, update
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue import versions
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.anonymizing import releasing
-from cloister.hub.services.catalogue import versions
 from cloister.hub.web.forms import TOKEN_FIELD
 from tests.hub.anonymizing.ordering import RELEASE, get, post, run
 from tests.hub.house import READS, House, Visitor

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue import retention
+from cloister.hub.platform.catalogue.managing import delete, describe
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Arrival, DataSet
@@ -15,11 +19,7 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.anonymizing.order import MOST_LEVELS
-from cloister.hub.services.catalogue import retention
-from cloister.hub.services.catalogue.managing import delete, describe
-from cloister.hub.services.jobs import Workers
 from cloister.hub.work import orders
-from cloister.hub.work.facts import facts_of
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.house import House, Visitor
 

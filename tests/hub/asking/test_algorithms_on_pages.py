@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.access import grant
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access import grant
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
 from tests.hub.asking.test_pages import FORM, hidden, send
 from tests.hub.house import Visitor

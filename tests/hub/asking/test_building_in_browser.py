@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts.sessions import cookie_name
 from tests.hub.asking.conftest import MAY, Stage
 from tests.hub.house import PEOPLE, Clock, House
 from tests.hub.stories.town import CHINESE, ENGLISH, WAYS, Way, walked

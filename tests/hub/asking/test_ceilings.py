@@ -7,10 +7,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from cloister.hub.policy import MandatoryRule, Spend
+from cloister.hub.decisions.checking import context_of
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import MandatoryRule, Spend
 from cloister.hub.work.bounds import bounds_of
-from cloister.hub.work.checking import context_of
-from cloister.hub.work.facts import facts_of
 from cloister.privacy import ZCDP, PureDP
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.asking.test_policy import reader, rule
@@ -49,7 +49,7 @@ import sys
 from pathlib import Path
 from cloister.hub import services
 from cloister.hub.hub import Hub
-from cloister.hub.work.callers import caller_for
+from cloister.hub.decisions.callers import caller_for
 from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.settings import Settings
 from cloister.errors import AccessDenied, BudgetExceeded
@@ -146,7 +146,7 @@ def test_the_ceilings_of_every_rule_that_governs_go_to_the_ledger(stage: Stage):
     with stage.hub.database.reading() as db:
         facts = facts_of(stage.hub, db)
         objects = [facts.data_sets[stage.people.id]]
-        from cloister.hub.work.checking import check_together
+        from cloister.hub.decisions.checking import check_together
 
         context = context_of(stage.hub, stage.ana.caller, columns={stage.people.id: frozenset()})
         decisions = check_together(stage.hub, db, stage.ana.caller, "question.ask", objects, context)

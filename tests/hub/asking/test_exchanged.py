@@ -8,14 +8,14 @@ import pytest
 
 from cloister.errors import CloisterError, LedgerUnavailable
 from cloister.hub.database import Database
+from cloister.hub.decisions.held import Exchanged
 from cloister.hub.generation import bump, claim_generation, generation, read_generation
 from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.models import every_model
+from cloister.hub.platform.catalogue.live import Live, live_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking import answering
-from cloister.hub.services.catalogue.live import Live, live_of
 from cloister.hub.work import authorise
-from cloister.hub.work.held import Exchanged
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from scripts.postgres import Server
@@ -152,8 +152,8 @@ def test_what_is_decided_on_older_facts_than_the_tables_is_not_read(bits: Stage)
 
 
 def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cloister.hub.platform.jobs import Workers
     from cloister.hub.records.releases import StoredRelease
-    from cloister.hub.services.jobs import Workers
     from cloister.hub.services.learning import fitting
 
     owner = house.person("owner", email="olga@example.org")

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.records.access import Algorithm
-from cloister.hub.services.accounts.sessions import cookie_name
 from tests.hub.asking.conftest import BY_SEX, MAY, Stage
 from tests.hub.house import Clock, House
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit

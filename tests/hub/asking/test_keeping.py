@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, update
 
+from cloister.hub.platform.trail import verify
+from cloister.hub.platform.trail.writing import keeper_of
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import keeping
-from cloister.hub.services.trail import verify
-from cloister.hub.services.trail.writing import keeper_of
 from cloister.ledger.commit import Entry
 from cloister.session.execution.answer import measured
 from tests.hub.asking.conftest import COUNT, Stage

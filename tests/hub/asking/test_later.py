@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.jobs import Stopped, Workers
 from cloister.hub.services.asking import answering as later
 from cloister.hub.services.asking import answering as way
-from cloister.hub.services.jobs import Stopped, Workers
 from tests.hub.asking.conftest import BY_SEX, Stage
 
 BODY = {"sql": BY_SEX, "spend": "0.25"}

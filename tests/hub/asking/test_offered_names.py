@@ -6,11 +6,11 @@ import html
 import re
 
 import cloister as cl
-from cloister.hub.policy import Object
+from cloister.hub.decisions.policy import Object
+from cloister.hub.platform.catalogue import in_sql
+from cloister.hub.platform.catalogue.reading import examples
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.pages import Offer, example_of
-from cloister.hub.services.catalogue import in_sql
-from cloister.hub.services.catalogue.reading import examples
 from cloister.query.parse import parse
 from tests.hub.house import House
 

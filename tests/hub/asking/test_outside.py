@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.asking import pages
-from cloister.hub.services.jobs import Workers
 from cloister.privacy import PureDP
 from cloister.session import Release
 from tests.hub.asking.conftest import BY_SEX, COUNT, READS, Stage

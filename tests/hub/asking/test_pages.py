@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from cloister.hub.ids import new_id
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import pages
 from cloister.hub.services.asking.answers import asked
-from cloister.hub.services.jobs import Workers
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.session import Release
 from cloister.session.examples import small_release

@@ -15,11 +15,11 @@ import pytest
 from sqlalchemy import select, update
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.access import grant as granted
 from cloister.hub.records.access import Algorithm, Grant, Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant as granted
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Clock, House, Visitor
 

@@ -8,8 +8,8 @@ import pytest
 
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
+from cloister.hub.platform.accounts import make_token
 from cloister.hub.records.access import InstitutionRule
-from cloister.hub.services.accounts import make_token
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Visitor
 

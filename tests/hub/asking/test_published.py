@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.access import revoke
+from cloister.hub.platform.access import revoke
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.asking.test_dashboards import post
 from tests.hub.house import Visitor

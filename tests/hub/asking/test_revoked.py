@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import select, update
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs.workers import Workers
 from cloister.hub.problems import TooMany
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs.workers import Workers
 from cloister.hub.work.concurrency import ConcurrencyLimit
 from cloister.query import Session
 from tests.hub.asking.conftest import COUNT, Stage

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import delete, update
 
+from cloister.hub.decisions.callers import caller_again, caller_for, caller_of_token
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole
 from cloister.hub.services.asking.keeping import rush_of
-from cloister.hub.work.callers import caller_again, caller_for, caller_of_token
 from tests.hub.asking.conftest import Stage
 from tests.hub.house import Visitor
 

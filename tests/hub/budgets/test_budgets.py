@@ -10,9 +10,9 @@ import pytest
 from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.guidance import budget_of
+from cloister.hub.platform.access import grant
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor

@@ -8,7 +8,7 @@ import pytest
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.hub.max_delta import MaxDeltaLedger
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import READS, House, Visitor

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.access import grant, revoke
+from cloister.hub.platform.access import grant, revoke
 from cloister.privacy import PureDP
 from tests.hub.budgets.test_budgets import ask, one
 from tests.hub.house import House, Visitor

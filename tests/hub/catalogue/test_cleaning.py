@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.catalogue.cleaning import cleaned, guessed
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.catalogue.cleaning import cleaned, guessed
-from cloister.hub.services.catalogue.sources import table_store_of
 from tests.hub.catalogue.world import FORM, Sender, World, text_of
 
 COLUMNS = {

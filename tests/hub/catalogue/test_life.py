@@ -9,10 +9,10 @@ import pytest
 
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
+from cloister.hub.platform.catalogue import expire, live_of
+from cloister.hub.platform.catalogue.registering import Wanted, registered
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.services.asking import QuestionRequest, ask
-from cloister.hub.services.catalogue import expire, live_of
-from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.privacy import PureDP
 from tests.hub.catalogue.world import CANARY, DECLARED, PEOPLE, SERVICES, Sender, World, rows_of
 
@@ -94,7 +94,7 @@ def test_deleting_destroys_the_keys(world: World, ada: Sender) -> None:
     for name, content in files.items():
         world.settings.path("vault").joinpath(name).write_bytes(content)
     row, version = world.rows(DataSet)[0], world.rows(DataSetVersion)[0]
-    from cloister.hub.services.catalogue.sources import source_of
+    from cloister.hub.platform.catalogue.sources import source_of
 
     with pytest.raises(CloisterError, match="its key was destroyed"):
         source_of(world.hub, row, version)
@@ -152,9 +152,9 @@ def test_what_is_over_is_closed_and_destroyed(world: World, ada: Sender) -> None
 
 
 def test_the_keeper_makes_a_job_of_the_owner(world: World, ada: Sender) -> None:
+    from cloister.hub.platform.catalogue.retention import Keeper
     from cloister.hub.records.jobs import Job
     from cloister.hub.services import jobs
-    from cloister.hub.services.catalogue.retention import Keeper
 
     world.register(metadata={"policy": {"retention": "2026-06-30"}})
     other = Hub(world.settings, [each.SERVICE for each in (*SERVICES, jobs)], clock=world.clock)
@@ -241,7 +241,7 @@ def test_a_failure_at_the_last_moment_leaves_the_upload_and_nothing_else(
     world: World, ada: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cloister.errors import LedgerUnavailable
-    from cloister.hub.services.catalogue import registering
+    from cloister.hub.platform.catalogue import registering
 
     number = ada.upload().json()["id"]
     caller = world.caller("ada@example.org")

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cloister.hub.platform.catalogue.typed import typed_of
 from cloister.hub.records.catalogue import Arrival, DataSet, Population
 from cloister.hub.records.declarations import check_declaration
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.catalogue.typed import typed_of
 from cloister.hub.storage import HeaderColumn
 from tests.hub.accounts.world import Clock
 from tests.hub.catalogue.world import CANARY, FORM, PEOPLE, VISITS, Sender, World, text_of

@@ -9,13 +9,13 @@ import pytest
 from cloister.crypto import WrongKey
 from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue.arrivals import kept, sent
+from cloister.hub.platform.catalogue.sources import source_of
+from cloister.hub.platform.catalogue.versions import add_version
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import Alert
-from cloister.hub.services.catalogue.arrivals import kept, sent
-from cloister.hub.services.catalogue.sources import source_of
-from cloister.hub.services.catalogue.versions import add_version
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.catalogue.world import COLUMNS, PEOPLE, Sender, World
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.catalogue.live import live_of
+from cloister.hub.platform.catalogue.retention import KEEPER
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import Alert
-from cloister.hub.services.catalogue.live import live_of
-from cloister.hub.services.catalogue.retention import KEEPER
 from cloister.privacy import PureDP
 from cloister.session.state import table_snapshot
 from cloister.session.state.lineage import Marks, identity_digest

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cloister.hub.platform.catalogue.origins import content_of
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.catalogue.origins import content_of
 from scripts import spark
 from tests.hub.catalogue.world import FORM, Sender, World
 from tests.spark_proxy import behind_nginx

@@ -87,7 +87,7 @@ def test_nobody_else_sees_it_and_the_audit_log_says_only_that_it_was_made(world:
 def test_it_is_gone_with_the_upload(world: World, ada: Sender, number: str, how: str) -> None:
     read(ada, number)
     if how == "old":
-        from cloister.hub.services.catalogue.arrivals import forget_old
+        from cloister.hub.platform.catalogue.arrivals import forget_old
 
         world.clock.move(hours=25)
         assert forget_old(world.hub) == 1

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.storage import Limits, RefusedUpload
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.multipart import FileForm
@@ -221,7 +221,7 @@ def test_so_many_may_wait_and_no_more(world: World, ada: Sender) -> None:
 
 
 def test_what_nobody_used_is_forgotten_after_a_day(world: World, ada: Sender) -> None:
-    from cloister.hub.services.catalogue.arrivals import forget_old
+    from cloister.hub.platform.catalogue.arrivals import forget_old
 
     ada.upload()
     assert forget_old(world.hub) == 0

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.catalogue import expire
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
-from cloister.hub.services.catalogue import expire
 from cloister.privacy import PureDP
 from tests.hub.catalogue.growing import COLUMNS, EDGES, MANY, body, count, opened, read, rows, window
 from tests.hub.catalogue.world import CANARY, Sender, World, rows_of, text_of

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import select
 
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.callers import caller_for
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services import access, accounts, asking, catalogue, trail
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
-from cloister.hub.work.callers import caller_for
 from cloister.privacy import PureDP
 from tests.hub.accounts.world import Browser, application
 from tests.hub.accounts.world import World as AccountsWorld

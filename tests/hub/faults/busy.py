@@ -18,11 +18,11 @@ from cloister.cli import cli
 from cloister.hub import middleware
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
+from cloister.hub.platform.catalogue import reading
+from cloister.hub.platform.jobs import submit
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.asking import QUESTION, pg
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.catalogue import reading
-from cloister.hub.services.jobs import submit
 from cloister.hub.services.streams import releasing
 
 PARTS = ("request", "question", "statement", "job", "clock", "watch")

@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import select
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.faults.prepared import COST, SET, Prepared
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.faults.clients import question
 from tests.hub.faults.databases import Server, server

@@ -13,8 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.jobs import Timing, Workers
 from tests.hub.faults.clients import question
 from tests.hub.faults.databases import Server, server
 from tests.hub.faults.looking import Found, look

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import func, select
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.catalogue.sources import table_store_of
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.sources import table_store_of
 from cloister.hub.serving import Connection
 from tests.hub.house import House, served
 

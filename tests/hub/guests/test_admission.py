@@ -14,14 +14,14 @@ from sqlalchemy import select
 from cloister.guests.blocks import Blocks
 from cloister.guests.sandbox.environments import Environment
 from cloister.guests.sandbox.processes import why_not
+from cloister.hub.platform.access import grant
+from cloister.hub.platform.access.granting import revoke_in
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import Grant
 from cloister.hub.records.guests import GuestReview
 from cloister.hub.records.trail import Alert
-from cloister.hub.services.access import grant
-from cloister.hub.services.access.granting import revoke_in
 from cloister.hub.services.guests import reviewing
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.trail import verify
 from tests.hub.guests.test_running import A1, ASKS, ORDER, Play, let, play_in, register
 from tests.hub.house import House, Visitor
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.access import grant
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant
 from tests.hub.guests.test_running import A1, ORDER, Play, let, play_in, register
 from tests.hub.house import Clock, House
 

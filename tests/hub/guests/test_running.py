@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import select
 
 import cloister as cl
+from cloister.hub.platform.access import grant
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.access import grant
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.trail import verify
 from tests.hub.house import House, Visitor, served
 
 CODE = """

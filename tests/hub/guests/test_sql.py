@@ -12,8 +12,8 @@ import numpy as np
 import psycopg
 import pytest
 
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.guests.sql import RunFunction
-from cloister.hub.services.jobs import Workers
 from cloister.pgwire import FreeAnswer
 from cloister.session import Frame
 from cloister.session.releases.frames import Series

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import SERVICE, Timing, Workers
+from cloister.hub.platform.trail import SERVICE as TRAIL
 from cloister.hub.service import JobType, Progress, Service
-from cloister.hub.services.jobs import SERVICE, Timing, Workers
-from cloister.hub.services.trail import SERVICE as TRAIL
 from cloister.hub.settings import Settings
 from cloister.privacy import PureDP
 

@@ -10,11 +10,11 @@ import pytest
 
 from cloister.errors import UnsupportedQuery
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import SERVICE, Stopped, submit
+from cloister.hub.platform.trail import SERVICE as TRAIL
 from cloister.hub.problems import CalledElsewhere
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress, Service
-from cloister.hub.services.jobs import SERVICE, Stopped, submit
-from cloister.hub.services.trail import SERVICE as TRAIL
 from tests.hub.trail.conftest import Clock, add_person, clock, opens, postgres_server, settings
 
 __all__ = ["Clock", "add_person", "clock", "opens", "postgres_server", "settings"]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Timing, Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.jobs import Timing, Workers
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.jobs.charging import COST, open_hub
 from tests.hub.jobs.conftest import ask

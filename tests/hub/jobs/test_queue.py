@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from cloister.errors import InvalidParameter
+from cloister.hub.platform.jobs import Timing, Workers, cancel
+from cloister.hub.platform.jobs.queue import beat, claim, finish, give_back
+from cloister.hub.platform.trail import verify
 from cloister.hub.problems import Missing
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Timing, Workers, cancel
-from cloister.hub.services.jobs.queue import beat, claim, finish, give_back
-from cloister.hub.services.trail import verify
 from tests.hub.jobs.conftest import ask, look
 from tests.hub.trail.conftest import add_person
 
@@ -71,7 +71,7 @@ def test_what_cannot_be_run_is_refused(hub, ada):
 
 
 def test_an_undone_transaction_leaves_no_job(hub, ada):
-    from cloister.hub.services.jobs import submit
+    from cloister.hub.platform.jobs import submit
 
     with pytest.raises(ZeroDivisionError), hub.database.begin() as db:  # noqa: PT012
         submit(db, hub, ada, "note", {"name": "x"})
@@ -241,7 +241,7 @@ def test_ending_leaves_what_may_not_begin_again(hub, ada, bench):
 
 def test_a_database_that_is_away_for_a_moment_loses_nothing(hub, ada, monkeypatch):
     from cloister.hub.database import DatabaseUnavailable
-    from cloister.hub.services.jobs import workers as room
+    from cloister.hub.platform.jobs import workers as room
 
     times = iter([True, False])
 

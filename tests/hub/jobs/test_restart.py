@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.platform.jobs import Workers, submit
+from cloister.hub.platform.jobs import workers as room
+from cloister.hub.platform.jobs.queue import Claim, claim, give_back
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.jobs import Workers, submit
-from cloister.hub.services.jobs import workers as room
-from cloister.hub.services.jobs.queue import Claim, claim, give_back
 from cloister.hub.services.learning import fitting
-from cloister.hub.services.trail import verify
 from cloister.hub.work import orders
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP

@@ -9,10 +9,10 @@ import pytest
 
 import cloister as cl
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import SERVICE, Workers
+from cloister.hub.platform.jobs.queue import claim
+from cloister.hub.platform.trail import SERVICE as TRAIL
 from cloister.hub.service import JobType, Service
-from cloister.hub.services.jobs import SERVICE, Workers
-from cloister.hub.services.jobs.queue import claim
-from cloister.hub.services.trail import SERVICE as TRAIL
 from cloister.hub.settings import Settings
 from tests.hub.jobs.conftest import ask, look
 from tests.hub.trail.conftest import Clock, add_person

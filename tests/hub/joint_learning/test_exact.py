@@ -22,14 +22,14 @@ from cloister.cli import cli
 from cloister.compress import DCA
 from cloister.crypto import SigningKey
 from cloister.hub.generation import bump
+from cloister.hub.platform.accounts import make_token
+from cloister.hub.platform.catalogue import key_of
+from cloister.hub.platform.jobs import Workers, workers
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.accounts import make_token
-from cloister.hub.services.catalogue import key_of
-from cloister.hub.services.jobs import Workers, workers
 from cloister.together import Roster
 from tests.hub.house import Clock, House, Visitor, served
 

@@ -12,15 +12,15 @@ import pytest
 import cloister as cl
 from cloister.compress import DCA, Scatter
 from cloister.hub.generation import bump
+from cloister.hub.platform.accounts import make_token
+from cloister.hub.platform.jobs import Workers, workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.accounts import make_token
-from cloister.hub.services.jobs import Workers, workers
 from cloister.hub.services.joint_learning.learning import _following, parties
-from cloister.hub.services.trail import verify
 from tests.hub.house import READS, House, Visitor
 
 NUMBERS = {"kind": "integer", "low": 0, "high": 100}

@@ -13,9 +13,9 @@ import pytest
 
 import cloister as cl
 from cloister import errors
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from cloister.traces import Journeys, RoadJourneys, journeys_from_json
 from tests.hub.house import House, Visitor, served

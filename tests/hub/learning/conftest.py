@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.jobs import Workers
 from tests.hub.house import House, Visitor
 
 MAY = ("dataset.see", "learn.run", "release.see", "release.download", "budget.see")

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.jobs import workers as room
 from cloister.hub.services import all_services
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.jobs import workers as room
 from cloister.hub.services.learning import fitting
 from cloister.hub.settings import Settings
 from cloister.hub.work import orders

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.access import grant
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.access import Algorithm
-from cloister.hub.services.access import grant
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.trail import verify
 from cloister.hub.work import orders
 from tests.hub.house import Visitor
 from tests.hub.learning.conftest import Stage

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Workers, cancel
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.jobs import Workers, cancel
 from cloister.hub.work import orders
 from cloister.ledger import Charge, Ledger
 from cloister.privacy import PureDP

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from tests.hub.house import Clock, House
 from tests.hub.learning.conftest import MAY, Stage
 from tests.hub.stories.town import ENGLISH, Street, Way, walked

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import Grant
-from cloister.hub.services.jobs import Workers
 from cloister.hub.work import orders
 from tests.hub.house import Visitor
 from tests.hub.learning.conftest import MAY, ORDER, Stage

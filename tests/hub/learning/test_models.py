@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Stopped, Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Stopped, Workers
 from cloister.hub.services.learning import fitting
 from cloister.hub.work import orders
 from cloister.installed import install

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.privacy import ApproxDP, PureDP
 from tests.hub.learning.conftest import MAY, Stage
 

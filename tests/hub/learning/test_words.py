@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloister.hub.policy.methods import offered
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.services.learning.expected import LOST
 from cloister.hub.services.learning.fitting import _STAGES
 from cloister.hub.services.learning.membership import LINES

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.hub.policy import Action, Who, actions, decide, may, register_actions, role_table
-from cloister.hub.policy.actions import BUILT_IN, NOBODY, ROLES, known
-from cloister.hub.policy.facts import GrantFacts
+from cloister.hub.decisions.policy import Action, Who, actions, decide, may, register_actions, role_table
+from cloister.hub.decisions.policy.actions import BUILT_IN, NOBODY, ROLES, known
+from cloister.hub.decisions.policy.facts import GrantFacts
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE
 
 
 @pytest.fixture
 def own_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
-    module = import_module("cloister.hub.policy.actions")
+    module = import_module("cloister.hub.decisions.policy.actions")
     monkeypatch.setattr(module, "_ACTIONS", dict(module._ACTIONS))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from cloister.hub.policy import Context, MandatoryRule, Object, Policy, Who, ceilings
+from cloister.hub.decisions.policy import Context, MandatoryRule, Object, Policy, Who, ceilings
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 NOW = Context(now=datetime(2026, 3, 2, tzinfo=UTC), columns={"d1": frozenset({"age"})}, behind={"d1": frozenset({"gene"})})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cloister.hub.policy import Narrowed, Object, Part, Policy, Source, decide, decide_together, in_scope
+from cloister.hub.decisions.policy import Narrowed, Object, Part, Policy, Source, decide, decide_together, in_scope
 from cloister.privacy.guarantee import PureDP
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE, RULES, beside, some
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 
 from cloister.errors import AccessDenied
-from cloister.hub.policy import Ask, Decision, decide, denied, whom, words
-from cloister.hub.policy.decision import REASONS
+from cloister.hub.decisions.policy import Ask, Decision, decide, denied, whom, words
+from cloister.hub.decisions.policy.decision import REASONS
 from tests.hub.policy.test_table import rows
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE, RULES
 

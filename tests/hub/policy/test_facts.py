@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidDeclaration
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     GrantFacts,
     Hours,
     MandatoryRule,

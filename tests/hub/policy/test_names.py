@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     Context,
     MandatoryRule,
     Object,
@@ -20,7 +20,7 @@ from cloister.hub.policy import (
     decide,
     decide_together,
 )
-from cloister.hub.policy.mandatory import among
+from cloister.hub.decisions.policy.mandatory import among
 from cloister.privacy import PureDP
 
 NOW = Context(now=datetime(2026, 3, 2, tzinfo=UTC))

@@ -11,7 +11,7 @@ from ipaddress import ip_network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     Context,
     GrantFacts,
     Hours,

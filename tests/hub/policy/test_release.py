@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloister.hub.policy import Part, Policy, Source, decide, derived, inherit
-from cloister.hub.policy.facts import SENSITIVITIES
+from cloister.hub.decisions.policy import Part, Policy, Source, decide, derived, inherit
+from cloister.hub.decisions.policy.facts import SENSITIVITIES
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE, beside, some
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloister.hub.decisions.policy import Context, GrantFacts, Members, Object, Rules, Spend, decide, denied
+from cloister.hub.decisions.policy.risk import most_within, told_risk
 from cloister.hub.guidance import FAMILY, best_odds
-from cloister.hub.policy import Context, GrantFacts, Members, Object, Rules, Spend, decide, denied
-from cloister.hub.policy.risk import most_within, told_risk
 from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, PureDP, advantage
 from tests.hub.policy.world import CONTEXTS, NOW, OBJECTS, PEOPLE, some
 

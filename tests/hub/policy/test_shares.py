@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloister.hub.policy import Ask, Decision, GrantFacts, Members, Object, Rules, Who, denied
-from cloister.hub.policy.shares import SHARE, asleep, by_closing, let_in, not_let_in
+from cloister.hub.decisions.policy import Ask, Decision, GrantFacts, Members, Object, Rules, Who, denied
+from cloister.hub.decisions.policy.shares import SHARE, asleep, by_closing, let_in, not_let_in
 
 ANA, BOB, OLGA = Who(id="ana", email="ana@x.org"), Who(id="bob", email="bob@x.org"), Who(id="olga")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloister.hub.policy import decide
-from cloister.hub.policy.actions import BUILT_IN
-from cloister.hub.policy.decision import REASONS
+from cloister.hub.decisions.policy import decide
+from cloister.hub.decisions.policy.actions import BUILT_IN
+from cloister.hub.decisions.policy.decision import REASONS
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE, RULES
 
 # who | what | which | context | institution's rules | yes or no, the rule, the reason
@@ -372,7 +372,7 @@ def test_the_table(row: tuple[str, ...]) -> None:
 
 
 OF_SHARES = {"closed", "share-asleep", "not-let-in"}
-"""Reasons of `hub/policy/shares.py`, whose table is `test_shares.py`."""
+"""Reasons of `hub/decisions/policy/shares.py`, whose table is `test_shares.py`."""
 
 
 def test_the_table_is_large_and_names_every_action_and_every_reason() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from ipaddress import ip_network
 
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     Context,
     GrantFacts,
     Hours,

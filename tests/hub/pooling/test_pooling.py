@@ -10,13 +10,13 @@ import pytest
 
 import cloister as cl
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue.redeclaring import redeclare
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.catalogue.redeclaring import redeclare
-from cloister.hub.services.jobs import Workers
 from tests.hub.house import READS, House, Visitor, served
 
 SQL = "SELECT COUNT(*) AS n FROM everybody"

@@ -12,9 +12,9 @@ import pytest
 
 from cloister.compress import drawn_faces, from_tables, trade_off
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.jobs import Workers
-from cloister.hub.services.trail import verify
 from tests.hub.house import House, Visitor
 
 NUMBERS = {"kind": "integer", "low": 0, "high": 100}

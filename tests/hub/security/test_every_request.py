@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.decisions.policy import actions
 from cloister.hub.ids import new_id
-from cloister.hub.policy import actions
 from tests.hub.house import House
 from tests.hub.security.walk import FORM, Place, body_of, form_token, places
 from tests.hub.security.world import World

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 
+from cloister.hub.decisions.policy.actions import actions
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy.actions import actions
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.accounts import WebSession
 from tests.hub.security.world import World

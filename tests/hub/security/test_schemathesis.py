@@ -27,8 +27,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from cloister.hub.platform.accounts.tokens import scopes_for
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.services.accounts.tokens import scopes_for
 from tests.hub.house import Clock, House, application
 from tests.hub.security.world import World, populated
 
@@ -136,7 +136,7 @@ def test_no_request_breaks_the_api_at_night(attacked: World) -> None:
 
 def test_every_body_takes_what_is_named_and_nothing_else(world: World) -> None:
     """Mass assignment: a field that nobody offers is refused, wherever a body is taken. Bodies that are policies are read as
-    strictly by `hub/policy/facts.py`; a report, by `cloister.local`, so that a strange one is counted under its reason
+    strictly by `hub/decisions/policy/facts.py`; a report, by `cloister.local`, so that a strange one is counted under its reason
     (`surveys/test_answers.py`)."""
     openapi = world.house.app.openapi()
     strict_elsewhere = {

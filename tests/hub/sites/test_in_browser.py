@@ -28,7 +28,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tup
 
 @some_by_day("width", [390, 1200], lambda width: width == 390)
 def test_from_keys_to_an_open_data_set(served: tuple[House, Visitor, str], visit: Any, width: int) -> None:
-    from cloister.hub.services.accounts.sessions import cookie_name
+    from cloister.hub.platform.accounts.sessions import cookie_name
 
     house, owner, address = served
     guarded, name = visit(address, width=width), cookie_name(house.hub.settings)

@@ -21,10 +21,10 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub import services
 from cloister.hub.generation import bump
 from cloister.hub.hub import Hub
+from cloister.hub.platform.catalogue import versions
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.catalogue import versions
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.learning import fitting
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
 from cloister.together.messages import pack
@@ -310,13 +310,15 @@ def test_a_data_set_is_opened_again_where_its_sites_are_free(play: Play) -> None
     roster = play.roster()
     assert play.join(of=roster).status_code == 201
     assert act(play.owner, "datasets/hospitals/close").status_code == 200
-    other = play.house.person("owner", email="other@example.org")
-    body = play.body(roster, table=TABLE.replace("hospitals", "theirs"), population="others")
-    assert act(other, "joint-datasets", **body).status_code == 201, "the sites are free"
-    refused = act(play.owner, "datasets/hospitals/open")
+    keys = {name: key_of(name if name == "north" else f"other {name}") for name in NAMES}
+    theirs = replace(roster, sites={name: key.public for name, key in keys.items()})
+    body = play.body(theirs, table=TABLE.replace("hospitals", "theirs"), epsilon="") | signed(theirs, *keys.values())
+    made = act(play.owner, "joint-datasets", **body)
+    assert made.status_code == 201, made.text
+    refused = act(play.owner, "datasets/hospitals/open")  # north calls for the other one now
     assert refused.status_code == 409, refused.text
     assert "another owner or roster" in refused.text
-    assert act(other, "datasets/theirs/close").status_code == 200
+    assert act(play.owner, "datasets/theirs/close").status_code == 200
     assert act(play.owner, "datasets/hospitals/open").status_code == 200
 
     assert play.join(of=roster, table=TABLE.replace("hospitals", "stays"), epsilon="").status_code == 201

@@ -11,8 +11,8 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.services.asking import QuestionRequest, ask
-from cloister.hub.services.catalogue.live import live_of
 from tests.hub.house import Clock, House
 
 CANARY = "CanaryOfARow"

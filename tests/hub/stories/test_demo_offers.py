@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 
 from cloister.cli.demo_hub import PEOPLE, _furnished
 from cloister.compress import attackers
+from cloister.hub.platform.accounts import login_link
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.accounts import login_link
-from cloister.hub.services.jobs import Workers
 from tests.guests.unhurried import unhurry
 from tests.hub.house import Clock, House
 

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page
 
-from cloister.hub.services.accounts import first_link
-from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts import first_link
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.retelling import CONTEXT
 from tests.hub.house import Clock, House, served

@@ -18,9 +18,9 @@ from sqlalchemy import func, select
 from cloister.errors import LedgerError
 from cloister.hub.database import Base
 from cloister.hub.ids import digest
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
-from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.streams import api, intake, release_due, releasing
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit

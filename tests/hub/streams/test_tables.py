@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import cloister as cl
+from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.streams import HeldStream
-from cloister.hub.services.accounts.tokens import make_token
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams import release_due
 from cloister.hub.services.streams.showing import name_of

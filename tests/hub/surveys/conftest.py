@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.surveys import HeldSurvey
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.surveys.composing import composed
 from cloister.local.survey import Survey, respond
 from cloister.noise import Random

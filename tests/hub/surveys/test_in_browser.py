@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.jobs import Workers
 from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import Field
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit

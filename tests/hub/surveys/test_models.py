@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.surveys.counting import receive_all
 from cloister.hub.web.render import LANGUAGE_COOKIE
 from cloister.local.survey import Survey, respond

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.surveys import HeldSurvey
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.surveys import words
 from cloister.hub.services.surveys.counting import receive
 from cloister.local.survey import Results, Survey, Tally, respond
@@ -137,14 +137,14 @@ def test_a_job_that_fails_is_said_and_tried_again_later(field: Field, monkeypatc
 def test_progress_goes_level_by_level_and_a_stop_is_heard(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
     number = filled(field, people=3)
     seen: list[Any] = []
-    monkeypatch.setattr("cloister.hub.services.jobs.workers._Running.tell", lambda _, *said: seen.append(said))
+    monkeypatch.setattr("cloister.hub.platform.jobs.workers._Running.tell", lambda _, *said: seen.append(said))
     field.ask("GET", f"/{number}/results")
     assert Workers(field.hub, 0).run_one()
     assert seen == [("looking for words", 0.0), ("looking for words", 0.5)]
     field.house.clock.move(minutes=11)
     answered(field, number, range(10, 11))
     field.ask("GET", f"/{number}/results")
-    monkeypatch.setattr("cloister.hub.services.jobs.workers._Running.stopped", lambda _: True)
+    monkeypatch.setattr("cloister.hub.platform.jobs.workers._Running.stopped", lambda _: True)
     assert Workers(field.hub, 0).run_one()
     assert jobs(field)[-1] == ("survey.words", "cancelled")
 

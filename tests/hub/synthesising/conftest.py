@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.hub import Hub
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Workers
 from tests.hub.house import House, Visitor
 
 MAY = ("dataset.see", "synthesise.run", "release.see", "release.download", "release.share", "budget.see")

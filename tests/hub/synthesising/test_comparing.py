@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
-from cloister.hub.services.jobs import Workers
 from tests.hub.house import Clock, Visitor
 from tests.hub.synthesising.conftest import Stage
 

@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.synthesising.order import Synthesis
 from cloister.synth import SyntheticModel
 from tests.hub.synthesising.conftest import MAY, Stage

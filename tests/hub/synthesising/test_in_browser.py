@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from cloister.hub.services.accounts.sessions import cookie_name
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.jobs import Workers
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.synthesising.conftest import MAY, Stage
 from tests.hub.synthesising.test_comparing import compared

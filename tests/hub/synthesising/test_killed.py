@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cloister.hub.platform.jobs import Timing, Workers
+from cloister.hub.platform.trail import verify
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Timing, Workers
-from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.house import House
 from tests.hub.learning.dying import STAGES, kill_one

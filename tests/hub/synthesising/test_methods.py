@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.synth import SyntheticModel
 from tests.hub.house import served
 from tests.hub.synthesising.conftest import MAY, ORDER, Stage

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.synth import SyntheticModel
 from tests.hub.house import READS
 from tests.hub.synthesising.conftest import MAY, ORDER, Stage

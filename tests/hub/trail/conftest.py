@@ -11,9 +11,9 @@ import pytest
 
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
+from cloister.hub.platform.trail import SERVICE
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Service
-from cloister.hub.services.trail import SERVICE
 from cloister.hub.settings import Settings
 from scripts import postgres
 

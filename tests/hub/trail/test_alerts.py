@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cloister.hub.caller import Caller
+from cloister.hub.platform.trail import question_details, watch, write_alone
+from cloister.hub.platform.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
+from cloister.hub.platform.trail.fingerprints import closeness, fingerprint
+from cloister.hub.platform.trail.profiles import Histories, History, Question, read_history
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.trail import question_details, watch, write_alone
-from cloister.hub.services.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
-from cloister.hub.services.trail.fingerprints import closeness, fingerprint
-from cloister.hub.services.trail.profiles import Histories, History, Question, read_history
 from tests.hub.trail.conftest import START, add_person
 
 COUNT = "SELECT COUNT(*) FROM people"
@@ -231,7 +231,7 @@ class TestWatching:
 
     def test_a_database_that_is_away_makes_no_error_of_an_answer(self, hub, ada, clock, monkeypatch, caplog):
         from cloister.hub.database import DatabaseUnavailable
-        from cloister.hub.services.trail import alerts as room
+        from cloister.hub.platform.trail import alerts as room
 
         def away(*_):
             raise DatabaseUnavailable("The hub's database did not answer")

@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import NOBODY, Caller
 from cloister.hub.keys import hub_keyring
+from cloister.hub.platform.trail import BrokenLine, accept, verify, write, write_alone
+from cloister.hub.platform.trail.export import export
+from cloister.hub.platform.trail.profiles import read_history
+from cloister.hub.platform.trail.reading import Filters, Scope, by_day, of_data_set, read_batch, read_page
+from cloister.hub.platform.trail.writing import keeper_of
 from cloister.hub.records.trail import AuditHead, AuditLine
 from cloister.hub.rotation import rotate
-from cloister.hub.services.trail import BrokenLine, accept, verify, write, write_alone
-from cloister.hub.services.trail.export import export
-from cloister.hub.services.trail.profiles import read_history
-from cloister.hub.services.trail.reading import Filters, Scope, by_day, of_data_set, read_batch, read_page
-from cloister.hub.services.trail.writing import keeper_of
 
 ADA = Caller(id="ada", via="session", address="192.0.2.7")
 

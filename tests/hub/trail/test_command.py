@@ -11,7 +11,7 @@ from sqlalchemy import text
 from cloister.cli.trail import audit_trail
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
-from cloister.hub.services.trail import SERVICE, write_alone
+from cloister.hub.platform.trail import SERVICE, write_alone
 from cloister.hub.settings import Settings
 
 

@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 
 from cloister.hub.caller import Caller
+from cloister.hub.platform.trail import write_alone
+from cloister.hub.platform.trail.alerts import Notice, _keep
+from cloister.hub.platform.trail.profiles import Question
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services import access, accounts, trail
-from cloister.hub.services.trail import write_alone
-from cloister.hub.services.trail.alerts import Notice, _keep
-from cloister.hub.services.trail.profiles import Question
 from tests.hub.trail.browsing import Visitor
 
 
@@ -182,7 +182,7 @@ class TestFiles:
             assert line.details["filters"] == "purpose=calc"
 
     def test_lines_for_programs(self, hub, people, monkeypatch):
-        monkeypatch.setattr("cloister.hub.services.trail.export._BATCH", 2)
+        monkeypatch.setattr("cloister.hub.platform.trail.export._BATCH", 2)
         lines = [json.loads(line) for line in people["sue"].api("GET", "/trail/export/jsonl").text.splitlines()]
         assert [line["number"] for line in lines] == [1, 2, 3, 4, 5]
         assert lines[-1]["action"] == "trail.export"

@@ -24,9 +24,9 @@ import cloister as cl
 from cloister.cli import cli
 from cloister.crypto import SigningKey, WrongKey
 from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue import key_of, sweep_masked
+from cloister.hub.platform.catalogue.masked import masked_in
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.services.catalogue import key_of, sweep_masked
-from cloister.hub.services.catalogue.masked import masked_in
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
 from cloister.together.messages import pack
 from cloister.together.sealed.batches import Batch, withdrawn_by
@@ -233,7 +233,7 @@ def test_a_batch_that_withdraws_what_is_not_there_stops_nobody(story: Story, wit
         return replace(found, batches=(*found.batches, bad.head.id))
 
     story.house.clock.move(hours=2)
-    with patch("cloister.hub.services.catalogue.masked.masked_in", with_it):
+    with patch("cloister.hub.platform.catalogue.masked.masked_in", with_it):
         sweep_masked(story.house.hub)
     story.house.awake(story.owner)
     story.people.delete_one({"_id": 1})

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import cloister
-from cloister.hub.policy import Ask, Decision, denied
+from cloister.hub.decisions.policy import Ask, Decision, denied
+from cloister.hub.platform.catalogue.registering import UNITS
+from cloister.hub.platform.catalogue.windows import EVERY
 from cloister.hub.services.asking.authorised import QUERY
-from cloister.hub.services.catalogue.registering import UNITS
-from cloister.hub.services.catalogue.windows import EVERY
 from cloister.hub.services.learning.fitting import MODEL_WORDS
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.render import TERMS as TOLD
@@ -185,7 +185,7 @@ def test_what_an_upload_may_have_too_many_of_is_told() -> None:
 
 
 def test_what_the_floor_of_delta_refuses_is_told() -> None:
-    what = constants("hub/services/budgets/acts.py", "check_max_delta", 1)
+    what = constants("hub/platform/budgets/acts.py", "check_max_delta", 1)
     assert what
     for each in [*what, QUERY.name, MODEL_WORDS.name, "The budget of 'people'", "The data set"]:
         assert re.fullmatch("('people' 的)?[\u3400-\u9fff]+未(被接受|受理)", CHINESE.gettext(f"{each} was refused"))

@@ -14,9 +14,9 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from cloister.hub.caller import Caller
-from cloister.hub.policy.actions import ROLES
+from cloister.hub.decisions.policy.actions import ROLES
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.hub.services import all_services
-from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.web.languages import LANGUAGES, language_of
 from cloister.hub.web.menu import EVERYWHERE, GROUPS, OWN, help_for, menu_of
 from cloister.hub.web.render import TEMPLATES, _may, role_title

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts.sessions import cookie_name
 from cloister.privacy import ApproxDP
 from tests.hub.house import Clock, House, Visitor
 from tests.hub.web.browser import accessible, browser, serve, visit  # noqa: F401

@@ -46,7 +46,7 @@ def test_every_colour_has_a_dark_twin() -> None:
 def test_every_icon_that_a_page_or_a_link_names_is_drawn() -> None:
     named = {name for text in PAGES.values() for name in re.findall(r"\bicon\(\"([\w-]+)\"", text)}
     named |= {name for text in PAGES.values() for name in re.findall(r"icon_name=\"([\w-]+)\"", text)}
-    for path in HUB.rglob("services/**/*.py"):
+    for path in (*HUB.rglob("services/**/*.py"), *HUB.rglob("platform/**/*.py")):
         named |= set(re.findall(r"\bicon=\"([\w-]+)\"", path.read_text(encoding="utf-8")))
     assert {"home", "menu", "person"} <= named
     assert named <= icons(), f"not drawn: {sorted(named - icons())}; drawn are {sorted(icons())}"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cloister.hub.generation import bump
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.jobs import Workers
 from cloister.hub.services.learning import fitting
 from cloister.privacy import PureDP
 from tests.hub.asking.conftest import COUNT, MAY, Stage

@@ -13,7 +13,7 @@ import pytest
 
 from cloister import compress
 from cloister.errors import InvalidParameter, MissingDependency
-from cloister.hub.services.jobs import Workers
+from cloister.hub.platform.jobs import Workers
 from cloister.hub.services.joint_learning.order import JointLearning
 from cloister.hub.services.projecting import fitting
 from cloister.hub.services.projecting.orders import Attack, Fit

@@ -18,11 +18,11 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from cloister.hub import services
+from cloister.hub.decisions.policy.actions import register_actions
 from cloister.hub.generation import bump
-from cloister.hub.policy.actions import register_actions
+from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.records.access import Grant
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.web.languages import language_of
 from cloister.session import Release
 from scripts.translations_found import said
@@ -49,7 +49,7 @@ def _registered() -> Iterator[None]:
         register_actions([toy.MAKE])
         messages.update(told)
         yield
-    import_module("cloister.hub.policy.actions")._ACTIONS.pop(toy.MAKE.name)
+    import_module("cloister.hub.decisions.policy.actions")._ACTIONS.pop(toy.MAKE.name)
     messages.clear()
     messages.update(before)
 

@@ -12,7 +12,7 @@ from cloister.hub.database import Base
 
 
 class Grant(Base):
-    """A role on an object: its attributes say who is in it, its rules what they may do (`hub/policy/facts.py` reads both)."""
+    """A role on an object: its attributes say who is in it, its rules what they may do (`policy/facts.py` reads both)."""
 
     __tablename__ = "grant_"
 

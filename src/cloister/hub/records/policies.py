@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from cloister.errors import CloisterError
-from cloister.hub.policy import (
+from cloister.hub.decisions.policy import (
     GrantFacts,
     MandatoryRule,
     Members,

@@ -18,13 +18,13 @@ from sqlalchemy.orm import defer
 
 from cloister.errors import InvalidParameter
 from cloister.hub.database import of_each
-from cloister.hub.policy import Decision, Object, Policy, Source
-from cloister.hub.policy.shares import by_closing
+from cloister.hub.decisions.checking import allowed, allowed_together, context_of, refusal_of
+from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
+from cloister.hub.decisions.policy import Decision, Object, Policy, Source
+from cloister.hub.decisions.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.work.checking import allowed, allowed_together, context_of, refusal_of
-from cloister.hub.work.facts import data_set_object, facts_of, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

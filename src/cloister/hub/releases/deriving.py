@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.policy import inherit
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_title
-from cloister.hub.policy import inherit
+from cloister.hub.platform.trail import write
 from cloister.hub.records.policies import policy_in
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.reading import read_release
-from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -12,11 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import Object, Policy, actions
+from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
-from cloister.hub.policy import Object, Policy, actions
-from cloister.hub.policy.shares import PUBLISH
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import names_of
@@ -32,7 +33,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, After, Confidence, Number
 from cloister.hub.web.speaking import voiced
-from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

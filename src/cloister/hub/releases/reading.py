@@ -5,7 +5,7 @@ A table that became a data set is also for those to whom a grant opens every col
 
 Whether somebody is shown still what another asked: by a share, which is a delegation, or as a member of its project.
 
-Facts are read here, and the policy decides (`hub/policy/shares.py`): of a share, whether whoever gave it may give it now, at the
+Facts are read here, and the policy decides (`policy/shares.py`): of a share, whether whoever gave it may give it now, at the
 network and with the sign-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
 """
 
@@ -19,8 +19,12 @@ from sqlalchemy import ColumnElement, false, or_, select, true
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import AccessDenied
-from cloister.hub.policy import Decision, Object
-from cloister.hub.policy.shares import SHARE, asleep, let_in, not_let_in
+from cloister.hub.decisions.callers import caller_for
+from cloister.hub.decisions.checking import allowed, context_of, refusal_of
+from cloister.hub.decisions.facts import facts_of, who_of
+from cloister.hub.decisions.policy import Decision, Object
+from cloister.hub.decisions.policy.shares import SHARE, asleep, let_in, not_let_in
+from cloister.hub.platform.trail import left
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectMember
 from cloister.hub.records.catalogue import DataSet
@@ -28,11 +32,8 @@ from cloister.hub.records.policies import grant_in_row
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import check_derived, decided, newest_open, sources_of
 from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
-from cloister.hub.services.trail import left
 from cloister.hub.web.languages import language_of
-from cloister.hub.work.callers import caller_for
-from cloister.hub.work.checking import allowed, context_of, refusal_of
-from cloister.hub.work.facts import facts_of, who_of
+from cloister.hub.web.routing import attachment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,8 +271,3 @@ def file_of(
     if isinstance(found.body, bytes):
         return Response(found.body, headers=attachment(found.name), media_type=which.media_type)
     return StreamingResponse(found.body, headers=attachment(found.name), media_type=which.media_type)
-
-
-def attachment(name: str) -> dict[str, str]:
-    """The headers that make a browser keep it as a file."""
-    return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.policy import why
+from cloister.hub.decisions.policy.shares import SHARE
 from cloister.hub.labels import check_title
-from cloister.hub.policy import why
-from cloister.hub.policy.shares import SHARE
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of
 from cloister.hub.releases.reading import left_projects
-from cloister.hub.services.trail import write
 from cloister.printable import is_text
 
 if TYPE_CHECKING:

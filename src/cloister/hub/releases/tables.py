@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
-from cloister.hub.policy import Object
+from cloister.hub.decisions.policy import Object
+from cloister.hub.platform.trail import write_alone
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import AsTable, TableAnswer, View, kind_of
 from cloister.hub.releases.reading import read_release, releases_of, seen_release
-from cloister.hub.services.trail import write_alone
 from cloister.hub.web.languages import language_of
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.offer import Offer

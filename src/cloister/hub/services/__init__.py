@@ -1,7 +1,7 @@
 """The services of a hub, one line each. A new service is a package beside these and a line in the list.
 
-Services stand in an order (.importlinter): one uses those under it, and only the names that their `__init__.py` export. What
-several of them need to carry work out is in `hub/work`, and what holds for all that left in `hub/releases`.
+What all of them stand on (accounts, access, catalogue, …) is in `hub/platform`; what several of them need to carry work out in
+`hub/work`, and what holds for all that left in `hub/releases`. A service uses only the names that another's `__init__` exports.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from cloister.hub.service import Service
 __all__ = ["all_services"]
 
 _NAMES = (
-    "trail",  # first: everybody writes into it, and it is closed last
-    "accounts",
-    "access",
-    "catalogue",
-    "asking",
-    "budgets",
-    "learning",
-    "anonymizing",
-    "synthesising",
-    "journeys",
-    "guests",
-    "projecting",
-    "joint_learning",
-    "sites",
-    "pooling",
-    "vault",
-    "surveys",
-    "streams",
-    "admin",
-    "jobs",  # last: work begins when everything else is open
+    "platform.trail",  # first: everybody writes into it, and it is closed last
+    "platform.accounts",
+    "platform.access",
+    "platform.catalogue",
+    "services.asking",
+    "platform.budgets",
+    "services.learning",
+    "services.anonymizing",
+    "services.synthesising",
+    "services.journeys",
+    "services.guests",
+    "services.projecting",
+    "services.joint_learning",
+    "services.sites",
+    "services.pooling",
+    "services.vault",
+    "services.surveys",
+    "services.streams",
+    "services.admin",
+    "platform.jobs",  # last: work begins when everything else is open
 )
 
 
@@ -42,4 +42,4 @@ def all_services() -> list[Service]:
     >>> [service.name for service in all_services()][:2]
     ['trail', 'accounts']
     """
-    return [importlib.import_module(f"cloister.hub.services.{name}").SERVICE for name in _NAMES]
+    return [importlib.import_module(f"cloister.hub.{name}").SERVICE for name in _NAMES]

@@ -34,9 +34,9 @@ from starlette.responses import HTMLResponse, JSONResponse
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, caller_of
+from cloister.hub.decisions.policy.actions import ROLES
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
-from cloister.hub.policy.actions import ROLES
 from cloister.hub.web import formats
 from cloister.hub.web.assets import asset
 from cloister.hub.web.flashes import forget_flashes, read_flashes

@@ -21,3 +21,8 @@ async def ticked(request: Request) -> None:
 
 TICKED = Depends(ticked)
 WRITTEN = Depends(written_here)
+
+
+def attachment(name: str) -> dict[str, str]:
+    """The headers that make a browser keep an answer as a file."""
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

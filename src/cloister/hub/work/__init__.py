@@ -2,8 +2,6 @@
 
 - `idempotency.py`: the same key gives the same answer, though the process dies. `concurrency.py`: how much is
   worked on at once, and of one person.
-- `callers.py`: people, as they stand now. `facts.py`, `checking.py`: from the database to a decision of `hub/policy`, and a no as
-  an error. `held.py`: on which tables it is decided and carried out.
 - `authorise.py`, `bounds.py`: from what is asked for to a session that knows only what the decisions leave, within the ceilings
   and shares that the ledger holds each charge against.
 - `offers.py`: what somebody may run now, on which data sets, for the pages that offer it.
@@ -15,6 +13,6 @@
 - `recheck.py`: what was revoked meanwhile keeps back what was made. `refusals.py`: every refusal has its audit entry.
 
 A service says what its work touches and costs (`authorise.Work`), runs it on the session that it gets, and keeps what was made
-with its audit entry in one transaction. Reserving and settling are the session's; deciding is `hub/policy`'s. No rule lives here,
-and no row.
+with its audit entry in one transaction. Reserving and settling are the session's; deciding is `hub/decisions`'s. No rule lives
+here, and no row.
 """

@@ -29,8 +29,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
+from cloister.hub.decisions.held import Exchanged
 from cloister.hub.problems import Conflict, problem_of
-from cloister.hub.work.held import Exchanged
 from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.decisions.checking import check_together, context_of
+from cloister.hub.decisions.facts import Facts, facts_of, known_generation, who_of
+from cloister.hub.decisions.held import Decided, Exchanged, Held
+from cloister.hub.decisions.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.generation import claim_generation, read_generation
-from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
-from cloister.hub.services.catalogue import live_of
+from cloister.hub.platform.catalogue import live_of
 from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
-from cloister.hub.work.checking import check_together, context_of
-from cloister.hub.work.facts import Facts, facts_of, known_generation, who_of
-from cloister.hub.work.held import Decided, Exchanged, Held
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.facts import Facts, project_account, who_of
+from cloister.hub.decisions.policy import Context, Decision, Object, Spend, ceilings
+from cloister.hub.decisions.policy.decision import LEFT
+from cloister.hub.decisions.policy.risk import most_within
 from cloister.hub.max_delta import check_max_delta
-from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
-from cloister.hub.policy.decision import LEFT
-from cloister.hub.policy.risk import most_within
-from cloister.hub.services.budgets import sees_budget
+from cloister.hub.platform.budgets import sees_budget
 from cloister.hub.web.languages import N_
-from cloister.hub.work.checking import check
-from cloister.hub.work.facts import Facts, project_account, who_of
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of

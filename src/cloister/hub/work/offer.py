@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cloister.hub.policy import Object
+from cloister.hub.decisions.policy import Object
 from cloister.tables import PrivateTable, PublicTable
 
 if TYPE_CHECKING:

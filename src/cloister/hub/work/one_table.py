@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.decisions.facts import Facts, facts_of
+from cloister.hub.decisions.policy import Decision, Object
 from cloister.hub.max_delta import check_max_delta
-from cloister.hub.policy import Decision, Object
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Wanted, Words, authorise, visible
-from cloister.hub.work.facts import Facts, facts_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched

@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
@@ -31,7 +32,6 @@ from cloister.hub.web.render import render
 from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
-from cloister.hub.work.facts import facts_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.lazily import check_installed

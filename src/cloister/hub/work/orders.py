@@ -16,20 +16,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cloister.errors import CloisterError, LedgerError
+from cloister.hub.decisions.held import steadily
+from cloister.hub.decisions.policy import inherit
 from cloister.hub.ids import new_id
 from cloister.hub.labels import check_purpose, check_title
-from cloister.hub.policy import inherit
+from cloister.hub.platform.access import under
+from cloister.hub.platform.catalogue import register
+from cloister.hub.platform.jobs import Stopped, Superseded, caller_of_job, came_of, submit
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.service import JobType
-from cloister.hub.services.access import under
-from cloister.hub.services.catalogue import register
-from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job, came_of, submit
-from cloister.hub.services.trail import write
 from cloister.hub.work.attempts import AttemptSession, Charges
-from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present, withheld
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
+from cloister.hub.decisions.checking import check, context_of
+from cloister.hub.decisions.facts import data_set_object
+from cloister.hub.decisions.held import steadily
+from cloister.hub.platform.jobs import Stopped, caller_of_job
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
-from cloister.hub.services.jobs import Stopped, caller_of_job
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check, context_of
-from cloister.hub.work.facts import data_set_object
-from cloister.hub.work.held import steadily
 from cloister.hub.work.orders import Found, ordered
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed

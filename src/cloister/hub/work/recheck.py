@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.decisions.callers import caller_again, caller_for
+from cloister.hub.decisions.checking import check_together
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.generation import generation
 from cloister.hub.work.bounds import account_of, check_limits
-from cloister.hub.work.callers import caller_again, caller_for
-from cloister.hub.work.checking import check_together
-from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

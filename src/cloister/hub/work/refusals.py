@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
+from cloister.hub.platform.access import under
+from cloister.hub.platform.trail import write_alone
 from cloister.hub.problems import Missing
-from cloister.hub.services.access import under
-from cloister.hub.services.trail import write_alone
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from starlette.responses import Response
 
-from cloister.hub.services.jobs import Stopped
+from cloister.hub.platform.jobs import Stopped
 from cloister.hub.work.idempotency import Claim, once
 
 if TYPE_CHECKING:

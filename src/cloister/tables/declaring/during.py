@@ -6,7 +6,7 @@ is missing, or is none, lies in no span.
 
 Spans that don't overlap have no row in common, and a row is a row of the one in whose days it lies by its own date alone: no
 other row, and nobody's question, has a say in it. That is what makes windows of time blocks of their own
-(`hub/services/catalogue/windows.py`).
+(`hub/platform/catalogue/windows.py`).
 """
 
 from __future__ import annotations

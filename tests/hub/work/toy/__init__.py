@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.policy.actions import Action
 from cloister.hub.hub import Hub
-from cloister.hub.policy.actions import Action
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.service import Link, Service
 from cloister.hub.spreadsheets import safe

@@ -13,15 +13,15 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.checking import unoffered, weaknesses
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.edition import EDITION
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
+from cloister.hub.platform.access import unreadable_views
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.services.access import unreadable_views
 from cloister.hub.settings import known_settings
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub

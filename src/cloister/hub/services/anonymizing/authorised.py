@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from cloister.hub.decisions.facts import data_set_object, facts_of
+from cloister.hub.platform.catalogue import live_of, owned
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import Anonymizing
-from cloister.hub.services.catalogue import live_of, owned
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
-from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
 from cloister.lazily import check_installed
 from cloister.session.questions.touched import Touched

@@ -12,8 +12,8 @@ from pydantic import Field
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose, check_title
+from cloister.hub.platform.catalogue import plain_word
 from cloister.hub.services.anonymizing.modelling import check_models, check_number, models_of
-from cloister.hub.services.catalogue import plain_word
 from cloister.privacy.rational import exact
 from cloister.stored import Stored
 

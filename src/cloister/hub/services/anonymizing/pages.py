@@ -11,19 +11,18 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.trail import left
 from cloister.hub.problems import problem_of
-from cloister.hub.releases.reading import attachment
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.showing import chosen, order_page, order_typed, trial_page
 from cloister.hub.services.anonymizing.trying import TRY
-from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import request_language
-from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.web.routing import TICKED, Number, attachment
 from cloister.hub.work.ordering import submit_form
 
 _OWNER = [needs(ACTION)]

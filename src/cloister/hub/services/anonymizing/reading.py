@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.platform.catalogue import source_of
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.anonymizing.authorised import ACTION
-from cloister.hub.services.catalogue import source_of
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.work.owner_view import seen_view
 from cloister.tables.relations.public_values import read

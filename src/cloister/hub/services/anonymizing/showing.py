@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.ids import new_secret
+from cloister.hub.platform.catalogue import search as data_sets_of
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policies_in_row
@@ -25,7 +26,6 @@ from cloister.hub.services.anonymizing.picture import frontier_svg, named
 from cloister.hub.services.anonymizing.reading import order_of
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.words import ABSENT, COUNTED, LIKENED, MEASURED, SEARCHED, SPREAD
-from cloister.hub.services.catalogue import search as data_sets_of
 from cloister.hub.web.forms import Form
 from cloister.hub.web.render import render, request_gettext
 

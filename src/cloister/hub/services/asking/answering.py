@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
+from cloister.hub.decisions.held import steadily
 from cloister.hub.ids import new_id
+from cloister.hub.platform.jobs import caller_of_job, came_of, submit
+from cloister.hub.platform.trail import act_of, question_details
 from cloister.hub.problems import Missing
 from cloister.hub.service import JobType
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
@@ -23,12 +26,9 @@ from cloister.hub.services.asking.keeping import Keeping, Kept, keep, rush_of
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.jobs import caller_of_job, came_of, submit
-from cloister.hub.services.trail import act_of, question_details
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import decided
 from cloister.hub.work.concurrency import working
-from cloister.hub.work.held import steadily
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import present
 from cloister.hub.work.refusals import note_refusal
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
     from sqlglot import exp
 
+    from cloister.hub.decisions.facts import Facts
     from cloister.hub.hub import Hub
+    from cloister.hub.platform.trail import Act
     from cloister.hub.service import Progress
-    from cloister.hub.services.trail import Act
-    from cloister.hub.work.facts import Facts
 
 
 @dataclass(frozen=True, kw_only=True)

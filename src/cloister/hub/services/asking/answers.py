@@ -34,6 +34,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from cloister.errors import CloisterError, EngineError, InvalidParameter
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guidance import guidance_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.derived import told_policy
@@ -47,7 +48,6 @@ from cloister.hub.web.formats import guarantee
 from cloister.hub.web.languages import N_
 from cloister.hub.web.maps import map_of, map_svg, said_beside
 from cloister.hub.work.authorise import sight
-from cloister.hub.work.facts import facts_of
 from cloister.hub.workbooks import MEDIA_TYPE, Sheet, workbook
 from cloister.printable import json_of
 from cloister.query.words import statement

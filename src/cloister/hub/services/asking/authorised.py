@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownTable
-from cloister.hub.policy import Decision, Object, actions, decide
-from cloister.hub.policy.grants import kept_for_now
+from cloister.hub.decisions.checking import context_of, refusal_of
+from cloister.hub.decisions.facts import Facts, facts_of, who_of
+from cloister.hub.decisions.policy import Decision, Object, actions, decide
+from cloister.hub.decisions.policy.grants import kept_for_now
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.question_request import NAME, QuestionRequest, settled
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sight
-from cloister.hub.work.checking import context_of, refusal_of
-from cloister.hub.work.facts import Facts, facts_of, who_of
 from cloister.hub.work.offers import Runnable, runnable
 from cloister.privacy import Guarantee, text_of
 from cloister.privacy.rational import exact_positive

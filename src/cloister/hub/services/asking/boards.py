@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import or_, select
 
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Object
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import Dashboard
 from cloister.hub.records.releases import StoredRelease
@@ -27,8 +29,6 @@ from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_
 from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check
 from cloister.printable import is_text
 from cloister.privacy import Guarantee, text_of
 from cloister.session.questions.spend import amount_of

@@ -22,6 +22,8 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import new_secret
+from cloister.hub.platform.budgets import sees_budget
+from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.kinds import TableAnswer, kind_of
 from cloister.hub.releases.reading import seen_release
@@ -30,8 +32,6 @@ from cloister.hub.services.asking.answering import ask
 from cloister.hub.services.asking.preview import afford
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.asking.showing import of_table, shown
-from cloister.hub.services.budgets import sees_budget
-from cloister.hub.services.catalogue import in_sql
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.pictures import lines_of
 from cloister.hub.web.render import render, request_gettext

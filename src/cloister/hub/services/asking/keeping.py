@@ -23,8 +23,8 @@ from sqlalchemy import insert
 
 from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
+from cloister.hub.platform.trail import Act, write_all
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.trail import Act, write_all
 from cloister.hub.statements import Statement
 from cloister.hub.work.recheck import Recheck, check_standing
 from cloister.ledger.commit import Entry, GroupCommit, Rush

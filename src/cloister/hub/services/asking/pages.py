@@ -23,13 +23,14 @@ from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
+from cloister.hub.platform.access import named_algorithm
+from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.releases.tables import answer_in, asked_in, free_tables, tables_of
-from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
 from cloister.hub.services.asking.answers import ANSWER, CONFIDENCES, confidences, unpacked
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
@@ -43,7 +44,6 @@ from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.showing import KNOWN, of_table, page_of, shown
-from cloister.hub.services.catalogue import in_sql
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
@@ -429,7 +429,7 @@ def example_of(offer: Offer) -> str:
     """A first question about a data set, from its declaration.
 
     >>> import cloister as cl
-    >>> from cloister.hub.policy import Object
+    >>> from cloister.hub.decisions.policy import Object
     >>> table = cl.PrivateTable({"sex": ["F"]}, columns={"sex": cl.Category(["F", "M"])})
     >>> example_of(Offer(which=Object(kind="data-set", id="d1", name="people"), table=table))
     'SELECT sex, COUNT(*) AS n FROM people GROUP BY sex'

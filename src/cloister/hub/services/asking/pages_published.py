@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
+from cloister.hub.decisions.callers import caller_for
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
@@ -24,7 +25,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.maps import map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, Number
-from cloister.hub.work.callers import caller_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
-from cloister.hub.policy import Decision
+from cloister.hub.decisions.checking import check_together
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import Decision
 from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import Left, account_of, left_of, money_of
-from cloister.hub.work.checking import check_together
 from cloister.hub.work.concurrency import looking
-from cloister.hub.work.facts import facts_of
 from cloister.privacy import Exact
 from cloister.session import Affordable, Plan, Release
 
@@ -80,7 +80,7 @@ def rehearse(hub: Hub, caller: Caller, wish: QuestionRequest) -> Release:
 
 def afford(hub: Hub, caller: Caller, wish: QuestionRequest, spends: Sequence[Fraction] | None = None) -> Affordable:
     """The margins to expect over a range of spends, by default up to what is left where one may know that: spends nothing."""
-    from cloister.hub.services.budgets import sees_budget
+    from cloister.hub.platform.budgets import sees_budget
 
     with looking(hub, caller):
         with hub.database.reading() as db:

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.decisions.callers import caller_for
+from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.ids import new_id
-from cloister.hub.policy.shares import PUBLISH
+from cloister.hub.platform.access import days_in
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.releases import PublishedView, StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import own_release
-from cloister.hub.services.access import days_in
 from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.boards import MOST_PARTS, SHOWS
-from cloister.hub.services.trail import write
-from cloister.hub.work.callers import caller_for
 from cloister.printable import is_text
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.hub.decisions.policy.strict import only
 from cloister.hub.labels import check_purpose
-from cloister.hub.policy.strict import only
-from cloister.hub.services.access import contradicted, named_algorithm
+from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.privacy import Guarantee
 from cloister.stored import Stored
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Object
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.services.asking.question_request import QuestionRequest, settled
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check
 from cloister.printable import is_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
-from cloister.hub.services.trail import watch
+from cloister.hub.platform.trail import watch
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.policy import Action, register_actions
-from cloister.hub.policy.actions import OWNER, STEWARD
+from cloister.hub.decisions.policy import Action, register_actions
+from cloister.hub.decisions.policy.actions import OWNER, STEWARD
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.guests.admission import ADMIT
 from cloister.hub.services.guests.reviewing import REVIEW

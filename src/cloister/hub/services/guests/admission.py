@@ -22,13 +22,13 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests.declared import declared_digest
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
+from cloister.hub.platform.access import named_algorithm
+from cloister.hub.platform.catalogue import live_of, seen
+from cloister.hub.platform.trail import raise_alert, write
 from cloister.hub.problems import Conflict
 from cloister.hub.records.guests import GuestReview
 from cloister.hub.records.people import names_of
-from cloister.hub.services.access import named_algorithm
-from cloister.hub.services.catalogue import live_of, seen
 from cloister.hub.services.guests.settings import guest_of
-from cloister.hub.services.trail import raise_alert, write
 from cloister.hub.web.languages import N_
 from cloister.tables import PrivateTable
 

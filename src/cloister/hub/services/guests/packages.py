@@ -19,12 +19,13 @@ from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.guests import Guest, run_tests, run_trial
 from cloister.guests.package import MOST_BYTES, unpacked
 from cloister.hub.caller import CallerDep, PersonDep
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy.strict import load
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy.strict import load
+from cloister.hub.platform.access import next_version, register_algorithm, settings_of
+from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.problems import Conflict, problem_of
-from cloister.hub.services.access import next_version, register_algorithm, settings_of
-from cloister.hub.services.catalogue import live_of, seen
 from cloister.hub.services.guests.admission import NAME
 from cloister.hub.services.guests.settings import check_settings, guest_of
 from cloister.hub.web.flashes import go
@@ -32,7 +33,6 @@ from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import WRITTEN
-from cloister.hub.work.checking import check
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:

@@ -13,13 +13,15 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.checking import allowed
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.access import algorithms_of
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.people import names_of
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access import algorithms_of
 from cloister.hub.services.guests import admission
 from cloister.hub.services.guests.admission import ADMIT, NAME, needed_by, reviewed
 from cloister.hub.services.guests.reviewing import order_review
@@ -31,8 +33,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number
-from cloister.hub.work.checking import allowed
-from cloister.hub.work.facts import facts_of
 from cloister.hub.work.offers import offers, runnable
 
 if TYPE_CHECKING:

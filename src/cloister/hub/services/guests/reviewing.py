@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.guests import audit_declared, run_trial
+from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
 from cloister.hub.service import JobType
 from cloister.hub.services.guests.admission import keep_found, reviewed
-from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.web.languages import N_
 from cloister.hub.work.recheck import present
 from cloister.lazily import check_installed

@@ -18,10 +18,10 @@ from cloister.guests import Guest
 from cloister.guests.blocks import Blocks
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
+from cloister.hub.platform.access import named_algorithm
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
-from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.guests.admission import check_admitted, quarantine
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_

@@ -19,7 +19,7 @@ from cloister.guests.code import last_function
 from cloister.guests.sandbox.environments import environment
 from cloister.guests.sandbox.grid import slot_of
 from cloister.guests.trial import check_tests
-from cloister.hub.policy.strict import only
+from cloister.hub.decisions.policy.strict import only
 from cloister.hub.web.languages import N_
 
 _ALL = ("code", "entry", "inputs", "way", "seconds", "memory", "tests", "licence")

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.decisions.checking import allowed
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.guests.admission import ADMIT
-from cloister.hub.work.checking import allowed
-from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -16,10 +16,10 @@ import numpy as np
 
 from cloister.errors import EngineError, InvalidParameter
 from cloister.guests.blocks import Failed
+from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Conflict
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.guests.admission import NAME
 from cloister.hub.services.guests.running import RUNNING, Order, expected
 from cloister.hub.services.guests.settings import way_of

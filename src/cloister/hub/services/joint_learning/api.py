@@ -9,11 +9,10 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.releases.reading import attachment
 from cloister.hub.services.joint_learning.exact import EXACT, ExactJoint, before
 from cloister.hub.services.joint_learning.order import ACTION
 from cloister.hub.services.joint_learning.results import owned_results, take_away
-from cloister.hub.web.routing import TICKED, WRITTEN, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, Number, attachment
 from cloister.hub.work.ordering import before_start
 
 

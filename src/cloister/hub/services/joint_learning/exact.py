@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.crypto import fingerprint
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.facts import data_set_object, facts_of
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose
+from cloister.hub.platform.catalogue import lines_of, owned
+from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file, stored
-from cloister.hub.services.catalogue import lines_of, owned
-from cloister.hub.services.jobs import Stopped
 from cloister.hub.services.joint_learning.learning import ASKING, BETWEEN, parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS, check_columns
 from cloister.hub.services.joint_learning.results import page_of
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
-from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
 from cloister.hub.work.ordering import agreed, asked, whole
 from cloister.hub.work.orders import OrderedWork, Product, job_of

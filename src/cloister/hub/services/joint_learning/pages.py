@@ -11,12 +11,11 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.releases.reading import attachment
-from cloister.hub.services.catalogue import lines_of
+from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.services.joint_learning.learning import parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS
 from cloister.hub.services.joint_learning.results import owned_results, take_away
-from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.web.routing import TICKED, Number, attachment
 from cloister.hub.work.offers import offers
 from cloister.session.questions.spend import measure_of
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
-from cloister.hub.policy.methods import check_methods, offered
-from cloister.hub.policy.strict import only
-from cloister.hub.services.access import contradicted, named_algorithm
+from cloister.hub.decisions.policy.methods import check_methods, offered
+from cloister.hub.decisions.policy.strict import only
+from cloister.hub.platform.access import contradicted, named_algorithm
 from cloister.hub.services.learning.order import Training, class_of, model_of
 from cloister.hub.web.languages import N_
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release

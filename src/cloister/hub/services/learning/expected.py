@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.cache import cached
-from cloister.hub.policy.methods import offered
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.services.learning.order import Training, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of

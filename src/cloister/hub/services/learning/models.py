@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cloister.errors import CloisterError
 from cloister.hub.cache import cached
-from cloister.hub.policy.methods import offered
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
 from cloister.hub.releases.shapes import Line
 from cloister.hub.services.learning.inside import Numbers, Weight, bounds_of, declared_columns, numbers_of, picture, weights_of

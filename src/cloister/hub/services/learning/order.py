@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.description import example
 from cloister.hub.labels import check_purpose, check_title
-from cloister.hub.policy.methods import offered
 from cloister.hub.web.languages import N_
 from cloister.lazily import check_installed
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, exact_probability

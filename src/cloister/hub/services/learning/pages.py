@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
-from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.pages import release_page
-from cloister.hub.releases.reading import attachment, read_release
+from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.algorithms import ACTION, NAME
 from cloister.hub.services.learning.expected import expected, picture
 from cloister.hub.services.learning.fitting import FITTING
@@ -30,7 +30,7 @@ from cloister.hub.web.forms import FormDep, check_token
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.web.routing import TICKED, Number, attachment
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages

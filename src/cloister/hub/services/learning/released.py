@@ -14,13 +14,13 @@ from pydantic import Field
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.description import example
+from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Missing
 from cloister.hub.releases.derived import check_derived
 from cloister.hub.releases.deriving import keep_derived, read_sources
 from cloister.hub.releases.kinds import View, kind_of
 from cloister.hub.releases.tables import TableOffer, table_in
 from cloister.hub.service import JobType
-from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import Training, model_of

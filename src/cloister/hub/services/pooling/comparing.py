@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
+from cloister.hub.decisions.facts import facts_of
 from cloister.hub.services.pooling.making import HIDDEN, Pool
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words, authorise, visible
-from cloister.hub.work.facts import facts_of
 from cloister.privacy import Guarantee, PureDP
 from cloister.query.another_table import about_another
 from cloister.session.questions.touched import Touched

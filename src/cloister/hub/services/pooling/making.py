@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.hub.decisions.facts import parts_by_data_set
+from cloister.hub.platform.catalogue import PooledRows, Wanted, made_of, seen
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.catalogue import PooledRows, Wanted, made_of, seen
-from cloister.hub.work.facts import parts_by_data_set
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:

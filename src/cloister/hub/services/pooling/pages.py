@@ -13,8 +13,8 @@ from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.catalogue import money_of, populations_of, search
 from cloister.hub.problems import problem_of
-from cloister.hub.services.catalogue import money_of, populations_of, search
 from cloister.hub.services.pooling.comparing import Compared, compare
 from cloister.hub.services.pooling.making import Pooling, make, pool_named, pools
 from cloister.hub.web.flashes import go

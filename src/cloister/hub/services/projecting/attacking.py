@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter, LedgerError
+from cloister.hub.decisions.facts import data_set_object, facts_of
+from cloister.hub.platform.catalogue import owned
+from cloister.hub.platform.jobs import Stopped
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.catalogue import owned
-from cloister.hub.services.jobs import Stopped
 from cloister.hub.services.projecting.kinds import PROJECTED
 from cloister.hub.services.projecting.orders import ACTION, Attack, listed, made
 from cloister.hub.services.projecting.orders import ATTACK as STORED
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
-from cloister.hub.work.facts import data_set_object, facts_of
 from cloister.hub.work.one_table import private_table
 from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.session.questions.touched import Touched

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.policy import Action, register_actions
+from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service
 from cloister.hub.web.languages import N_
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidDeclaration, InvalidParameter
-from cloister.hub.problems import Conflict
-from cloister.hub.records.declarations import check_declaration, check_reasons
-from cloister.hub.services.catalogue import (
+from cloister.hub.platform.catalogue import (
     SITES,
     Joined,
     SiteRows,
@@ -30,6 +28,8 @@ from cloister.hub.services.catalogue import (
     owned,
     versions_at_sites,
 )
+from cloister.hub.problems import Conflict
+from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.web.languages import N_
 from cloister.parsers import json_from, toml_of
 from cloister.together import Roster, SignedRoster

@@ -15,8 +15,8 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
 from cloister.hub.problems import Missing, problem_of
-from cloister.hub.services.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep

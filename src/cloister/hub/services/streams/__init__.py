@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.policy import Action, register_actions
+from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Link, Service
 from cloister.hub.services.streams.releasing import closed, opened, release_due
 from cloister.hub.services.streams.tables import tables

@@ -17,8 +17,8 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
-from cloister.hub.services.accounts import identify
 from cloister.hub.services.streams.intake import MOST, Sent, receive
 from cloister.hub.services.streams.opening import (
     Declared,
@@ -32,7 +32,7 @@ from cloister.hub.services.streams.opening import (
     streams_of,
 )
 from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
-from cloister.hub.web.routing import WRITTEN, Number
+from cloister.hub.web.routing import WRITTEN, Number, attachment
 
 _OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see", "manage", "send"))
 _LOOK = 0.5
@@ -271,8 +271,7 @@ def _reading(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = seen_stream(hub, db, caller, number)
             body = csv_of(all_steps(db, row.id))
-        name = f'attachment; filename="stream-{row.id}.csv"'
-        return Response(body, media_type="text/csv", headers={"Content-Disposition": name})
+        return Response(body, media_type="text/csv", headers=attachment(f"stream-{row.id}.csv"))
 
     @router.get(
         "/streams/{number}/events",

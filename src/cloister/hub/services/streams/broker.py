@@ -26,12 +26,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.database import of_each
+from cloister.hub.decisions.callers import caller_for
 from cloister.hub.problems import problem_of
 from cloister.hub.records.streams import HeldStream
 from cloister.hub.services.streams.intake import Answer, Sent, receive_all
 from cloister.hub.services.streams.opening import declared_of, sees
 from cloister.hub.services.streams.showing import steps_of
-from cloister.hub.work.callers import caller_for
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage

@@ -13,15 +13,15 @@ from sqlalchemy import delete, select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.database import of_each
+from cloister.hub.decisions.checking import allowed, check, context_of
+from cloister.hub.decisions.policy import Object, Spend, check_amount
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.labels import check_purpose
-from cloister.hub.policy import Object, Spend, check_amount
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.streams import HeldStream, StreamBatch, StreamDevice
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import allowed, check, context_of
 from cloister.printable import is_printable
 from cloister.privacy import ZCDP, Guarantee, PureDP
 from cloister.query import Session
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
+    from cloister.hub.decisions.policy import Context
     from cloister.hub.hub import Hub
-    from cloister.hub.policy import Context
 
 TABLE, UNIT, PERSONS = "readings", "device", "stream persons"
 _MOST_DEVICES, _MOST_STREAMS = 10_000, 100

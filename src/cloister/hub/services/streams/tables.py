@@ -18,7 +18,7 @@ from sqlalchemy import select
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from cloister.hub.policy import Object
+from cloister.hub.decisions.policy import Object
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.releases.tables import FreeTable

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.policy import Action, register_actions
+from cloister.hub.decisions.policy import Action, register_actions
 from cloister.hub.service import Guide, Link, Service
 from cloister.hub.services.surveys.modelling import SURVEY_MODEL, TRAIN
 from cloister.hub.services.surveys.words import LOOK

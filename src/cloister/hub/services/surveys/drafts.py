@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy import Object
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Object
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
 from cloister.hub.services.surveys.composing import composed, question_from
 from cloister.hub.services.surveys.counting import counted
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check
 from cloister.local.survey import issue_tokens
 from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of

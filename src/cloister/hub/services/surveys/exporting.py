@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 from starlette.responses import Response
 
+from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import SurveyReport
 from cloister.hub.services.surveys.drafts import seen_survey
 from cloister.hub.services.surveys.results import as_csv, as_json, results_of, tallied
 from cloister.hub.services.surveys.words import looked_for
-from cloister.hub.services.trail import write
+from cloister.hub.web.routing import attachment
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -48,5 +49,4 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response |
         results = results_of(hub, row.id, tally, words)
         body = as_csv(results) if form == "csv" else as_json(results)
     name = f"survey-{row.id}-{'reports.json' if form == 'reports' else f'results.{form}'}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(body, headers=headers, media_type=_TYPES[form])
+    return Response(body, headers=attachment(name), media_type=_TYPES[form])

@@ -16,13 +16,13 @@ from sqlalchemy import select
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
 from cloister.hub.labels import check_title
+from cloister.hub.platform.jobs import caller_of_job, came_of, submit
 from cloister.hub.problems import Conflict
 from cloister.hub.records.surveys import SurveyReport
 from cloister.hub.releases.deriving import keep_derived
 from cloister.hub.releases.kinds import ReleaseKind, View, json_file
 from cloister.hub.releases.shapes import Line as ReleaseLine
 from cloister.hub.service import JobType
-from cloister.hub.services.jobs import caller_of_job, came_of, submit
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import answers_of
 from cloister.hub.services.surveys.drafts import seen_survey

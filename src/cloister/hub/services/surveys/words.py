@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.platform.jobs import Stopped, submit
 from cloister.hub.problems import Missing
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.service import JobType
-from cloister.hub.services.jobs import Stopped, submit
 from cloister.hub.services.surveys.composing import of_text
 from cloister.hub.services.surveys.counting import counted
 from cloister.local.survey import Results, Survey, Tally, Word

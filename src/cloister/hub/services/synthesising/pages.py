@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.services.catalogue import in_sql
+from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.services.synthesising.making import ACTION
 from cloister.hub.services.synthesising.order import METHODS, USES
 from cloister.hub.web.pictures import lines_of

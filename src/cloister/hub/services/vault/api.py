@@ -14,7 +14,7 @@ from cloister.hub.description import example
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
-from cloister.hub.services.catalogue import key_of
+from cloister.hub.platform.catalogue import key_of
 from cloister.hub.services.vault.keeping import Asked, followed, keep_scores, received, registered, renewed, standings
 from cloister.hub.web.forms import written_here
 

@@ -20,12 +20,10 @@ from starlette.requests import ClientDisconnect
 
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.facts import data_set_object
 from cloister.hub.ids import new_id
-from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.records.declarations import check_declaration, check_reasons
-from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
-from cloister.hub.services.catalogue import (
+from cloister.hub.platform.catalogue import (
     Masked,
     MaskedRows,
     Wanted,
@@ -40,9 +38,11 @@ from cloister.hub.services.catalogue import (
     masked_versions,
     sweep_masked,
 )
-from cloister.hub.services.trail import write
-from cloister.hub.work.checking import check
-from cloister.hub.work.facts import data_set_object
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.declarations import check_declaration, check_reasons
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.printable import is_text
 from cloister.together import apply_difference
 from cloister.together.coordinator import Presence

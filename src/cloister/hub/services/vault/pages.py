@@ -14,8 +14,8 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
+from cloister.hub.platform.catalogue import key_of, money_of, populations_of
 from cloister.hub.problems import problem_of
-from cloister.hub.services.catalogue import key_of, money_of, populations_of
 from cloister.hub.services.vault.keeping import Asked, all_waiting, followed, received, registered, standing, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, check_token

@@ -1,0 +1,178 @@
+"""Who may do what to which object: grants and requests, the institution's rules, projects, algorithms as objects with policies of
+their own, and what data providers attach to what they gave.
+
+- `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
+  asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
+- `sentences.py`, `views.py`, `preview.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
+
+Other services use the names below. What may not live here: a decision of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.decisions.policy import Action, register_actions
+from cloister.hub.platform.access.algorithms import (
+    algorithms_of,
+    contradicted,
+    named_algorithm,
+    next_version,
+    register_algorithm,
+    settings_of,
+    under,
+)
+from cloister.hub.platform.access.days import days_in
+from cloister.hub.platform.access.messages import say, spoken, thread
+from cloister.hub.platform.access.names import Names, names_in
+from cloister.hub.platform.access.sentences import members_text
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.views import UnreadableView, unreadable_views
+from cloister.hub.service import Card, Guide, Link, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "SERVICE",
+    "Names",
+    "Typed",
+    "UnreadableView",
+    "algorithms_of",
+    "contradicted",
+    "days_in",
+    "grant",
+    "members_text",
+    "named_algorithm",
+    "names_in",
+    "next_version",
+    "register_algorithm",
+    "revoke",
+    "say",
+    "settings_of",
+    "spoken",
+    "thread",
+    "under",
+    "unreadable_views",
+]
+
+register_actions(
+    [Action(name="dataset.revoke", title="Revoke access", roles=frozenset({"owner"}), by="owner")],
+)
+
+
+def grant(
+    hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
+) -> str:
+    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form
+    (`hub/decisions/policy/facts.py`), with e-mail addresses and names where ids are meant.
+    """
+    from cloister.hub.platform.access import granting
+
+    return granting.grant(hub, caller, data_set=data_set, role=role, members=members, rules=rules, request=request)
+
+
+def revoke(hub: Hub, caller: Caller, number: str) -> None:
+    """Take a grant back: it ends with the next question."""
+    from cloister.hub.platform.access import granting
+
+    granting.revoke(hub, caller, number)
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.platform.access import (
+        pages_algorithms,
+        pages_contributions,
+        pages_grants,
+        pages_policy,
+        pages_projects,
+        pages_requests,
+    )
+
+    router = APIRouter()
+    for each in (pages_grants, pages_requests, pages_policy, pages_projects, pages_algorithms, pages_contributions):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.platform.access import api, api_requests, api_studies
+
+    router = APIRouter()
+    for each in (api, api_requests, api_studies):
+        each.routes(router)
+    return router
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.platform.access.cards import cards
+
+    return cards(hub, db, caller)
+
+
+SERVICE = Service(
+    name="access",
+    title="Access",
+    pages=_pages,
+    api=_api,
+    links=(
+        Link(
+            title="Requests",
+            path="/access/requests",
+            group="govern",
+            help="how-to/share-a-data-set",
+            action="access.ask",
+            order=40,
+            icon="request",
+        ),
+        Link(
+            title="Projects",
+            path="/projects",
+            group="govern",
+            help="how-to/share-a-data-set",
+            action="project.see",
+            order=45,
+            icon="project",
+        ),
+        Link(
+            title="Algorithms",
+            path="/algorithms",
+            group="learn",
+            help="how-to/run-a-guest",
+            action="algorithm.see",
+            order=55,
+            icon="run",
+        ),
+        Link(
+            title="My contributions",
+            path="/contributions",
+            group="data",
+            help="reference/permissions",
+            action="contribution.see",
+            order=57,
+            icon="share",
+        ),
+        Link(
+            title="Policy",
+            path="/policy",
+            group="govern",
+            help="reference/permissions",
+            action="policy.see",
+            order=65,
+            icon="policy",
+        ),
+    ),
+    guides=(Guide(title="Permissions", path="/datasets/*/access", group="data", help="how-to/share-a-data-set"),),
+    cards=_cards,
+)

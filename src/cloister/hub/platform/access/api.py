@@ -1,0 +1,116 @@
+"""The API of grants and of the institution's policy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access.api_models import After, DecisionOut, GrantOut, Items, Limit, NewGrant, RuleOut, paged
+from cloister.hub.platform.access.granting import grant, grants_on, own_data_set, revoke_in
+from cloister.hub.platform.access.names import person_called
+from cloister.hub.platform.access.parts import SEEN, Id
+from cloister.hub.platform.access.preview import preview
+from cloister.hub.platform.access.rules import end_rule, every_rule, make_rule
+from cloister.hub.platform.access.views import grant_views, rule_views
+from cloister.hub.records.access import Grant
+from cloister.hub.web.forms import written_here
+
+_Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
+_Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
+_WRITTEN = Depends(written_here)
+_RULES = [{"title": "Clinical data", "labels": ["clinical"], "second_factor": True, "epsilon_of_population": "2"}]
+"""An example of what is sent."""
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    grants, revokes = needs("dataset.grant"), needs("dataset.revoke")
+
+    @router.get(
+        "/grants",
+        dependencies=[grants],
+        summary="List the grants on a data set of yours",
+        response_description="The grants, the newest first",
+    )
+    def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
+        with hub.database.reading() as db:
+            row, _which = own_data_set(hub, db, caller, data_set)
+            found = [GrantOut.of(view) for view in grant_views(hub, db, grants_on(db, "data-set", row.id))]
+        return paged(found, after, limit)
+
+    @router.post(
+        "/grants",
+        dependencies=[grants, _WRITTEN],
+        status_code=201,
+        summary="Create a grant on a data set of yours",
+        response_description="The grant",
+    )
+    def make(hub: HubDep, caller: PersonDep, body: NewGrant) -> GrantOut:
+        number = grant(hub, caller, data_set=body.data_set, role=body.role, members=body.members, rules=body.rules)
+        with hub.database.reading() as db:
+            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
+
+    @router.delete(
+        "/grants/{number}", dependencies=[revokes, _WRITTEN], summary="Revoke a grant", response_description="The revoked grant"
+    )
+    def revoke(hub: HubDep, caller: PersonDep, number: Id) -> GrantOut:
+        with hub.database.begin() as db:
+            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+
+    @router.get(
+        "/grants/preview",
+        dependencies=[grants],
+        summary="Preview what a person may do with a data set of yours",
+        response_description="Each action with the decision and its reason",
+    )
+    def foresee(
+        hub: HubDep,
+        caller: PersonDep,
+        data_set: _Name,
+        person: _Text,
+        purpose: _Text = "",
+        address: _Text = "",
+        method: _Text = "",
+    ) -> Items[DecisionOut]:
+        with hub.database.reading() as db:
+            _row, which = own_data_set(hub, db, caller, data_set)
+            found = person_called(db, which, person)
+            foreseen = preview(hub, db, found, which, purpose=purpose, address=address, method=method)
+        return Items(items=[DecisionOut.of(each) for each in foreseen])
+
+    @router.get(
+        "/policy/rules",
+        dependencies=[needs("policy.see")],
+        summary="List the institution's rules",
+        response_description="The rules, ended ones too",
+    )
+    def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:
+        with hub.database.reading() as db:
+            found = [RuleOut.of(view) for view in rule_views(db, every_rule(db))]
+        return paged(found, after, limit)
+
+    @router.post(
+        "/policy/rules",
+        dependencies=[needs("policy.write"), _WRITTEN],
+        status_code=201,
+        summary="Create a rule",
+        response_description="The rule",
+    )
+    def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body(examples=_RULES)]) -> RuleOut:
+        """The body is the rule in its JSON form; what is not known there is refused."""
+        with hub.database.begin() as db:
+            return RuleOut.of(rule_views(db, [make_rule(db, hub, caller, body)])[0])
+
+    @router.delete(
+        "/policy/rules/{number}",
+        dependencies=[needs("policy.write"), _WRITTEN],
+        summary="End a rule",
+        response_description="The ended rule",
+    )
+    def end(hub: HubDep, caller: PersonDep, number: Id) -> RuleOut:
+        with hub.database.begin() as db:
+            return RuleOut.of(rule_views(db, [end_rule(db, hub, caller, number)])[0])

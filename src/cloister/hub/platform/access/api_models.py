@@ -1,0 +1,301 @@
+"""What the API of access takes and gives. A field that is not named here is refused: nobody sets what nobody offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from fastapi import Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cloister.hub.description import example
+from cloister.hub.platform.access.preview import Foreseen
+from cloister.hub.platform.access.sentences import GrantSentence as Sentence
+from cloister.hub.platform.access.views import GrantView, RequestView, RuleView
+from cloister.hub.records.access import Algorithm
+from cloister.printable import is_printable
+
+
+def _readable(text: str) -> str:
+    if not is_printable(text, lines=True):
+        raise ValueError("a character that cannot be seen")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_readable)]
+Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_readable)]
+Text = Annotated[str, Field(max_length=4000), AfterValidator(_readable)]
+After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+T = TypeVar("T")
+_RULES = (
+    "Actions and conditions, in the JSON form of grants. `risk`, between 0 and 1: how much better than a coin an attacker's best "
+    "guess whether one person is in the data may become by all that one asker draws from the population; usually 0.05 to 0.5. "
+    "About a value of somebody who is in the data a guess may be better: ε counts twice there."
+)
+Rules = Annotated[dict[str, Any], Field(description=_RULES)]
+
+
+class _Taken(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Items(BaseModel, Generic[T]):
+    """Some entries; `next` is the `after` of the page that follows."""
+
+    items: list[T]
+    next: str | None = None
+
+
+def paged(found: Sequence[T], after: str, limit: int) -> Items[T]:
+    """The entries that follow the one whose id is `after`; all of them are known, since nobody has very many.
+
+    >>> class Entry(BaseModel):
+    ...     id: str
+    >>> page = paged([Entry(id="a"), Entry(id="b"), Entry(id="c")], "a", 1)
+    >>> [each.id for each in page.items], page.next
+    (['b'], 'b')
+    """
+    ids = [getattr(each, "id", "") for each in found]
+    begin = ids.index(after) + 1 if after in ids else 0
+    shown = list(found[begin : begin + limit])
+    return Items(items=shown, next=ids[begin + limit - 1] if len(found) > begin + limit else None)
+
+
+class NewGrant(_Taken):
+    """A role on a data set: who is in it, and what they may do."""
+
+    model_config = example(
+        data_set="people",
+        role="reader",
+        members={"people": ["ada@example.org"]},
+        rules={"actions": ["question.ask"], "purposes": ["research"], "share": {"epsilon": "0.5"}},
+    )
+
+    data_set: Name
+    role: Title
+    members: Annotated[dict[str, Any], Field(description="People (ids or e-mail addresses), institutions, projects, training.")]
+    rules: Rules
+
+
+class GrantOut(BaseModel):
+    """A grant, with its sentences."""
+
+    id: str
+    role: str
+    who: str
+    says: list[str]
+    state: str
+    granted_by: str
+    created: datetime
+    grant: dict[str, Any]
+
+    @classmethod
+    def of(cls, view: GrantView) -> GrantOut:
+        """From what pages show."""
+        return cls(
+            id=view.id,
+            role=view.role,
+            who=view.who,
+            says=_says(view.lines),
+            state=view.state,
+            granted_by=view.by,
+            created=view.created,
+            grant=view.text,
+        )
+
+
+class DecisionOut(BaseModel):
+    """What somebody may do, and by which rule."""
+
+    action: str
+    allowed: bool
+    rule: str
+    reason: str
+    words: str
+
+    @classmethod
+    def of(cls, found: Foreseen) -> DecisionOut:
+        """From a decision."""
+        decision = found.decision
+        return cls(action=found.action, allowed=decision.allowed, rule=decision.rule, reason=decision.reason, words=found.words)
+
+
+class RuleOut(BaseModel):
+    """A rule of the institution."""
+
+    id: str
+    title: str
+    says: list[str]
+    created: datetime
+    ended: datetime | None
+    rule: dict[str, Any]
+
+    @classmethod
+    def of(cls, view: RuleView) -> RuleOut:
+        """From what pages show."""
+        told = _says(view.lines)
+        return cls(id=view.id, title=view.title, says=told, created=view.created, ended=view.ended, rule=view.text)
+
+
+class AccessWish(_Taken):
+    """A request for access."""
+
+    model_config = example(
+        data_set="people", purpose="research", wanted={"actions": ["question.ask"]}, message="For the heart study."
+    )
+
+    data_set: Name
+    purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
+    wanted: Rules
+    project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+    message: Text = ""
+
+
+class AccessGiven(_Taken):
+    """A yes: what is granted, which may be narrower than what was asked for."""
+
+    model_config = example(rules={"actions": ["question.ask"], "until": "2030-12-31T00:00:00Z"}, role="reader")
+
+    rules: Rules
+    role: Annotated[str, Field(max_length=200), AfterValidator(_readable)] = ""
+    message: Text = ""
+
+
+class Refusing(_Taken):
+    """A no, with its reason."""
+
+    model_config = example(reason="The consent does not cover it.")
+
+    reason: Annotated[Text, Field(min_length=1)]
+
+
+class Saying(_Taken):
+    """A message."""
+
+    model_config = example(text="Which columns do you need?")
+
+    text: Annotated[Text, Field(min_length=1)]
+
+
+class MessageOut(BaseModel):
+    """What somebody said."""
+
+    who: str
+    text: str
+    created: datetime
+
+
+class RequestOut(BaseModel):
+    """A request for access."""
+
+    id: str
+    data_set: str
+    who: str
+    project: str
+    purpose: str
+    says: list[str]
+    state: str
+    created: datetime
+    decided: datetime | None
+    messages: list[MessageOut] = []
+
+    @classmethod
+    def of(cls, view: RequestView, messages: list[MessageOut] | None = None) -> RequestOut:
+        """From what pages show."""
+        return cls(
+            id=view.id,
+            data_set=view.data_set,
+            who=view.who,
+            project=view.project,
+            purpose=view.purpose,
+            says=_says(view.lines),
+            state=view.state,
+            created=view.created,
+            decided=view.decided,
+            messages=messages or [],
+        )
+
+
+class NewProject(_Taken):
+    """A project to start."""
+
+    model_config = example(name="heart-study", title="The heart study", purpose="research")
+
+    name: Name
+    title: Title
+    purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
+    about: Annotated[str, Field(max_length=2000), AfterValidator(_readable)] = ""
+
+
+class Joining(_Taken):
+    """Somebody to take in."""
+
+    model_config = example(email="ada@example.org")
+
+    email: Annotated[str, Field(min_length=3, max_length=320), AfterValidator(_readable)]
+
+
+class AskDataSet(_Taken):
+    """A data set to ask for."""
+
+    model_config = example(data_set="people")
+
+    data_set: Name
+
+
+class ProjectOut(BaseModel):
+    """A project."""
+
+    id: str
+    name: str
+    title: str
+    purpose: str
+    about: str
+    lead: str
+    members: list[str]
+    invited: list[str] = Field(description="For its members: the addresses whose invitation is open.")
+    data_sets: dict[str, bool] = Field(description="Data set → whether its owner approved.")
+    waiting: dict[str, list[str]] = Field(description="Data set → members who joined after its owner approved.")
+    created: datetime
+    closed: datetime | None
+
+
+class NewAlgorithm(_Taken):
+    """An algorithm to register."""
+
+    model_config = example(
+        name="by-sex", title="By sex", service="asking", settings={"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}
+    )
+
+    name: Name
+    title: Title
+    service: Name
+    settings: dict[str, Any] = Field(default_factory=dict)
+    about: Annotated[str, Field(max_length=2000), AfterValidator(_readable)] = ""
+    version_of: Annotated[str, Field(max_length=63, description="An earlier version of one's own.")] = ""
+
+
+class AlgorithmOut(BaseModel):
+    """An algorithm."""
+
+    id: str
+    name: str
+    title: str
+    about: str
+    service: str
+    package: str
+    version: int
+    settings: dict[str, Any]
+    created: datetime
+    withdrawn: datetime | None
+
+    @classmethod
+    def of(cls, row: Algorithm) -> AlgorithmOut:
+        """From the database's row."""
+        return cls.model_validate(row, from_attributes=True)
+
+
+def _says(lines: list[Sentence]) -> list[str]:
+    return [f"{line.name}: {line.text or (line.moment.isoformat() if line.moment else '')}" for line in lines]

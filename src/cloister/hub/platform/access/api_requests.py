@@ -1,0 +1,143 @@
+"""The API of requests for access."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access import requests
+from cloister.hub.platform.access.api_models import (
+    AccessGiven,
+    AccessWish,
+    After,
+    Items,
+    Limit,
+    MessageOut,
+    Refusing,
+    RequestOut,
+    Saying,
+    paged,
+)
+from cloister.hub.platform.access.messages import say, thread
+from cloister.hub.platform.access.names import names_in
+from cloister.hub.platform.access.parts import Id
+from cloister.hub.platform.access.views import request_views
+from cloister.hub.web.forms import written_here
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_WRITTEN = Depends(written_here)
+_Whose = Annotated[bool, Query(description="Those that wait for your decision, instead of your own.")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    asks, sees, decides = needs("access.ask"), needs("access.see"), needs("access.decide")
+
+    @router.get(
+        "/access-requests",
+        dependencies=[asks],
+        summary="List access requests",
+        response_description="Your requests, or those that wait for your decision",
+    )
+    def listed(
+        hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
+    ) -> Items[RequestOut]:
+        with hub.database.reading() as db:
+            rows = requests.to_decide(db, caller) if to_decide else requests.mine(db, caller)
+            found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
+        return paged(found, after, limit)
+
+    @router.post(
+        "/access-requests",
+        dependencies=[asks, _WRITTEN],
+        status_code=201,
+        summary="Request access to a data set",
+        response_description="The request",
+    )
+    def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
+        with hub.database.begin() as db:
+            row = requests.ask_access(
+                db,
+                hub,
+                caller,
+                data_set=body.data_set,
+                purpose=body.purpose,
+                wanted=body.wanted,
+                project=body.project,
+                message=body.message,
+            )
+            return _shown(hub, db, caller, row.id)
+
+    @router.get(
+        "/access-requests/{number}",
+        dependencies=[sees],
+        summary="Get an access request",
+        response_description="The request with its messages",
+    )
+    def one(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
+        with hub.database.reading() as db:
+            return _shown(hub, db, caller, number)
+
+    @router.post(
+        "/access-requests/{number}/messages",
+        dependencies=[sees, _WRITTEN],
+        status_code=201,
+        summary="Send a message on an access request",
+        response_description="The request with its messages",
+    )
+    def speak(hub: HubDep, caller: PersonDep, number: Id, body: Saying) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.request_for(hub, db, caller, number)
+            say(db, hub, caller, number, body.text)
+            return _shown(hub, db, caller, number)
+
+    @router.post(
+        "/access-requests/{number}/withdraw",
+        dependencies=[asks, _WRITTEN],
+        summary="Withdraw your access request",
+        response_description="The withdrawn request",
+    )
+    def withdraw(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.withdraw(db, hub, caller, number)
+            return _shown(hub, db, caller, number)
+
+    @router.post(
+        "/access-requests/{number}/grant",
+        dependencies=[decides, _WRITTEN],
+        summary="Grant an access request",
+        response_description="The granted request",
+    )
+    def grant(hub: HubDep, caller: PersonDep, number: Id, body: AccessGiven) -> RequestOut:
+        with hub.database.begin() as db:
+            draft = {"role": body.role, "rules": body.rules}
+            requests.grant_request(db, hub, caller, number, draft, body.message)
+            return _shown(hub, db, caller, number)
+
+    @router.post(
+        "/access-requests/{number}/refuse",
+        dependencies=[decides, _WRITTEN],
+        summary="Refuse an access request",
+        response_description="The refused request with the reason",
+    )
+    def refuse(hub: HubDep, caller: PersonDep, number: Id, body: Refusing) -> RequestOut:
+        with hub.database.begin() as db:
+            requests.refuse_request(db, hub, caller, number, body.reason)
+            return _shown(hub, db, caller, number)
+
+
+def _shown(hub: Hub, db: Session, caller: Caller, number: str) -> RequestOut:
+    row, _data_set = requests.request_for(hub, db, caller, number)
+    said = thread(db, row.id)
+    names = names_in(db, people=[each.person for each in said])
+    messages = [MessageOut(who=names.person(each.person), text=each.text, created=each.created) for each in said]
+    return RequestOut.of(request_views(hub, db, [row])[0], messages)

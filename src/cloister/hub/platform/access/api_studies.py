@@ -1,0 +1,263 @@
+"""The API of projects and algorithms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Path
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access import algorithms, invitations, projects
+from cloister.hub.platform.access.api_models import (
+    After,
+    AlgorithmOut,
+    AskDataSet,
+    GrantOut,
+    Items,
+    Joining,
+    Limit,
+    NewAlgorithm,
+    NewProject,
+    ProjectOut,
+    paged,
+)
+from cloister.hub.platform.access.granting import grant_in, own_algorithm, revoke_in
+from cloister.hub.platform.access.names import names_in
+from cloister.hub.platform.access.parts import Id, Name
+from cloister.hub.platform.access.views import grant_views
+from cloister.hub.records.access import Grant
+from cloister.hub.web.forms import written_here
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.records.access import Project
+
+_WRITTEN = Depends(written_here)
+_RULES = [{"actions": ["question.ask"], "share": {"epsilon": "0.5"}}]
+_RUNNERS = [
+    {
+        "role": "runner",
+        "members": {"people": ["ada@example.org"]},
+        "rules": {"actions": ["algorithm.run"], "only_with": ["people"]},
+    }
+]
+"""Examples of what is sent."""
+_Member = Annotated[str, Path(max_length=254, pattern=r"^[^\x00-\x20/]+$")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    _projects(router)
+    _algorithms(router)
+
+
+def _projects(router: APIRouter) -> None:
+    sees, creates, manages = needs("project.see"), needs("project.create"), needs("project.manage")
+
+    @router.get("/projects", dependencies=[sees], summary="List projects", response_description="The projects that you see")
+    def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
+        with hub.database.reading() as db:
+            found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
+        return paged(found, after, limit)
+
+    @router.post(
+        "/projects",
+        dependencies=[creates, _WRITTEN],
+        status_code=201,
+        summary="Create a project",
+        response_description="The project",
+    )
+    def create(hub: HubDep, caller: PersonDep, body: NewProject) -> ProjectOut:
+        with hub.database.begin() as db:
+            made = projects.make_project(
+                db, hub, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
+            )
+            return _shown(db, caller, made)
+
+    @router.get(
+        "/projects/{name}",
+        dependencies=[sees],
+        summary="Get a project",
+        response_description="The project with its members and data sets",
+    )
+    def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with hub.database.reading() as db:
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    @router.post(
+        "/projects/{name}/members",
+        dependencies=[manages, _WRITTEN],
+        summary="Invite a person to a project",
+        response_description="The project with its members and invitations",
+    )
+    def invite(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
+        """The person with the address may join; the answer is the same whether or not there is one."""
+        with hub.database.begin() as db:
+            row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
+            invitations.invite(db, hub, caller, row, body.email)
+            return _shown(db, caller, row)
+
+    @router.post(
+        "/projects/{name}/join",
+        dependencies=[sees, _WRITTEN],
+        summary="Join a project",
+        response_description="The project that you joined",
+    )
+    def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with hub.database.begin() as db:
+            return _shown(db, caller, invitations.join(db, hub, caller, name))
+
+    @router.delete(
+        "/projects/{name}/members/{person}",
+        dependencies=[manages, _WRITTEN],
+        summary="Remove a member or an invitation from a project",
+        response_description="The project without them",
+    )
+    def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
+        with hub.database.begin() as db:
+            projects.remove_member(db, hub, caller, name, person)
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    @router.post(
+        "/projects/{name}/data-sets",
+        dependencies=[manages, _WRITTEN],
+        summary="Request a data set for a project",
+        response_description="The project with the data sets that were requested",
+    )
+    def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
+        with hub.database.begin() as db:
+            projects.ask_data_set(db, hub, caller, name, body.data_set)
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    approves = needs("access.decide")
+
+    @router.post(
+        "/projects/{name}/data-sets/{data_set}/approve",
+        dependencies=[approves, _WRITTEN],
+        summary="Approve a project's use of a data set",
+        response_description="The project with the approved data set",
+    )
+    def approve(
+        hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body(examples=_RULES)]
+    ) -> ProjectOut:
+        """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
+        with hub.database.begin() as db:
+            projects.approve(db, hub, caller, name, data_set, rules)
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    @router.post(
+        "/projects/{name}/data-sets/{data_set}/confirm",
+        dependencies=[approves, _WRITTEN],
+        summary="Confirm the new members of a project",
+        response_description="The project with the confirmed members",
+    )
+    def confirm(hub: HubDep, caller: PersonDep, name: Name, data_set: Name) -> ProjectOut:
+        """Let those work with a data set of yours who joined the project after you approved."""
+        with hub.database.begin() as db:
+            projects.confirm(db, hub, caller, name, data_set)
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    @router.post(
+        "/projects/{name}/close",
+        dependencies=[manages, _WRITTEN],
+        summary="Close a project",
+        response_description="The closed project",
+    )
+    def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with hub.database.begin() as db:
+            return _shown(db, caller, projects.close_project(db, hub, caller, name))
+
+
+def _algorithms(router: APIRouter) -> None:
+    sees, registers, manages = needs("algorithm.see"), needs("algorithm.register"), needs("algorithm.manage")
+
+    @router.get(
+        "/algorithms", dependencies=[sees], summary="List algorithms", response_description="The algorithms that you may see"
+    )
+    def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
+        with hub.database.reading() as db:
+            found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
+        return paged(found, after, limit)
+
+    @router.post(
+        "/algorithms",
+        dependencies=[registers, _WRITTEN],
+        status_code=201,
+        summary="Register an algorithm",
+        response_description="The algorithm",
+    )
+    def register(hub: HubDep, caller: PersonDep, body: NewAlgorithm) -> AlgorithmOut:
+        with hub.database.begin() as db:
+            settings = algorithms.exact_settings(body.settings)
+            row = algorithms.register_algorithm(
+                db,
+                hub,
+                caller,
+                name=body.name,
+                title=body.title,
+                service=body.service,
+                settings=settings,
+                about=body.about,
+                version_of=body.version_of,
+            )
+            return AlgorithmOut.of(row)
+
+    @router.delete(
+        "/algorithms/{name}",
+        dependencies=[manages, _WRITTEN],
+        summary="Withdraw an algorithm",
+        response_description="The withdrawn algorithm",
+    )
+    def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
+        with hub.database.begin() as db:
+            return AlgorithmOut.of(algorithms.withdraw_algorithm(db, hub, caller, name))
+
+    @router.post(
+        "/algorithms/{name}/grants",
+        dependencies=[manages, _WRITTEN],
+        status_code=201,
+        summary="Create a grant on an algorithm",
+        response_description="The grant",
+    )
+    def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body(examples=_RUNNERS)]) -> GrantOut:
+        """The body is the grant in its JSON form, on an algorithm of yours."""
+        with hub.database.begin() as db:
+            _row, which = own_algorithm(hub, db, caller, name)
+            made = grant_in(db, hub, caller, which, body)
+            db.flush()
+            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
+
+    @router.delete(
+        "/algorithms/{name}/grants/{number}",
+        dependencies=[manages, _WRITTEN],
+        summary="Revoke a grant on an algorithm",
+        response_description="The revoked grant",
+    )
+    def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
+        with hub.database.begin() as db:
+            own_algorithm(hub, db, caller, name)
+            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+
+
+def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:
+    members = [each.person for each in projects.members_of(db, row)]
+    names = names_in(db, people=[row.lead, *members])
+    waiting = projects.waiting_members(db, row)
+    return ProjectOut(
+        id=row.id,
+        name=row.name,
+        title=row.title,
+        purpose=row.purpose,
+        about=row.about,
+        lead=names.person(row.lead),
+        members=[names.person(each) for each in members],
+        invited=invitations.invited_to(db, row) if caller.id in members else [],
+        waiting={data_set: sorted(map(names.person, people)) for data_set, people in waiting.items()},
+        data_sets={data_set.name: place.approved is not None for place, data_set in projects.data_sets_in(db, row)},
+        created=row.created,
+        closed=row.closed,
+    )

@@ -1,0 +1,226 @@
+"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process.
+
+A condition on rows that reads what is closed to those who would see the rows: refused when the grant is made.
+
+It would be refused at each question anyway, since a question under the grant reads the condition's columns. Said to the owner
+in advance, it can be mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import InvalidDeclaration
+from cloister.hub.decisions.checking import allowed, check, context_of, no_algorithm
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, words
+from cloister.hub.generation import bump
+from cloister.hub.ids import new_id
+from cloister.hub.platform.access.days import days_in
+from cloister.hub.platform.access.drafts import check_grant, condition_columns
+from cloister.hub.platform.access.names import resolved
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Missing
+from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import grant_in_row
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+
+def grant(
+    hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
+) -> str:
+    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form."""
+    with hub.database.begin() as db:
+        row, which = own_data_set(hub, db, caller, data_set)
+        draft = {"role": role, "members": dict(members), "rules": dict(rules)}
+        return grant_in(db, hub, caller, which, draft, row=row, request=request).id
+
+
+def revoke(hub: Hub, caller: Caller, number: str) -> None:
+    """Take a grant back: it ends with the next question."""
+    with hub.database.begin() as db:
+        revoke_in(db, hub, caller, number)
+
+
+def grant_in(
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    which: Object,
+    draft: Mapping[str, Any],
+    *,
+    row: DataSet | None = None,
+    request: str = "",
+) -> GrantFacts:
+    """Keep a grant in the transaction of `db`, once its text, the object and the institution's rules allow it."""
+    draft = resolved(hub, db, caller, draft)
+    if isinstance(draft.get("rules"), Mapping):
+        draft = {**draft, "rules": days_in(draft["rules"], hub.settings.zone)}
+    found = _to_present(db, GrantFacts.read(draft, id=new_id(), granted_by=caller.id))
+    check_grant(hub, found, which, row)
+    if row is not None and found.rules.rows:
+        check_condition(hub, db, found, which, row)
+    spend = {which.population: Spend(allotment=found.rules.share)} if found.rules.share is not None else None
+    action = "dataset.grant" if which.kind == "data-set" else "algorithm.manage"
+    check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
+    text = found.to_keep()
+    db.add(
+        Grant(
+            id=found.id,
+            kind=which.kind,
+            object=which.id,
+            role=found.role,
+            attributes=text["members"],
+            rules=text["rules"],
+            granted_by=caller.id,
+            created=hub.now(),
+            request=request,
+        )
+    )
+    bump(db)
+    _told(db, hub, caller, action, which.kind, which.id, grant=found.id, role=found.role, given=text, request=request)
+    return found
+
+
+def revoke_in(db: Session, hub: Hub, caller: Caller, number: str) -> Grant:
+    """Take a grant back in the transaction of `db`."""
+    found = db.get(Grant, number[:32])
+    facts = facts_of(hub, db)
+    if found is None:
+        raise _missing()
+    which = (facts.data_sets if found.kind == "data-set" else facts.algorithms).get(found.object)
+    action = "dataset.revoke" if found.kind == "data-set" else "algorithm.manage"
+    if which is None or not allowed(hub, db, caller, action, which).allowed:
+        raise _missing()  # of a grant on somebody else's object, not even its existence is told
+    if found.revoked is None:
+        found.revoked, found.revoked_by = hub.now(), caller.id
+        place = db.get(ProjectDataSet, (found.request, found.object)) if found.request else None
+        if place is not None:
+            place.approved, place.approved_by = None, ""
+        bump(db)
+        _told(db, hub, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
+    return found
+
+
+def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object) -> frozenset[str]:
+    """Let those into a project's grant who joined the project after it was made; who they are."""
+    action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
+    check(hub, db, caller, action, which)
+    found = facts_of_grant(row)
+    new = newcomers(db, found)
+    if new:
+        people = (found.members.people or frozenset()) | new
+        kept = replace(found, members=replace(found.members, people=people)).to_keep()
+        row.attributes = kept["members"]
+        bump(db)
+        _told(db, hub, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
+    return new
+
+
+def newcomers(db: Session, found: GrantFacts) -> frozenset[str]:
+    """Members of a grant's projects for whom it was not given."""
+    if found.members.projects is None or found.members.people is None:
+        return frozenset()
+    return _members(db, found) - found.members.people
+
+
+def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
+    """Every grant on an object, revoked ones too, the newest first."""
+    wanted = select(Grant).where(Grant.kind == kind, Grant.object == number)
+    return list(db.scalars(wanted.order_by(Grant.created.desc(), Grant.id)))
+
+
+def facts_of_grant(row: Grant) -> GrantFacts:
+    """What a kept grant says; one that can't be read says nothing."""
+    return grant_in_row(row)[0]
+
+
+def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:
+    """A data set, by its name, that this person may see; any other is missing, whether it exists or not."""
+    row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted"))
+    which = None if row is None else facts_of(hub, db).data_sets.get(row.id)
+    if row is None or which is None or not allowed(hub, db, caller, "dataset.see", which).allowed:
+        raise Missing("There is no such data set", why="it does not exist, or is not open to you", instead="/datasets")
+    return row, which
+
+
+def own_data_set(hub: Hub, db: Session, caller: Caller, name: str, action: str = "dataset.grant") -> tuple[DataSet, Object]:
+    """A data set, by its name, on which this person may do what its owner does."""
+    row, which = seen_data_set(hub, db, caller, name)
+    check(hub, db, caller, action, which)
+    return row, which
+
+
+def own_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Algorithm, Object]:
+    """An algorithm, by its name, of this person."""
+    row, which = seen_algorithm(hub, db, caller, name)
+    check(hub, db, caller, "algorithm.manage", which)
+    return row, which
+
+
+def seen_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Algorithm, Object]:
+    """An algorithm, by its name, that this person may see."""
+    row = db.scalar(select(Algorithm).where(Algorithm.name == name, Algorithm.withdrawn.is_(None)))
+    which = None if row is None else facts_of(hub, db).algorithms.get(row.id)
+    if row is None or which is None or not allowed(hub, db, caller, "algorithm.see", which).allowed:
+        raise no_algorithm()
+    return row, which
+
+
+def _to_present(db: Session, found: GrantFacts) -> GrantFacts:
+    """A grant to a project is given to the members that it has: whoever leads the project lets nobody else in by it."""
+    if found.members.projects is None or found.members.people is not None:
+        return found
+    return replace(found, members=replace(found.members, people=_members(db, found)))
+
+
+def _members(db: Session, found: GrantFacts) -> frozenset[str]:
+    return frozenset(db.scalars(select(ProjectMember.person).where(ProjectMember.project.in_(found.members.projects or ()))))
+
+
+def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number: str, **details: Any) -> None:
+    about = [number] if kind == "data-set" else []
+    write(db, hub, caller, action, kind=kind, object_id=number, data_sets=about, **details)
+
+
+def _missing() -> Missing:
+    return Missing("There is no such grant", why="it does not exist, or you may not revoke it", instead="/access/requests")
+
+
+_CLOSED = ("denied", "prohibited", "combination", "retention")
+
+
+def check_condition(hub: Hub, db: Session, grant: GrantFacts, which: Object, row: DataSet) -> None:
+    """Refuse a condition whose columns the institution's rules, or policies of the data, close whoever asks."""
+    read, rules = condition_columns(grant.rules.rows, row), grant.rules
+    everybody = Who(id=which.owner, roles=frozenset().union(*(each.roles for each in actions().values())))
+    reasons = _CLOSED if rules.purposes is None else (*_CLOSED, "purpose")
+    for name in sorted(rules.actions):
+        if not actions()[name].data:
+            continue
+        found = [
+            decide(
+                everybody,
+                name,
+                replace(which, grants=()),
+                Context(now=hub.now(), purpose=purpose, columns={which.id: frozenset()}, behind={which.id: read}),
+                facts_of(hub, db).mandatory,
+            )
+            for purpose in sorted(rules.purposes or {""})
+        ]
+        if all(not each.allowed and each.reason in reasons for each in found):
+            raise InvalidDeclaration(
+                "rows is invalid",
+                why=f"it reads {', '.join(sorted(read))}. {words(found[0])} (rule {found[0].rule})",
+                instead="a condition on other columns",
+            )

@@ -1,0 +1,151 @@
+"""Pages of algorithms: those that one may see, one with its grants, and the form that registers one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.checking import allowed
+from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access.algorithms import (
+    algorithms_of,
+    count_runs,
+    register_algorithm,
+    reviews_of,
+    runs_of,
+    settings_of,
+    versions_of,
+    withdraw_algorithm,
+)
+from cloister.hub.platform.access.drafts import draft_of, grantable
+from cloister.hub.platform.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
+from cloister.hub.platform.access.names import names_in
+from cloister.hub.platform.access.parts import Id, Name, done
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.views import grant_views
+from cloister.hub.problems import Missing
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_SEE, _REGISTER, _MANAGE = ([needs(each)] for each in ("algorithm.see", "algorithm.register", "algorithm.manage"))
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/algorithms", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The algorithms that one may see."""
+        return render(request, "access/algorithms.html", **_list(hub, caller, {}))
+
+    @router.post("/algorithms", dependencies=_REGISTER)
+    def register(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Register one."""
+        name = form.text("name", most=63)
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                register_algorithm(
+                    db,
+                    hub,
+                    caller,
+                    name=name,
+                    title=form.text("title"),
+                    about=form.text("about"),
+                    service=form.text("service", most=40),
+                    settings=settings_of(
+                        form.text("settings", most=65_536),
+                        **{each: form.get(each, "") for each in ("code", "tests", "proof", "licence")},
+                    ),
+                    version_of=form.text("version_of", most=63),
+                )
+
+        said = request_gettext(request)("The algorithm was registered. No one can run it until you grant that.")
+        values = Typed.of(form)
+        return done(request, act, f"/algorithms/{name}", said, "access/algorithms.html", lambda: _list(hub, caller, values))
+
+    @router.get("/algorithms/{name}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        """One algorithm, and for its provider who may run it on what."""
+        return render(request, "access/algorithm.html", **_one(request, hub, caller, name, {}))
+
+    @router.post("/algorithms/{name}/grants", dependencies=_MANAGE)
+    def grant(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Say who may run it, on which data sets."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                _row, which = own_algorithm(hub, db, caller, name)
+                grant_in(db, hub, caller, which, draft_of(form))
+
+        said, values = request_gettext(request)("The grant was made."), Typed.of(form)
+        path = f"/algorithms/{name}"
+        return done(request, act, path, said, "access/algorithm.html", lambda: _one(request, hub, caller, name, values))
+
+    @router.post("/algorithms/{name}/grants/{grant}/revoke", dependencies=_MANAGE)
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
+        """Take a grant back."""
+        with hub.database.begin() as db:
+            row, _which = own_algorithm(hub, db, caller, name)
+            if revoke_in(db, hub, caller, grant).object != row.id:
+                raise Missing("There is no such grant", why="it is not on this algorithm", instead=f"/algorithms/{name}")
+        return go(request, f"/algorithms/{name}", request_gettext(request)("The grant was revoked."))
+
+    @router.post("/algorithms/{name}/withdraw", dependencies=_MANAGE)
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take the algorithm away."""
+        with hub.database.begin() as db:
+            withdraw_algorithm(db, hub, caller, name)
+        return go(request, "/algorithms", request_gettext(request)("The algorithm was withdrawn. No one can run it any more."))
+
+
+def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        rows = algorithms_of(hub, db, caller)
+        names = names_in(db, people=[row.provider for row in rows])
+    return {
+        "algorithms": rows,
+        "names": names,
+        "provides": caller.has(ALGORITHM_PROVIDER),
+        "services": [(service.name, service.title) for service in hub.services if service.algorithm is not None],
+        "typed": Typed(typed),
+        "problem": None,
+    }
+
+
+def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        row, which = seen_algorithm(hub, db, caller, name)
+        own = allowed(hub, db, caller, "algorithm.manage", which).allowed
+        grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
+        runs = runs_of(hub, db, caller, row) if own else []
+        reviews = reviews_of(hub, db, caller, row) if own else []
+        ran = count_runs(db, row) if own else 0
+        versions = [each for each in versions_of(db, row.package or row.name) if own and each.id != row.id]
+        names = names_in(db, people=[row.provider])
+    from cloister.hub.platform.trail import titles
+
+    return {
+        "row": row,
+        "runs": runs,
+        "reviews": reviews,
+        "ran": ran,
+        "versions": versions,
+        "titles": titles(),
+        "own": own,
+        "grants": grants,
+        "names": names,
+        "actions": grantable("algorithm"),
+        "typed": Typed({"actions": ["algorithm.run"], **typed}),
+        "problem": None,
+    }

@@ -1,0 +1,187 @@
+"""The owner's pages of a data set's access: the grants as sentences, a form for a new one, and what one person may do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy.facts import DAYS
+from cloister.hub.decisions.policy.methods import titled
+from cloister.hub.guard import check_action, needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
+from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
+from cloister.hub.platform.access.names import person_called
+from cloister.hub.platform.access.parts import SEEN, Id, Name, done
+from cloister.hub.platform.access.preview import preview
+from cloister.hub.platform.access.requests import to_decide
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.views import conflict_views, grant_views, request_views, unreadable_views
+from cloister.hub.problems import Missing
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.decisions.facts import Facts
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSet
+    from cloister.privacy import Guarantee
+
+_GRANT = [needs("dataset.grant")]
+_PRESENT = ("active", "waiting", "unreadable")
+_Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/datasets/{name}/access", dependencies=_GRANT)
+    def access(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        """Who may do what with a data set."""
+        return render(request, "access/grants.html", **_page(request, hub, caller, name))
+
+    @router.get("/datasets/{name}/access/new", dependencies=_GRANT)
+    def form_page(
+        request: Request,
+        hub: HubDep,
+        caller: PersonDep,
+        name: Name,
+        preset: _Text = "",
+        algorithm: _Text = "",
+        columns: Annotated[list[str] | None, Query(max_length=500)] = None,
+    ) -> Response:
+        """The form of a new grant; with what an algorithm needs, where one is to be allowed."""
+        typed = {"preset": preset, "algorithms": algorithm, "columns": columns or []}
+        return render(request, "access/new.html", **_form_page(hub, caller, name, typed))
+
+    @router.post("/datasets/{name}/access", dependencies=_GRANT)
+    def make(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Grant."""
+        _ = request_gettext(request)
+        by_address = "@" in form.text("people")
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                row, which = own_data_set(hub, db, caller, name)
+                grant_in(db, hub, caller, which, draft_of(form, budget_of(hub, row)), row=row)
+
+        said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
+        if by_address:
+            said += " " + _("A grant to an address without an account applies once someone has an account with that address.")
+        return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
+
+    @router.post("/datasets/{name}/access/{grant}/revoke", dependencies=[needs("dataset.revoke")])
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
+        """Take a grant back."""
+        with hub.database.begin() as db:
+            row, _which = own_data_set(hub, db, caller, name, "dataset.revoke")
+            if revoke_in(db, hub, caller, grant).object != row.id:
+                raise Missing("There is no such grant", why="it is not on this data set", instead=f"/datasets/{name}/access")
+        said = request_gettext(request)("The grant was revoked. The next query that needs it is denied.")
+        return go(request, f"/datasets/{name}/access", said)
+
+    @router.get("/datasets/{name}/access/preview", dependencies=_GRANT)
+    def foresee(
+        request: Request,
+        hub: HubDep,
+        caller: PersonDep,
+        name: Name,
+        person: _Text = "",
+        purpose: _Text = "",
+        address: _Text = "",
+        method: _Text = "",
+    ) -> Response:
+        """What may this person do?"""
+        gettext = request_gettext(request)
+        with hub.database.reading() as db:
+            row, which = own_data_set(hub, db, caller, name)
+            found = person_called(db, which, person.strip()) if person.strip() else None
+            given = {"purpose": purpose.strip(), "address": address.strip(), "method": method, "gettext": gettext}
+            foreseen = preview(hub, db, found, which, **given) if found is not None else []  # type: ignore[arg-type]
+        values: dict[str, Any] = {
+            "row": row,
+            "found": found,
+            "foreseen": foreseen,
+            "person": person,
+            "purpose": purpose,
+            "address": address,
+            "method": method,
+            "methods": titled(),
+        }
+        return render(request, "access/preview.html", **values)
+
+
+def budget_of(hub: Hub, row: DataSet) -> Guarantee | None:
+    """The budget of a data set's population; None for a public table."""
+    return None if row.population is None else hub.ledger.budget(row.population)
+
+
+def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, Any]:
+    _ = request_gettext(request)
+    with hub.database.reading() as db:
+        row, which = own_data_set(hub, db, caller, name)
+        grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _, accounts=_sees_people(caller))
+        asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
+        return {
+            "row": row,
+            "present": [each for each in grants if each.state in _PRESENT],
+            "past": [each for each in grants if each.state not in _PRESENT],
+            "unreadable": unreadable_views(db, _on(facts_of(hub, db), row), _),
+            "requests": request_views(hub, db, asked, _),
+            "conflicts": conflict_views(db, facts_of(hub, db), [which], hub.now(), _),
+            "bundles": [(key, _(title), _(gives)) for key, title, gives in bundles_for(row)],
+            "typed": Typed(with_purposes({}, which)),
+            "zone": hub.settings.zone,
+        }
+
+
+def _sees_people(caller: Caller) -> bool:
+    """Whether somebody may know who has an account here."""
+    try:
+        check_action(caller, "people.see")
+    except CloisterError:
+        return False
+    return True
+
+
+def _on(facts: Facts, row: DataSet) -> Facts:
+    return replace(facts, unreadable=tuple(each for each in facts.unreadable if each.kind != "rule" and each.about == row.id))
+
+
+def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        row, which = own_data_set(hub, db, caller, name)
+        return _choices(db, hub, row) | {
+            "typed": Typed(with_purposes(_typed(typed), which)),
+            "problem": None,
+            "columns": sorted(which.columns),
+        }
+
+
+def _choices(db: Session, hub: Hub, row: DataSet) -> dict[str, Any]:
+    return {
+        "row": row,
+        "actions": grantable("data-set"),
+        "methods": titled(),
+        "days": DAYS,
+        "budget": budget_of(hub, row),
+        "zone": hub.settings.zone,
+    }
+
+
+def _typed(given: dict[str, Any]) -> Typed:
+    """The fields of the form: those of a preset, under what was typed."""
+    rules = PRESETS.get(str(given.get("preset", "")), {}).get("rules", {})
+    role = PRESETS.get(str(given.get("preset", "")), {}).get("role", "")
+    first = {"role": role, "actions": list(rules.get("actions", [])), "purposes": list(rules.get("purposes", []))}
+    return Typed({**first, **given})

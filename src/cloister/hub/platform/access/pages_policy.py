@@ -1,0 +1,79 @@
+"""The page of the institution's policy: readable by everybody, written by stewards and administrators."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import actions
+from cloister.hub.decisions.policy.methods import titled
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access.parts import Id, done
+from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.views import conflict_views, rule_views, unreadable_views
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_WRITERS = ("steward", "administrator")
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/policy", dependencies=[needs("policy.see")])
+    def policy(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The rules that stand above every owner."""
+        return render(request, "access/policy.html", **_page(request, hub, caller, {}))
+
+    @router.post("/policy/rules", dependencies=[needs("policy.write")])
+    def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Make a rule."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                make_rule(db, hub, caller, rule_draft(form))
+
+        said = request_gettext(request)("The rule applies from the next query on.")
+        again = partial(_page, request, hub, caller, Typed.of(form))
+        return done(request, act, "/policy", said, "access/policy.html", again)
+
+    @router.post("/policy/rules/{number}/end", dependencies=[needs("policy.write")])
+    def end(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+        """End a rule."""
+        with hub.database.begin() as db:
+            end_rule(db, hub, caller, number)
+        return go(request, "/policy", request_gettext(request)("The rule was ended. It stays readable below."))
+
+
+def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
+    _ = request_gettext(request)
+    writes = caller.has(*_WRITERS)
+    with hub.database.reading() as db:
+        rules, facts = rule_views(db, every_rule(db), _), facts_of(hub, db)
+        own = [each for each in facts.data_sets.values() if writes or each.owner == caller.id]
+        against = conflict_views(db, facts, own, hub.now(), _)
+        unreadable = unreadable_views(db, facts, _) if writes else []
+    known = actions()
+    return {
+        "present": [each for each in rules if each.ended is None],
+        "past": [each for each in rules if each.ended is not None],
+        "conflicts": against,
+        "unreadable": unreadable,
+        "writes": writes,
+        "actions": [(name, known[name].title) for name in DATA_ACTIONS],
+        "methods": titled(),
+        "typed": Typed({"actions": [], **typed}),
+        "problem": None,
+    }

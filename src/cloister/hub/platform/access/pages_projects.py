@@ -1,0 +1,191 @@
+"""Pages of projects: mine, one with its members, data sets, releases and shares, and the owner's approval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.checking import allowed
+from cloister.hub.decisions.facts import project_object
+from cloister.hub.decisions.policy import actions
+from cloister.hub.decisions.policy.methods import titled
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access import invitations, projects
+from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
+from cloister.hub.platform.access.granting import own_data_set
+from cloister.hub.platform.access.names import names_in
+from cloister.hub.platform.access.pages_grants import budget_of
+from cloister.hub.platform.access.parts import Name, done
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_SEE, _CREATE, _MANAGE, _DECIDE = ([needs(each)] for each in ("project.see", "project.create", "project.manage", "access.decide"))
+_ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
+"""What is granted on the page of grants, with all that belongs to it."""
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/projects", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The projects that one sees."""
+        return render(request, "projects/list.html", **_list(hub, caller, {}))
+
+    @router.post("/projects", dependencies=_CREATE)
+    def create(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Start one."""
+        name = form.text("name", most=63)
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                about, title, purpose = form.text("about"), form.text("title"), form.text("purpose")
+                projects.make_project(db, hub, caller, name=name, title=title, purpose=purpose, about=about)
+
+        said, values = request_gettext(request)("The project was started."), Typed.of(form)
+        return done(request, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
+
+    @router.get("/projects/{name}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        """One project."""
+        return render(request, "projects/project.html", **_one(hub, caller, name, {}))
+
+    @router.post("/projects/{name}/members", dependencies=_MANAGE)
+    def invite(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Invite somebody; the page says the same whether or not anybody has that address."""
+        said = request_gettext(request)("The person with this address here may join now. Tell them to open their projects.")
+        email = form.text("email", most=320)
+
+        def act(db: Session) -> None:
+            row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
+            invitations.invite(db, hub, caller, row, email)
+
+        return _act(request, hub, caller, name, form, said, act)
+
+    @router.post("/projects/{name}/join", dependencies=_SEE)
+    def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Join, where one is invited, or decline."""
+        _, stays = request_gettext(request), form.flag("decline")
+        with hub.database.begin() as db:
+            (invitations.decline if stays else invitations.join)(db, hub, caller, name)
+        said = _("The invitation was declined.") if stays else _("You are a member now.")
+        return go(request, "/projects" if stays else f"/projects/{name}", said)
+
+    @router.post("/projects/{name}/data/confirm", dependencies=_DECIDE)
+    def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Let those work with a data set of one's own who joined since."""
+        said, wanted = request_gettext(request)("The new members may use it now."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(db, hub, caller, name, wanted))
+
+    @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
+    def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take somebody out."""
+        said, person = request_gettext(request)("The person is not a member any more."), form.text("person", most=320)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(db, hub, caller, name, person))
+
+    @router.post("/projects/{name}/data", dependencies=_MANAGE)
+    def ask(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Ask an owner for a data set."""
+        said, wanted = request_gettext(request)("Its owner was asked."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(db, hub, caller, name, wanted))
+
+    @router.post("/projects/{name}/data/remove", dependencies=_MANAGE)
+    def remove(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take a data set out."""
+        said, gone = request_gettext(request)("The data set was taken out."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(db, hub, caller, name, gone))
+
+    @router.post("/projects/{name}/data/approve", dependencies=_DECIDE)
+    def approve(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Let the project work with a data set of one's own."""
+        data_set = form.text("data_set", most=63)
+
+        def act(db: Session) -> object:
+            row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
+            draft = draft_of(form, budget_of(hub, row))
+            return projects.approve(db, hub, caller, name, data_set, rules_in(draft))
+
+        return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
+
+    @router.post("/projects/{name}/close", dependencies=_MANAGE)
+    def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """End the project."""
+        with hub.database.begin() as db:
+            projects.close_project(db, hub, caller, name)
+        return go(request, f"/projects/{name}", request_gettext(request)("The project is closed."))
+
+
+def _act(
+    request: Request, hub: Hub, caller: Caller, name: str, form: FormDep, said: str, act: Callable[[Session], object]
+) -> Response:
+    def acted() -> None:
+        with hub.database.begin() as db:
+            act(db)
+
+    values = Typed.of(form)
+    return done(request, acted, f"/projects/{name}", said, "projects/project.html", lambda: _one(hub, caller, name, values))
+
+
+def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        rows = projects.projects_of(hub, db, caller)
+        waiting = projects.waiting_for(db, caller)
+        invited = invitations.invitations_for(db, caller)
+        names = names_in(db, people=[row.lead for row in (*rows, *invited)])
+    creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
+    return {
+        "projects": rows,
+        "names": names,
+        "waiting": waiting,
+        "invited": invited,
+        "creates": creates,
+        "typed": Typed(typed),
+        "problem": None,
+    }
+
+
+def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        row = projects.seen_project(hub, db, caller, name)
+        members = projects.members_of(db, row)
+        data = projects.data_sets_in(db, row)
+        inside = row.id in caller.projects
+        leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
+        parts = [service.in_project(hub, db, caller, row) for service in hub.services if service.in_project is not None]
+        shown = {name: value for part in parts for name, value in part.items()}
+        waiting = projects.waiting_members(db, row)
+        people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
+        names = names_in(db, people=[*people, *(each.person for each in shown.get("releases", ()))])
+        return {
+            "row": row,
+            "members": members,
+            "invited": invitations.invited_to(db, row) if leads else [],
+            "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
+            "data": data,
+            "leads": leads,
+            "inside": inside,
+            **shown,
+            "names": names,
+            "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
+            "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
+            "methods": titled(),
+            "typed": Typed(
+                with_purposes({"actions": ["question.ask", "release.download"], "until": "", "share": "", **typed}, None)
+            ),
+            "zone": hub.settings.zone,
+            "problem": None,
+        }

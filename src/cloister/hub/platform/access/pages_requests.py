@@ -1,0 +1,208 @@
+"""Pages of requests for access: mine, those to decide, one with its messages, and the form that asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy.methods import titled
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.access import projects, requests
+from cloister.hub.platform.access.days import last_day
+from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
+from cloister.hub.platform.access.granting import seen_data_set
+from cloister.hub.platform.access.messages import say, thread
+from cloister.hub.platform.access.names import names_in
+from cloister.hub.platform.access.pages_grants import budget_of
+from cloister.hub.platform.access.parts import SEEN, Id, done
+from cloister.hub.platform.access.typed import Typed
+from cloister.hub.platform.access.views import request_views
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.access import AccessRequest
+
+_ASK, _SEE, _DECIDE = ([needs(each)] for each in ("access.ask", "access.see", "access.decide"))
+_Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
+_WANTED = ("dataset.see", "dataset.describe")
+"""What asking needs no request for."""
+_ELSEWHERE = ("algorithm.run", "dataset.version")
+"""What is granted on the page of grants, with all that belongs to it."""
+_LIMITS = ("not_before", "hours", "networks", "algorithms", "only_with", "risk")
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/access/requests", dependencies=_ASK)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """To decide, and mine."""
+        _ = request_gettext(request)
+        with hub.database.reading() as db:
+            asked = request_views(hub, db, requests.to_decide(db, caller, state=None), _)
+            values: dict[str, Any] = {
+                "waiting": [each for each in asked if each.state == "open"],
+                "decided": [each for each in reversed(asked) if each.state != "open"],
+                "mine": request_views(hub, db, requests.mine(db, caller), _),
+                "projects": projects.waiting_for(db, caller),
+            }
+        return render(request, "access/requests.html", **values)
+
+    @router.get("/access/requests/new", dependencies=_ASK)
+    def form_page(request: Request, hub: HubDep, caller: PersonDep, data_set: _Text = "") -> Response:
+        """The form that asks for access to one data set."""
+        return render(request, "access/ask.html", **_form_page(hub, caller, data_set, {}))
+
+    @router.post("/access/requests", dependencies=_ASK)
+    def ask(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Ask."""
+        name = form.text("data_set", most=63)
+        made = ""
+
+        def act() -> None:
+            nonlocal made
+            with hub.database.begin() as db:
+                row, _which = seen_data_set(hub, db, caller, name)
+                made = requests.ask_access(
+                    db,
+                    hub,
+                    caller,
+                    data_set=name,
+                    purpose=form.text("purpose"),
+                    wanted=rules_in(draft_of(form, budget_of(hub, row))),
+                    project=form.text("project", most=32),
+                    message=form.text("message"),
+                ).id
+
+        said, back = request_gettext(request)("Your request was sent to the owner."), "/access/requests"
+        answer = done(request, act, back, said, "access/ask.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
+        return go(request, f"{back}/{made}", said) if made else answer
+
+    @router.get("/access/requests/{number}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, number: Id) -> Response:
+        """One request, with what was said."""
+        return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
+
+    @router.post("/access/requests/{number}/messages", dependencies=_SEE)
+    def speak(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+        """Say something."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                requests.request_for(hub, db, caller, number)
+                say(db, hub, caller, number, form.text("text"))
+
+        return _done(request, hub, caller, number, form, act, request_gettext(request)("Your message was sent."))
+
+    @router.post("/access/requests/{number}/withdraw", dependencies=_ASK)
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+        """Take it back."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                requests.withdraw(db, hub, caller, number)
+
+        return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was withdrawn."))
+
+    @router.post("/access/requests/{number}/grant", dependencies=_DECIDE)
+    def grant(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+        """Grant it as the form has it: perhaps narrower than it was asked for."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                row, data_set = requests.request_for(hub, db, caller, number)
+                draft = draft_of(form, budget_of(hub, data_set))
+                if not form.text("json", most=65_536):
+                    draft["rules"] = _not_in_the_form(row) | draft["rules"]
+                requests.grant_request(db, hub, caller, number, draft, form.text("message"))
+
+        return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
+
+    @router.post("/access/requests/{number}/refuse", dependencies=_DECIDE)
+    def refuse(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
+        """Refuse it, with a reason."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                requests.refuse_request(db, hub, caller, number, form.text("reason"))
+
+        return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was refused."))
+
+
+def _done(request: Request, hub: Hub, caller: Caller, number: str, form: FormDep, act: Any, said: str) -> Response:
+    return done(
+        request,
+        act,
+        f"/access/requests/{number}",
+        said,
+        "access/request.html",
+        lambda: _one(request, hub, caller, number, Typed.of(form)),
+    )
+
+
+def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        row, data_set = requests.request_for(hub, db, caller, number)
+        said = thread(db, row.id)
+        rules = row.wanted
+        first = {
+            "role": "",
+            "actions": rules.get("actions", []),
+            "columns": rules.get("columns", []),
+            "methods": rules.get("methods", []),
+            "purposes": list(rules.get("purposes", [])),
+            "share": _first_of(rules.get("share")),
+            "until": last_day(rules.get("until", ""), hub.settings.zone),
+            "rows": "",
+        }
+        return {
+            "asked": request_views(hub, db, [row], request_gettext(request))[0],
+            "data_set": data_set,
+            "messages": said,
+            "names": names_in(db, people=[each.person for each in said]),
+            "own": row.person == caller.id,
+            "decides": data_set.owner == caller.id,
+            "actions": [each for each in grantable("data-set") if each[0] not in _ELSEWHERE],
+            "columns": sorted(data_set.declaration.get("columns", {})),
+            "methods": titled(),
+            "limits": bool(_not_in_the_form(row)),
+            "typed": Typed(
+                with_purposes({**first, **typed}, facts_of(hub, db).data_sets.get(data_set.id), data_set.owner == caller.id)
+            ),
+            "zone": hub.settings.zone,
+            "problem": None,
+        }
+
+
+def _not_in_the_form(row: AccessRequest) -> dict[str, Any]:
+    """What was asked for that the form of a grant has no field for. The owner reads it on the page, so it holds."""
+    return {name: row.wanted[name] for name in _LIMITS if name in row.wanted}
+
+
+def _first_of(share: dict[str, str] | None) -> str:
+    return "" if share is None else share.get("epsilon", share.get("rho", ""))
+
+
+def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        row, which = seen_data_set(hub, db, caller, name)
+        open_ = facts_of(hub, db).projects
+        return {
+            "row": row,
+            "actions": [(key, title) for key, title in grantable("data-set") if key not in (*_WANTED, *_ELSEWHERE)],
+            "columns": sorted(which.columns),
+            "methods": titled(),
+            "projects": [(number, open_[number].name) for number in sorted(caller.projects) if number in open_],
+            "typed": Typed(with_purposes({"actions": ["question.ask"], **typed}, None)),
+            "zone": hub.settings.zone,
+            "problem": None,
+        }

@@ -1,0 +1,228 @@
+"""Projects: one study, its members, and the data sets of several owners, each of whom approves by a grant to the project.
+
+What a member asks inside a project is charged to the project (the ledger knows it as "project <name>") and seen by its members;
+it reads only data sets that were granted to the project. A grant is given to the members of its day: who joins later works with
+the data set once its owner has confirmed them. A project is closed, never deleted: its members then have nothing by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from cloister.errors import InvalidDeclaration
+from cloister.hub.decisions.checking import allowed, check
+from cloister.hub.decisions.facts import project_object
+from cloister.hub.decisions.policy import GrantFacts
+from cloister.hub.generation import bump
+from cloister.hub.ids import new_id
+from cloister.hub.platform.access.algorithms import checked_name
+from cloister.hub.platform.access.granting import (
+    confirm_in,
+    facts_of_grant,
+    grant_in,
+    newcomers,
+    own_data_set,
+    revoke_in,
+    seen_data_set,
+)
+from cloister.hub.platform.access.invitations import withdraw_invitation
+from cloister.hub.platform.access.messages import spoken
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
+from cloister.hub.records.catalogue import DataSet
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_LONGEST = 200
+
+
+def make_project(db: Session, hub: Hub, caller: Caller, *, name: str, title: str, purpose: str, about: str = "") -> Project:
+    """Start a project, with oneself as its first member."""
+    check(hub, db, caller, "project.create")
+    if not title.strip() or len(title) > _LONGEST or len(about) > 10 * _LONGEST:
+        raise InvalidDeclaration("title is invalid", why=f"it has 1 to {_LONGEST} characters", instead='"The heart study"')
+    row = Project(
+        id=new_id(),
+        name=checked_name(name),
+        title=title.strip(),
+        purpose=spoken(purpose, "the purpose", 1000),
+        about=about.strip(),
+        lead=caller.id,
+        created=hub.now(),
+    )
+    try:
+        with db.begin_nested():
+            db.add(row)
+    except IntegrityError:
+        raise Conflict("The name is taken", why="a project has it already", instead="another name") from None
+    db.add(ProjectMember(project=row.id, person=caller.id, joined=hub.now()))
+    db.flush()
+    bump(db)
+    _told(db, hub, caller, "project.create", row)
+    return row
+
+
+def seen_project(
+    hub: Hub, db: Session, caller: Caller, name: str, action: str = "project.see", *, open_: bool = False
+) -> Project:
+    """A project, by its name, that this person may see (or manage); any other is missing."""
+    row = db.scalar(select(Project).where(Project.name == name))
+    if row is None or not _sees(hub, db, caller, row):
+        raise Missing("There is no such project", why="it does not exist, or is not open to you", instead="/projects")
+    if action != "project.see":
+        check(hub, db, caller, action, project_object(row))
+    if open_ and row.closed is not None:
+        raise Conflict("The project was left as it is", why="it is closed", instead="a new project")
+    return row
+
+
+def projects_of(hub: Hub, db: Session, caller: Caller) -> list[Project]:
+    """The projects that a person is in, leads, is asked for data by, or watches over; open ones first, by name."""
+    rows = db.scalars(select(Project).order_by(Project.closed.is_not(None), Project.name))
+    return [row for row in rows if _sees(hub, db, caller, row)]
+
+
+def members_of(db: Session, row: Project) -> list[ProjectMember]:
+    """The members, in the order in which they came."""
+    wanted = select(ProjectMember).where(ProjectMember.project == row.id)
+    return list(db.scalars(wanted.order_by(ProjectMember.joined, ProjectMember.person)))
+
+
+def remove_member(db: Session, hub: Hub, caller: Caller, name: str, person: str) -> None:
+    """Take somebody out: at once they may do nothing more by it. Whoever leads stays. An e-mail address: invite it no longer."""
+    row = seen_project(hub, db, caller, name, "project.manage", open_=True)
+    if "@" in person:
+        withdraw_invitation(db, hub, caller, row, person)
+        return
+    if person == row.lead:
+        raise Conflict("The member stays", why="they lead the project", instead="close the project")
+    found = db.get(ProjectMember, (row.id, person[:32]))
+    if found is not None:
+        db.delete(found)
+        bump(db)
+        _told(db, hub, caller, "project.manage", row, left=person)
+
+
+def data_sets_in(db: Session, row: Project) -> list[tuple[ProjectDataSet, DataSet]]:
+    """The data sets that were asked for, approved ones too."""
+    wanted = select(ProjectDataSet, DataSet).join(DataSet, DataSet.id == ProjectDataSet.data_set)
+    return [(each[0], each[1]) for each in db.execute(wanted.where(ProjectDataSet.project == row.id).order_by(DataSet.name))]
+
+
+def ask_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> None:
+    """Ask the owner of a data set to let the project work with it."""
+    row = seen_project(hub, db, caller, name, "project.manage", open_=True)
+    found, _ = seen_data_set(hub, db, caller, data_set)
+    if db.get(ProjectDataSet, (row.id, found.id)) is None:
+        db.add(ProjectDataSet(project=row.id, data_set=found.id, asked=hub.now()))
+        db.flush()
+        bump(db)
+        _told(db, hub, caller, "project.manage", row, asked=found.id, data_sets=[found.id])
+
+
+def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any]) -> GrantFacts:
+    """The owner of a data set lets the project work with it: a grant to the members that it has now, for work inside it."""
+    row = seen_project(hub, db, caller, name, open_=True)
+    found, which = own_data_set(hub, db, caller, data_set, "access.decide")
+    place = db.get(ProjectDataSet, (row.id, found.id))
+    if place is None:
+        raise Missing(
+            "There is no such request", why="the project did not ask for this data set", instead=f"/projects/{row.name}"
+        )
+    if place.approved is not None:
+        raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
+    draft = {"role": f"project {row.name}", "members": {"projects": [row.id]}, "rules": dict(rules)}
+    made = grant_in(db, hub, caller, which, draft, row=found, request=row.id)
+    place.approved, place.approved_by = hub.now(), caller.id
+    _told(db, hub, caller, "access.decide", row, approved=found.id, data_sets=[found.id])
+    return made
+
+
+def confirm(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> frozenset[str]:
+    """The owner of a data set lets those work with it who joined the project since it was approved; who they are."""
+    row = seen_project(hub, db, caller, name, open_=True)
+    found, which = own_data_set(hub, db, caller, data_set, "access.decide")
+    new: frozenset[str] = frozenset()
+    for grant in _given(db, row, found):
+        new |= confirm_in(db, hub, caller, grant, which)
+    return new
+
+
+def waiting_members(db: Session, row: Project) -> dict[str, frozenset[str]]:
+    """By name of a data set, the members for whom its owner has not approved it: they joined afterwards."""
+    found = {data_set.name: _given(db, row, data_set) for _place, data_set in data_sets_in(db, row)}
+    told = {
+        name: frozenset().union(*(newcomers(db, facts_of_grant(grant)) for grant in grants)) for name, grants in found.items()
+    }
+    return {name: people for name, people in told.items() if people}
+
+
+def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> None:
+    """Take a data set out of a project: by whoever leads it, or by its owner, who takes back the grant with it."""
+    row = seen_project(hub, db, caller, name, open_=True)
+    found = db.scalar(select(DataSet).where(DataSet.name == data_set))
+    place = None if found is None else db.get(ProjectDataSet, (row.id, found.id))
+    if found is None or place is None:
+        raise Missing("There is no such data set", why="the project does not work with it", instead=f"/projects/{row.name}")
+    if caller.id == found.owner:
+        for grant in _given(db, row, found):
+            revoke_in(db, hub, caller, grant.id)
+    else:
+        check(hub, db, caller, "project.manage", project_object(row))
+        if place.approved is not None:
+            raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to revoke it")
+    db.delete(place)
+    bump(db)
+    _told(db, hub, caller, "project.manage", row, removed=found.id, data_sets=[found.id])
+
+
+def close_project(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
+    """End a project: nothing is asked in it any more; what it released stays with its members."""
+    row = seen_project(hub, db, caller, name, "project.manage", open_=True)
+    row.closed = hub.now()
+    bump(db)
+    _told(db, hub, caller, "project.manage", row, closed=True)
+    return row
+
+
+def waiting_for(db: Session, caller: Caller) -> list[tuple[Project, DataSet]]:
+    """The projects that wait for an owner's approval, or for a word on members who joined after it."""
+    wanted = select(Project, DataSet).join(ProjectDataSet, ProjectDataSet.project == Project.id)
+    wanted = wanted.join(DataSet, DataSet.id == ProjectDataSet.data_set)
+    wanted = wanted.where(DataSet.owner == caller.id, Project.closed.is_(None))
+    asked = db.execute(wanted.add_columns(ProjectDataSet.approved).order_by(ProjectDataSet.asked))
+    return [(row[0], row[1]) for row in asked if row[2] is None or row[1].name in waiting_members(db, row[0])]
+
+
+def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
+    """The grants by which an owner approved."""
+    given = select(Grant).where(Grant.request == row.id, Grant.object == data_set.id, Grant.revoked.is_(None))
+    return list(db.scalars(given))
+
+
+def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:
+    if row.closed is not None and _was_in(db, row, caller):
+        return True
+    return allowed(hub, db, caller, "project.see", project_object(row, _owners(db, row))).allowed
+
+
+def _was_in(db: Session, row: Project, caller: Caller) -> bool:
+    return row.lead == caller.id or row.id in caller.projects
+
+
+def _owners(db: Session, row: Project) -> frozenset[str]:
+    wanted = select(DataSet.owner).join(ProjectDataSet, ProjectDataSet.data_set == DataSet.id)
+    return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id)))
+
+
+def _told(db: Session, hub: Hub, caller: Caller, action: str, row: Project, **details: Any) -> None:
+    write(db, hub, caller, action, kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)

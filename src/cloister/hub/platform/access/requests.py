@@ -1,0 +1,176 @@
+"""Access is asked for: a person wants something for a purpose, its owner answers with a grant (perhaps narrower) or a reason.
+
+Only what one may see can be asked for. A request is seen by whoever asked, by the owner, and by the steward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.decisions.checking import allowed, check
+from cloister.hub.decisions.facts import facts_of
+from cloister.hub.decisions.policy import GrantFacts, Object
+from cloister.hub.ids import new_id
+from cloister.hub.platform.access.days import days_in
+from cloister.hub.platform.access.drafts import check_grant
+from cloister.hub.platform.access.granting import grant_in, own_data_set, seen_data_set
+from cloister.hub.platform.access.messages import say, spoken
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.access import AccessRequest
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import wanted_in_row
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_MOST_OPEN = 20
+
+
+def ask_access(
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    *,
+    data_set: str,
+    purpose: str,
+    wanted: Mapping[str, Any],
+    project: str = "",
+    message: str = "",
+) -> AccessRequest:
+    """Ask for access to a data set. `wanted` are rules in their JSON form: actions, and perhaps columns, share, until."""
+    check(hub, db, caller, "access.ask")
+    row, which = seen_data_set(hub, db, caller, data_set)
+    if project and project not in caller.projects & facts_of(hub, db).projects.keys():
+        raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
+    told = spoken(purpose, "the purpose", 1000)
+    found = _wanted(caller.id, project, days_in(wanted, hub.settings.zone))
+    check_grant(hub, found, which, row)
+    mine_open = select(AccessRequest.data_set).where(AccessRequest.person == caller.id, AccessRequest.state == "open")
+    waiting = list(db.scalars(mine_open))
+    if row.id in waiting:
+        raise Conflict("The request was refused", why="you have asked already, and it is open", instead="a message there")
+    if len(waiting) >= _MOST_OPEN:
+        raise Conflict("The request was refused", why=f"{_MOST_OPEN} of yours are open", instead="wait, or withdraw one")
+    request = AccessRequest(
+        id=new_id(),
+        data_set=row.id,
+        person=caller.id,
+        project=project,
+        purpose=told,
+        wanted=found.to_keep()["rules"],
+        created=hub.now(),
+    )
+    db.add(request)
+    db.flush()
+    if message.strip():
+        say(db, hub, caller, request.id, message)
+    _told(db, hub, caller, "access.ask", request, request.wanted)
+    return request
+
+
+def request_for(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[AccessRequest, DataSet]:
+    """A request that this person may see; any other is missing, whether it exists or not."""
+    row = db.get(AccessRequest, number[:32])
+    data_set = None if row is None else db.get(DataSet, row.data_set)
+    if row is None or data_set is None or not allowed(hub, db, caller, "access.see", _object(row, data_set, caller)).allowed:
+        raise Missing("There is no such request", why="it does not exist, or is not open to you", instead="/access/requests")
+    return row, data_set
+
+
+def grant_request(db: Session, hub: Hub, caller: Caller, number: str, draft: Mapping[str, Any], message: str = "") -> GrantFacts:
+    """Answer with a grant: to the person who asked, or to their project; its rules are the owner's."""
+    row, data_set, which = _to_be_decided(hub, db, caller, number)
+    members = {"projects": [row.project]} if row.project else {"people": [row.person]}
+    given = {"role": draft.get("role") or "granted on request", "members": members, "rules": draft.get("rules", {})}
+    found = grant_in(db, hub, caller, which, given, row=data_set, request=row.id)
+    _decided(db, hub, caller, row, "granted", message)
+    return found
+
+
+def refuse_request(db: Session, hub: Hub, caller: Caller, number: str, reason: str) -> AccessRequest:
+    """Answer with a reason."""
+    row, _, _ = _to_be_decided(hub, db, caller, number)
+    _decided(db, hub, caller, row, "denied", spoken(reason, "the reason"))
+    return row
+
+
+def withdraw(db: Session, hub: Hub, caller: Caller, number: str) -> AccessRequest:
+    """Take one's own request back."""
+    row, _ = request_for(hub, db, caller, number)
+    if row.person != caller.id:
+        raise Missing("There is no such request", why="only the person who sent it may withdraw it", instead="/access/requests")
+    if row.state != "open":
+        raise _closed()
+    row.state = "withdrawn"
+    _told(db, hub, caller, "access.ask", row, {"withdrawn": True})
+    return row
+
+
+def mine(db: Session, caller: Caller) -> list[AccessRequest]:
+    """What somebody asked for, the newest first."""
+    wanted = select(AccessRequest).where(AccessRequest.person == caller.id)
+    return list(db.scalars(wanted.order_by(AccessRequest.created.desc()).limit(200)))
+
+
+def to_decide(db: Session, caller: Caller, *, state: str | None = "open") -> list[AccessRequest]:
+    """What waits for an owner's decision, the oldest first; `state=None`: decided ones too."""
+    wanted = select(AccessRequest).join(DataSet, DataSet.id == AccessRequest.data_set).where(DataSet.owner == caller.id)
+    if state is not None:
+        wanted = wanted.where(AccessRequest.state == state)
+    return list(db.scalars(wanted.order_by(AccessRequest.created).limit(200)))
+
+
+def facts_of_wanted(row: AccessRequest) -> GrantFacts:
+    """What was asked for, as a grant would say it; of what can't be read, nothing."""
+    return wanted_in_row(row)[0]
+
+
+def state_of(hub: Hub, row: AccessRequest) -> str:
+    """The state of a request as people see it: one that is open after the time that it asks for has expired."""
+    until = facts_of_wanted(row).rules.until
+    return "expired" if until is not None and until <= hub.now() and row.state in ("open", "granted") else row.state
+
+
+def _to_be_decided(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[AccessRequest, DataSet, Object]:
+    row, data_set = request_for(hub, db, caller, number)
+    found, which = own_data_set(hub, db, caller, data_set.name, "access.decide")
+    if state_of(hub, row) != "open":
+        raise _closed()
+    return row, found, which
+
+
+def _decided(db: Session, hub: Hub, caller: Caller, row: AccessRequest, state: str, message: str) -> None:
+    row.state, row.decided_by, row.decided = state, caller.id, hub.now()
+    if message.strip():
+        say(db, hub, caller, row.id, message)
+    _told(db, hub, caller, "access.decide", row, {"decision": state})
+
+
+def _wanted(person: str, project: str, wanted: Mapping[str, Any]) -> GrantFacts:
+    members: Mapping[str, Iterable[str]] = {"projects": [project]} if project else {"people": [person]}
+    found = GrantFacts.read({"role": "asked for", "members": members, "rules": dict(wanted)}, id="asked")
+    if found.rules.rows:
+        raise InvalidParameter("rows is invalid", why="only the owner decides which rows are visible", instead="leave it empty")
+    return found
+
+
+def _object(row: AccessRequest, data_set: DataSet, caller: Caller) -> Object:
+    """The request as a decision sees it: it belongs to whoever asked, and to the owner of the data set."""
+    owner = row.person if caller.id == row.person else data_set.owner
+    return Object(kind="request", id=row.id, owner=owner, institution=data_set.institution)
+
+
+def _told(db: Session, hub: Hub, caller: Caller, action: str, row: AccessRequest, about: Mapping[str, Any]) -> None:
+    write(db, hub, caller, action, kind="request", object_id=row.id, purpose=row.purpose, data_sets=[row.data_set], about=about)
+
+
+def _closed() -> Conflict:
+    return Conflict("The request was left as it is", why="it is open no longer", instead="a new request")

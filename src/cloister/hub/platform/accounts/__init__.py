@@ -1,0 +1,98 @@
+"""Accounts: people, what proves who they are, and the ways in.
+
+- `identification.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: sign-ins, API tokens, one-time links; each a secret
+  that is shown once and kept as a digest.
+- `log_in.py` holds the rules of signing in; `hashing.py`, `throttle.py`: passwords and how guessing is made
+  slow; `totp.py`, `second_factor.py`: codes; `oidc.py`, `sign_on.py`: single sign-on.
+- `people.py`: who is here, with which roles. `notices.py`: what others did to one's account. `pages_*.py`, `api.py`: all of it in
+  a browser and for programs.
+
+Other services use the names below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from sqlalchemy import func, select
+
+from cloister.hub.platform.accounts.identification import identify
+from cloister.hub.platform.accounts.links import first_link, invite, login_link
+from cloister.hub.platform.accounts.parts import opened
+from cloister.hub.platform.accounts.people import add_person, roles_of, set_roles
+from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts.tokens import make_token
+from cloister.hub.records.accounts import Person
+from cloister.hub.service import Card, Guide, Link, Service
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "SERVICE",
+    "add_person",
+    "cookie_name",
+    "first_link",
+    "identify",
+    "invite",
+    "login_link",
+    "make_token",
+    "roles_of",
+    "set_roles",
+]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.platform.accounts import pages_account, pages_log_in, pages_people, pages_second_factor
+
+    router = APIRouter()
+    for each in (pages_log_in, pages_account, pages_second_factor, pages_people):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from cloister.hub.platform.accounts import api
+
+    router = APIRouter()
+    api.routes(router)
+    return router
+
+
+def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:
+    """What an administrator does first, while nobody else is here."""
+    if not caller.has("administrator") or (db.scalar(select(func.count()).select_from(Person)) or 0) > 1:
+        return []
+    return [Card(template="accounts/first_steps.html", values={"protected": caller.second_factor}, order=1)]
+
+
+SERVICE = Service(
+    name="accounts",
+    title="People",
+    pages=_pages,
+    api=_api,
+    cards=_cards,
+    links=(
+        Link(
+            title="People",
+            path="/people",
+            group="govern",
+            help="how-to/run-a-hub-for-an-institution",
+            action="people.see",
+            order=70,
+            icon="people",
+        ),
+    ),
+    guides=(
+        Guide(title="Sign in", path="/login", group="account", help="tutorials/a-first-hub"),
+        Guide(title="Sign in", path="/link", group="account", help="tutorials/a-first-hub"),
+        Guide(title="Your account", path="/account", group="account", help="tutorials/a-first-hub"),
+        Guide(title="API tokens", path="/account/tokens", group="account", help="how-to/ask-a-hub"),
+        Guide(title="Two-step verification", path="/account/second-factor", group="account", help="how-to/set-up-a-hub"),
+    ),
+    opened=opened,
+)

@@ -1,0 +1,346 @@
+"""The API of accounts: who asks, one's own tokens, and people.
+
+What changes who may do what is for a person in a browser, never for a token (`Action.by_token`); such a request comes with the
+session's cookie and the token against forgery that /me tells.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.description import example
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.accounts import links, people, sessions, tokens
+from cloister.hub.platform.accounts.people import Row
+from cloister.hub.records.accounts import ApiToken
+from cloister.hub.records.people import folded, person_by_id
+from cloister.hub.web.forms import token_of, written_here
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+
+After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Search = Annotated[str, Query(max_length=200)]
+Id = Annotated[str, Path(max_length=64)]
+
+
+_WRITTEN = Depends(written_here)
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get(
+        "/me",
+        dependencies=[needs("public.read")],
+        summary="Get the caller",
+        response_description="Who you are signed in as, with roles and the token against forgery",
+    )
+    def me(request: Request, caller: PersonDep) -> Me:
+        return Me(
+            id=caller.id,
+            email=caller.email,
+            name=caller.name,
+            institution=caller.institution,
+            roles=sorted(caller.roles),
+            projects=sorted(caller.projects),
+            training=dict(caller.training),
+            attributes=dict(caller.attributes),
+            via=caller.via,
+            scopes=None if caller.scopes is None else sorted(caller.scopes),
+            csrf=token_of(request) if caller.via == "session" else "",
+        )
+
+    _tokens(router)
+    _people(router)
+
+
+def _tokens(router: APIRouter) -> None:
+    own = needs("token.manage")
+
+    @router.get(
+        "/tokens", dependencies=[own], summary="List your API tokens", response_description="Your API tokens, the newest first"
+    )
+    def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
+        with hub.database.reading() as db:
+            rows, more = tokens.page_of_tokens(db, caller, after=after, limit=limit)
+        return Tokens(items=[TokenOut.of(row) for row in rows], next=more or None)
+
+    @router.post(
+        "/tokens",
+        dependencies=[own, _WRITTEN],
+        status_code=201,
+        summary="Create an API token",
+        response_description="The API token; its secret is shown only here",
+    )
+    def make(hub: HubDep, caller: PersonDep, body: NewToken) -> TokenMade:
+        with hub.database.begin() as db:
+            row, secret = tokens.make_token(db, hub, caller, name=body.name, scopes=body.scopes, days=body.days)
+        return TokenMade(**TokenOut.of(row).model_dump(), token=secret)
+
+    @router.get(
+        "/tokens/{token}",
+        dependencies=[own],
+        summary="Get one of your API tokens",
+        response_description="The API token, without its secret",
+    )
+    def one(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
+        with hub.database.reading() as db:
+            return TokenOut.of(tokens.own_token(db, caller, token))
+
+    @router.patch(
+        "/tokens/{token}",
+        dependencies=[own, _WRITTEN],
+        summary="Rename an API token",
+        response_description="The API token under its new name",
+    )
+    def rename(hub: HubDep, caller: PersonDep, token: Id, body: Renaming) -> TokenOut:
+        with hub.database.begin() as db:
+            row = tokens.own_token(db, caller, token)
+            tokens.rename(db, hub, caller, row, body.name)
+        return TokenOut.of(row)
+
+    @router.delete(
+        "/tokens/{token}",
+        dependencies=[own, _WRITTEN],
+        summary="Revoke an API token",
+        response_description="The revoked API token",
+    )
+    def revoke(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
+        with hub.database.begin() as db:
+            row = tokens.own_token(db, caller, token)
+            tokens.revoke(db, hub, caller, row)
+        return TokenOut.of(row)
+
+
+def _people(router: APIRouter) -> None:
+    see, invite_, block_, roles_ = (needs(each) for each in ("people.see", "people.invite", "people.block", "roles.give"))
+
+    @router.get("/people", dependencies=[see], summary="List people", response_description="The people, by e-mail address")
+    def everybody(hub: HubDep, search: Search = "", after: After = "", limit: Limit = 50) -> People:
+        with hub.database.reading() as db:
+            rows, more = people.page_of_people(db, search=search, after=after, limit=limit)
+        return People(items=[PersonOut.of(row) for row in rows], next=more or None)
+
+    @router.post(
+        "/people/invitations",
+        dependencies=[invite_, _WRITTEN],
+        status_code=201,
+        summary="Invite a person",
+        response_description="The link to hand over, shown only here",
+    )
+    def invite(hub: HubDep, caller: PersonDep, body: Invitation) -> Invited:
+        with hub.database.begin() as db:
+            link = links.invite(db, hub, caller, email=body.email, roles=body.roles)
+        return Invited(email=folded(body.email), link=link)
+
+    @router.get("/people/{person}", dependencies=[see], summary="Get a person", response_description="The person")
+    def somebody(hub: HubDep, person: Id) -> PersonOut:
+        with hub.database.reading() as db:
+            return _shown(db, person)
+
+    @router.patch(
+        "/people/{person}",
+        dependencies=[roles_, _WRITTEN],
+        summary="Update a person",
+        response_description="The person, with institution, training and attributes",
+    )
+    def describe(hub: HubDep, caller: PersonDep, person: Id, body: Details) -> PersonOut:
+        with hub.database.begin() as db:
+            found = person_by_id(db, person)
+            people.describe(
+                db, hub, caller, found, institution=body.institution, training=body.training, attributes=body.attributes
+            )
+            return _shown(db, person)
+
+    @router.put(
+        "/people/{person}/roles",
+        dependencies=[roles_, _WRITTEN],
+        summary="Set the roles of a person",
+        response_description="The person with exactly these roles",
+    )
+    def give(hub: HubDep, caller: PersonDep, person: Id, body: Roles) -> PersonOut:
+        with hub.database.begin() as db:
+            if people.set_roles(db, hub, caller, person_by_id(db, person), body.roles) and person == caller.id:
+                sessions.end(db, caller.session)
+            return _shown(db, person)
+
+    @router.post(
+        "/people/{person}/block",
+        dependencies=[block_, _WRITTEN],
+        summary="Block a person",
+        response_description="The blocked person",
+    )
+    def block(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
+        with hub.database.begin() as db:
+            people.block(db, hub, caller, person_by_id(db, person))
+            return _shown(db, person)
+
+    @router.post(
+        "/people/{person}/unblock",
+        dependencies=[block_, _WRITTEN],
+        summary="Unblock a person",
+        response_description="The unblocked person",
+    )
+    def unblock(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
+        with hub.database.begin() as db:
+            people.unblock(db, hub, caller, person_by_id(db, person))
+            return _shown(db, person)
+
+
+def _shown(db: Session, person: str) -> PersonOut:
+    found = person_by_id(db, person)
+    return PersonOut.of(Row(person=found, roles=people.roles_of(db, found.id)))
+
+
+Line = Annotated[str, Field(max_length=200)]
+Short = Annotated[str, Field(max_length=60)]
+
+
+class _Taken(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Me(BaseModel):
+    """Who asks."""
+
+    id: str
+    email: str
+    name: str
+    institution: str
+    roles: list[str]
+    projects: list[str]
+    training: dict[str, str]
+    attributes: dict[str, str]
+    via: str
+    scopes: list[str] | None = Field(description="Of the API token that asks; null: everything that the person may do.")
+    csrf: str = Field(description="The X-CSRF-Token that a browser's session sends with what it writes; empty for a token.")
+
+
+class NewToken(_Taken):
+    """A token to make."""
+
+    model_config = example(name="a notebook", scopes=["question.ask", "release.see"], days=30)
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Short], Field(min_length=1, max_length=200)]
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
+
+
+class Renaming(_Taken):
+    """Another name."""
+
+    model_config = example(name="the nightly report")
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class TokenOut(BaseModel):
+    """A token, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    created: datetime
+    expires: datetime
+    revoked: datetime | None
+    used: datetime | None
+
+    @classmethod
+    def of(cls, row: ApiToken) -> TokenOut:
+        """From the database's row."""
+        return cls.model_validate(row, from_attributes=True)
+
+
+class TokenMade(TokenOut):
+    """A token, with its secret: the only time that it is shown."""
+
+    token: str
+
+
+class Tokens(BaseModel):
+    """Some tokens; `next` is the `after` of the page that follows."""
+
+    items: list[TokenOut]
+    next: str | None
+
+
+class PersonOut(BaseModel):
+    """A person, as those see them who look after people."""
+
+    id: str
+    email: str
+    name: str
+    institution: str
+    roles: list[str]
+    training: dict[str, str]
+    attributes: dict[str, str]
+    blocked: bool
+    second_factor: bool
+    created: datetime
+
+    @classmethod
+    def of(cls, row: Row) -> PersonOut:
+        """From the database's row."""
+        person = row.person
+        return cls(
+            id=person.id,
+            email=person.email,
+            name=person.name,
+            institution=person.institution,
+            roles=list(row.roles),
+            training=person.training,
+            attributes=person.attributes,
+            blocked=person.blocked,
+            second_factor=person.totp is not None,
+            created=person.created,
+        )
+
+
+class People(BaseModel):
+    """Some people; `next` is the `after` of the page that follows."""
+
+    items: list[PersonOut]
+    next: str | None
+
+
+class Invitation(_Taken):
+    """Somebody to invite."""
+
+    model_config = example(email="ada@example.org", roles=["analyst"])
+
+    email: Annotated[str, Field(min_length=3, max_length=320)]
+    roles: Annotated[list[Short], Field(max_length=20)]
+
+
+class Invited(BaseModel):
+    """The link to hand over: the only time that it is shown."""
+
+    email: str
+    link: str
+
+
+class Roles(_Taken):
+    """All roles that a person is to have."""
+
+    model_config = example(roles=["analyst", "owner"])
+
+    roles: Annotated[list[Short], Field(max_length=20)]
+
+
+class Details(_Taken):
+    """What policies ask for; what is left out stays as it is."""
+
+    model_config = example(institution="North", training={"GCP": "2030-12-31"})
+
+    institution: Line | None = None
+    training: dict[Short, Line] | None = Field(default=None, description="Certificate → its last day, such as 2027-12-31.")
+    attributes: dict[Short, Line] | None = None

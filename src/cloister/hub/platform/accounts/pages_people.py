@@ -1,0 +1,191 @@
+"""Pages about people: who uses the hub, who was invited, what somebody may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.accounts import links, people, second_factor, sessions
+from cloister.hub.platform.accounts.audit import log_event
+from cloister.hub.platform.accounts.pages_common import again
+from cloister.hub.records.people import names_of, person_by_id
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_SEE, _INVITE, _BLOCK, _ROLES = ([needs(each)] for each in ("people.see", "people.invite", "people.block", "roles.give"))
+_PAGE = 50
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/people", dependencies=_SEE)
+    def everybody(request: Request, hub: HubDep, search: str = "", after: str = "") -> Response:
+        with hub.database.reading() as db:
+            rows, more = people.page_of_people(db, search=search, after=after, limit=_PAGE)
+            invitations = links.open_invitations(db, hub) if not after else []
+            names = names_of(db, (each.made_by for each in invitations))
+        older = "/people?" + urlencode({"search": search, "after": more}) if more else ""
+        values: dict[str, Any] = {"people": rows, "search": search, "older": older, "first": bool(not after)}
+        return render(request, "accounts/people.html", invitations=invitations, names=names, **values)
+
+    @router.get("/people/invite", dependencies=_INVITE)
+    def invitation(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return render(request, "accounts/invite.html", **_invitation(caller))
+
+    @router.post("/people/invite", dependencies=_INVITE)
+    def invite(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        email, roles = form.text("email"), form.all("role")
+        try:
+            with hub.database.begin() as db:
+                link = links.invite(db, hub, caller, email=email, roles=roles)
+        except CloisterError as error:
+            return again(request, "accounts/invite.html", error, **_invitation(caller) | {"email": email[:320], "chosen": roles})
+        return render(request, "accounts/handover.html", link=link, email=email, kind="invitation", onward="/people")
+
+    @router.post("/people/invitations/{name}/withdraw", dependencies=_INVITE)
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: str, form: FormDep) -> Response:
+        with hub.database.begin() as db:
+            links.withdraw(db, hub, caller, name)
+        return go(request, "/people", request_gettext(request)("The invitation was withdrawn."))
+
+    @router.get("/people/{person}", dependencies=_SEE)
+    def somebody(request: Request, hub: HubDep, person: str) -> Response:
+        return render(request, "accounts/person.html", **_person(hub, person))
+
+    @router.post("/people/{person}/roles", dependencies=_ROLES)
+    def give(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        secret = ""
+
+        def act() -> None:
+            nonlocal secret
+            with hub.database.begin() as db:
+                changed = people.set_roles(db, hub, caller, person_by_id(db, person), form.all("role"))
+                if changed and person == caller.id:
+                    secret = sessions.renew(db, hub, caller.session)
+
+        response = _done(request, hub, person, act, request_gettext(request)("The roles were saved."))
+        if secret:
+            sessions.give_cookie(response, hub, secret)
+        return response
+
+    @router.post("/people/{person}/details", dependencies=_ROLES)
+    def describe(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        def act() -> None:
+            training, attributes = _pairs(form.text("training")), _pairs(form.text("attributes"))
+            with hub.database.begin() as db:
+                people.describe(
+                    db,
+                    hub,
+                    caller,
+                    person_by_id(db, person),
+                    institution=form.text("institution"),
+                    training=training,
+                    attributes=attributes,
+                )
+
+        return _done(request, hub, person, act, request_gettext(request)("The details were saved."))
+
+    @router.post("/people/{person}/block", dependencies=_BLOCK)
+    def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        def act() -> None:
+            with hub.database.begin() as db:
+                people.block(db, hub, caller, person_by_id(db, person))
+
+        return _done(
+            request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
+        )
+
+    @router.post("/people/{person}/unblock", dependencies=_BLOCK)
+    def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        def act() -> None:
+            with hub.database.begin() as db:
+                people.unblock(db, hub, caller, person_by_id(db, person))
+
+        return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
+
+    @router.post("/people/{person}/second-factor", dependencies=_BLOCK)
+    def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        def act() -> None:
+            with hub.database.begin() as db:
+                found = person_by_id(db, person)
+                second_factor.remove(db, found)
+                sessions.end_all(db, found.id)
+                log_event(db, hub, caller, "second-factor.remove", found.id)
+
+        return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
+
+    @router.post("/people/{person}/password-link", dependencies=_BLOCK)
+    def password_link(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
+        try:
+            with hub.database.begin() as db:
+                found = person_by_id(db, person)
+                link = links.password_link(db, hub, caller, found)
+        except CloisterError as error:
+            return again(request, "accounts/person.html", error, **_person(hub, person))
+        onward = f"/people/{found.id}"
+        return render(request, "accounts/handover.html", link=link, email=found.email, kind="password", onward=onward)
+
+
+def _done(request: Request, hub: Hub, person: str, act: Callable[[], None], said: str) -> Response:
+    """Do it and go back to the person's page, or show there what was wrong."""
+    try:
+        act()
+    except CloisterError as error:
+        return again(request, "accounts/person.html", error, **_person(hub, person))
+    return go(request, f"/people/{person}", said)
+
+
+def _person(hub: Hub, person: str) -> dict[str, Any]:
+    with hub.database.reading() as db:
+        found = person_by_id(db, person)
+        held = people.roles_of(db, found.id)
+        return {
+            "problem": None,
+            "person": found,
+            "held": held,
+            "roles": (*OFFERED_ROLES, *(role for role in held if role not in OFFERED_ROLES)),
+            "training": _lines(found.training),
+            "attributes": _lines(found.attributes),
+        }
+
+
+def _invitation(caller: Caller) -> dict[str, Any]:
+    roles = tuple(role for role in OFFERED_ROLES if caller.has(ADMINISTRATOR) or role not in (ADMINISTRATOR, STEWARD))
+    return {"problem": None, "email": "", "chosen": ["analyst"], "roles": roles}
+
+
+def _lines(values: dict[str, Any]) -> str:
+    return "\n".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Lines of "name = value" as they are typed.
+
+    >>> _pairs("GCP = 2027-12-31\\n\\nethics = 2028-01-31")
+    {'GCP': '2027-12-31', 'ethics': '2028-01-31'}
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        name, sign, value = line.partition("=")
+        if not sign:
+            raise InvalidParameter("The list is invalid", why="a line has no '='", instead="GCP = 2027-12-31")
+        found[name.strip()] = value.strip()
+    return found

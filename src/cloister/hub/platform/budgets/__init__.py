@@ -1,0 +1,93 @@
+"""Budgets: what may be learned of a population in all, what was spent on what, who may draw how much, and requests for more.
+
+The ledger keeps all of it; here it is shown, and changed by acts that are checked and written down.
+
+- `guidance.py`: what the numbers mean. `reading.py`: who sees what. `granted.py`: the
+  shares of grants. `acts.py`: raising, allotting, asking.
+- `pages.py`, `api.py`, `cards.py`: the web.
+
+What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cloister.hub.decisions.policy import Action, register_actions
+from cloister.hub.platform.budgets.guidance import USUAL, Advice, advice, odds
+from cloister.hub.service import Card, Link, Service
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
+
+__all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds", "sees_budget"]
+
+_OFFICE = frozenset({"administrator", "steward"})
+register_actions(
+    [
+        Action(
+            name="budget.charges",
+            title="See every share and charge of a budget",
+            roles=_OFFICE | {"owner"},
+            by="owner",
+            overseers=_OFFICE,
+        )
+    ]
+)
+
+
+def sees_budget(hub: Hub, db: Session, caller: Caller, population: str) -> bool:
+    """Whether somebody may know what is left of a population's budget."""
+    from cloister.hub.platform.budgets import reading
+
+    return reading.sees_budget(hub, db, caller, population)
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.platform.budgets.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.platform.budgets.api import api
+
+    return api()
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.platform.budgets.cards import cards
+
+    return cards(hub, db, caller)
+
+
+def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
+    from cloister.hub.platform.budgets.granted import shares_of_project
+
+    return {"shares": shares_of_project(hub, db, row)}
+
+
+SERVICE = Service(
+    name="budgets",
+    title="Budgets",
+    pages=_pages,
+    api=_api,
+    links=(
+        Link(
+            title="Budgets",
+            path="/budgets",
+            group="govern",
+            help="how-to/choose-a-spend",
+            action="budget.see",
+            order=35,
+            icon="budget",
+        ),
+    ),
+    cards=_cards,
+    in_project=_in_project,
+)

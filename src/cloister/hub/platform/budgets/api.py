@@ -1,0 +1,340 @@
+"""The API of budgets: what is spent of those that one may see, charges, shares, and requests for more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.decisions.policy.strict import guarantee_text
+from cloister.hub.description import example
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.budgets import acts
+from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
+from cloister.hub.platform.budgets.pages import NAME
+from cloister.hub.platform.budgets.reading import (
+    Balance,
+    Share,
+    balance_of,
+    balances,
+    charges_of,
+    nothing_of,
+    purses_of,
+    seen_population,
+    shares_of,
+)
+from cloister.hub.records.budgets import BudgetRequest
+from cloister.hub.web.forms import written_here
+from cloister.ledger import Charge
+from cloister.printable import is_printable
+
+_Name = Annotated[str, Path(max_length=200, pattern=NAME)]
+_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+_Limit = Annotated[int, Query(ge=1, le=200)]
+_WRITTEN = Depends(written_here)
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    sees, asks, allots = needs("budget.see"), needs("budget.ask"), needs("dataset.budget")
+
+    @router.get(
+        "/budgets", dependencies=[sees], summary="List budgets", response_description="The budgets that you may see, by name"
+    )
+    def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: _Limit = 50) -> Balances:
+        with hub.database.reading() as db:
+            found = [each for each in balances(hub, db, caller) if each.population > after]
+        more = found[limit - 1].population if len(found) > limit else None
+        return Balances(items=[BalanceOut.of(each) for each in found[:limit]], next=more)
+
+    @router.get(
+        "/budgets/{population}",
+        dependencies=[sees],
+        summary="Get a budget",
+        response_description="The budget with the shares that you may see",
+    )
+    def one(hub: HubDep, caller: PersonDep, population: _Name) -> BalanceOut:
+        return _balance(hub, caller, population)
+
+    @router.get(
+        "/budgets/{population}/charges",
+        dependencies=[sees],
+        summary="List the charges of a budget",
+        response_description="The charges, the newest first",
+    )
+    def charges(
+        hub: HubDep, caller: PersonDep, population: _Name, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: _Limit = 50
+    ) -> Charges:
+        """All of them for an owner; for others their own, and those of their projects."""
+        with hub.database.reading() as db:
+            row, which = seen_population(hub, db, caller, population)
+            only = None if balance_of(hub, db, caller, row, which).whole else purses_of(db, caller)
+        found, more = charges_of(hub, row.name, only=only, after=after, limit=limit)
+        return Charges(items=[ChargeOut.of(each) for each in found], next=more or None)
+
+    @router.post(
+        "/budgets/{population}/raise",
+        dependencies=[needs("budget.raise"), _WRITTEN],
+        summary="Raise a budget",
+        response_description="The raised budget",
+    )
+    def raise_(hub: HubDep, caller: PersonDep, population: _Name, body: Raising) -> BalanceOut:
+        acts.raise_budget(hub, caller, population, amount=body.amount, why=body.why, delta=body.delta)
+        return _balance(hub, caller, population)
+
+    @router.post(
+        "/budgets/{population}/shares",
+        dependencies=[allots, _WRITTEN],
+        summary="Set a person's share of a budget",
+        response_description="The budget with its shares",
+    )
+    def allot(hub: HubDep, caller: PersonDep, population: _Name, body: Allotting) -> BalanceOut:
+        acts.allot(hub, caller, population, who=body.who, amount=body.amount)
+        return _balance(hub, caller, population)
+
+    @router.post(
+        "/budgets/{population}/requests",
+        dependencies=[asks, _WRITTEN],
+        status_code=201,
+        summary="Request more budget",
+        response_description="The request",
+    )
+    def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
+        number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
+        with hub.database.reading() as db:
+            return _asked(db.get_one(BudgetRequest, number))
+
+    @router.get(
+        "/budget-requests",
+        dependencies=[asks],
+        summary="List budget requests",
+        response_description="Your requests, or those that wait for your decision",
+    )
+    def requests(hub: HubDep, caller: PersonDep, to_decide: bool = False) -> Requests:
+        with hub.database.reading() as db:
+            rows = acts.open_requests(db, caller) if to_decide else acts.mine(db, caller)
+            return Requests(items=[_asked(row) for row in rows], next=None)
+
+    @router.post(
+        "/budget-requests/{number}/decide",
+        dependencies=[allots, _WRITTEN],
+        summary="Decide a budget request",
+        response_description="The decided request",
+    )
+    def decide(hub: HubDep, caller: PersonDep, number: _Id, body: ShareDecision) -> Asked:
+        return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
+
+    @router.post(
+        "/budget-requests/{number}/withdraw",
+        dependencies=[asks, _WRITTEN],
+        summary="Withdraw your budget request",
+        response_description="The withdrawn request",
+    )
+    def withdraw(hub: HubDep, caller: PersonDep, number: _Id) -> Asked:
+        return _asked(acts.withdraw_request(hub, caller, number))
+
+    return router
+
+
+def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
+    with hub.database.reading() as db:
+        row, which = seen_population(hub, db, caller, population)
+        balance = balance_of(hub, db, caller, row, which)
+        only = None if balance.whole else purses_of(db, caller)
+        granted = granted_shares(hub, db, row.name, None if balance.whole else caller)
+    return BalanceOut.of(balance, shares_of(hub, row.name, only), granted)
+
+
+def _asked(row: BudgetRequest) -> Asked:
+    return Asked.model_validate(row, from_attributes=True)
+
+
+def _readable(text: str) -> str:
+    if not is_printable(text, lines=True):
+        raise ValueError("a character that cannot be seen")
+    return text
+
+
+Exact = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[0-9eE.+/-]+$", description="An exact number: 0.1, 1/3.")]
+Text = Annotated[str, Field(max_length=1000), AfterValidator(_readable)]
+
+
+class _Taken(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Raising(_Taken):
+    """A larger budget: ε (or ρ), perhaps a larger δ, and why."""
+
+    model_config = example(amount="2", why="a second wave of the study")
+
+    amount: Exact
+    why: Annotated[Text, Field(min_length=1)]
+    delta: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
+
+
+class Allotting(_Taken):
+    """A share: whose (an e-mail address, or the name of a project), and how much in all."""
+
+    model_config = example(who="ada@example.org", amount="0.5")
+
+    who: Annotated[Text, Field(min_length=1, max_length=320)]
+    amount: Exact
+
+
+class ShareWish(_Taken):
+    """A request for a share of so much in all."""
+
+    model_config = example(amount="0.5", reason="the second half of the study")
+
+    amount: Exact
+    reason: Annotated[Text, Field(min_length=1)]
+    project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+
+
+class ShareDecision(_Taken):
+    """The answer: yes (to so much, where it is another amount), or no with a reason."""
+
+    model_config = example(grant=True, amount="0.25")
+
+    grant: bool
+    amount: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
+    message: Text = ""
+
+
+class Asked(BaseModel):
+    """A request for a share."""
+
+    id: str
+    population: str
+    wanted: str
+    reason: str
+    state: str
+    created: datetime
+    decided: datetime | None
+
+
+class Requests(BaseModel):
+    """The newest requests; older ones are on the pages of their budgets."""
+
+    items: list[Asked]
+    next: str | None
+
+
+class ShareOut(BaseModel):
+    """A share, and what is left of it."""
+
+    who: str
+    share: dict[str, str]
+    left: dict[str, str]
+
+    @classmethod
+    def of(cls, share: Share, *, frozen: bool = False) -> ShareOut:
+        """From the ledger's."""
+        left = nothing_of(share.share) if frozen else share.left
+        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(left))
+
+
+class GrantedOut(BaseModel):
+    """The share that a grant gives: what somebody may have drawn in all while it stands. It ends with the grant; what was drawn
+    stays counted."""
+
+    grant: str
+    data_set: str
+    role: str
+    who: str
+    share: dict[str, str]
+    drawn: dict[str, str] | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
+    state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
+    ends: datetime | None = Field(description="When it ended, or will.")
+
+    @classmethod
+    def of(cls, share: GrantedShare) -> GrantedOut:
+        """From the grant and the ledger."""
+        return cls(
+            grant=share.grant,
+            data_set=share.data_set,
+            role=share.role,
+            who=share.who,
+            share=guarantee_text(share.share),
+            drawn=None if share.drawn is None else guarantee_text(share.drawn),
+            state=share.state,
+            ends=share.ends,
+        )
+
+
+class BalanceOut(BaseModel):
+    """A population's budget."""
+
+    population: str
+    title: str
+    total: dict[str, str]
+    spent: dict[str, str]
+    remaining: dict[str, str]
+    frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
+    unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
+    mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
+    shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
+    granted: list[GrantedOut] = Field(
+        default_factory=list, description="Shares that come with grants, those that are over too; only for one budget."
+    )
+
+    @classmethod
+    def of(cls, balance: Balance, shares: list[Share] | None = None, granted: list[GrantedShare] | None = None) -> BalanceOut:
+        """From the ledger's."""
+        return cls(
+            population=balance.population,
+            title=balance.title,
+            total=guarantee_text(balance.total),
+            spent=guarantee_text(balance.spent),
+            remaining=guarantee_text(balance.left),
+            frozen=balance.frozen,
+            unbounded=balance.unbounded,
+            mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
+            shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
+            granted=[GrantedOut.of(each) for each in granted or []],
+        )
+
+
+class Balances(BaseModel):
+    """Some budgets; `next` is the `after` of the page that follows."""
+
+    items: list[BalanceOut]
+    next: str | None
+
+
+class ChargeOut(BaseModel):
+    """One charge."""
+
+    id: int
+    who: str
+    what: str
+    when: datetime
+    cost: dict[str, str] | None
+    state: str
+    purpose: str
+
+    @classmethod
+    def of(cls, charge: Charge) -> ChargeOut:
+        """From the ledger's."""
+        return cls(
+            id=charge.id,
+            who=charge.who,
+            what=charge.what,
+            when=charge.when,
+            cost=None if charge.cost is None else guarantee_text(charge.cost),
+            state=charge.state,
+            purpose=charge.purpose,
+        )
+
+
+class Charges(BaseModel):
+    """Some charges, the newest first; `next` is the `after` of the page that follows."""
+
+    items: list[ChargeOut]
+    next: int | None

@@ -1,0 +1,164 @@
+"""The catalogue: populations, data sets and their versions; how they come in, what is public of them, how they go.
+
+- `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
+- `typed.py`, `names.py`: what an owner says. `filling.py`: what fills it in, from names, codebooks and other declarations.
+  `trial.py`, `cleaning.py`: what of an upload does not fit that, and how its cells are to be read.
+- `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
+  are.
+- `joint.py`: data sets whose rows are at several sites. `pooled.py`: data sets that are made of others, of several owners.
+  `masked.py`: those of masked cells, whose keys a key holder has.
+- `windows.py`, `series.py`: a data set that grows, cut into windows of time.
+- `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
+- `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
+
+What may not live here: a decision about who may what (`access`), a release of anything (`asking`), an upload in plain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.platform.catalogue.cards import cards
+from cloister.hub.platform.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
+from cloister.hub.platform.catalogue.live import live_of, sweep_scratch
+from cloister.hub.platform.catalogue.managing import destroy_old
+from cloister.hub.platform.catalogue.masked import (
+    MASKED,
+    Masked,
+    MaskedRows,
+    batch_file,
+    folder_of,
+    line_of,
+    lines_of,
+    masked_in,
+    masked_versions,
+    sweep_masked,
+)
+from cloister.hub.platform.catalogue.names import in_sql, plain_word
+from cloister.hub.platform.catalogue.pooled import PooledRows
+from cloister.hub.platform.catalogue.reading import money_of, owned, populations_of, search, seen
+from cloister.hub.platform.catalogue.registering import Wanted, made_of, register
+from cloister.hub.platform.catalogue.remote import legible
+from cloister.hub.platform.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
+from cloister.hub.platform.catalogue.series import window_with
+from cloister.hub.platform.catalogue.sources import source_of
+from cloister.hub.platform.catalogue.versions import add_masked, add_rows
+from cloister.hub.service import Guide, Link, Service
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "SERVICE",
+    "SITES",
+    "Joined",
+    "Masked",
+    "MaskedRows",
+    "PooledRows",
+    "SiteRows",
+    "Wanted",
+    "add_masked",
+    "add_rows",
+    "batch_file",
+    "coordinators_of",
+    "destroy_old",
+    "expire",
+    "folder_of",
+    "in_sql",
+    "joined_in",
+    "key_of",
+    "legible",
+    "line_of",
+    "lines_of",
+    "live_of",
+    "made_of",
+    "masked_in",
+    "masked_versions",
+    "money_of",
+    "owned",
+    "plain_word",
+    "populations_of",
+    "register",
+    "search",
+    "seen",
+    "source_of",
+    "sweep_masked",
+    "versions_at_sites",
+    "window_with",
+]
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.platform.catalogue import pages, pages_owner, pages_register, pages_upload
+
+    router = APIRouter()
+    for each in (pages, pages_owner, pages_register, pages_upload):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.platform.catalogue import api, api_owner, api_upload
+
+    router = APIRouter()
+    for each in (api_upload, api, api_owner):
+        each.routes(router)
+    return router
+
+
+def _opened(hub: Hub) -> None:
+    hub.parts[KEEPER] = Keeper(hub)
+    sweep_scratch(hub)
+    if hub.settings.path(MASKED).is_dir():
+        sweep_masked(hub)
+
+
+def _closed(hub: Hub) -> None:
+    keeper: Keeper | None = hub.parts.pop(KEEPER, None)
+    if keeper is not None:
+        keeper.close()
+    live = hub.parts.pop("live tables", None)
+    if live is not None:
+        live.close()
+
+
+SERVICE = Service(
+    name="catalogue",
+    title="Data",
+    pages=_pages,
+    api=_api,
+    jobs=(EXPIRE,),
+    links=(
+        Link(
+            title="Data sets",
+            path="/datasets",
+            group="data",
+            help="how-to/share-a-data-set",
+            action="dataset.see",
+            order=10,
+            icon="data",
+        ),
+        Link(
+            title="Populations",
+            path="/populations",
+            group="data",
+            help="explanation/ledger",
+            action="dataset.register",
+            order=30,
+            icon="people",
+        ),
+    ),
+    guides=(
+        Guide(title="Register a data set", path="/register", group="data", help="how-to/share-a-data-set"),
+        Guide(title="Declare the table", path="/register/*", group="data", help="how-to/declare-a-table"),
+    ),
+    cards=cards,
+    opened=_opened,
+    closed=_closed,
+)

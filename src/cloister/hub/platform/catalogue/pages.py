@@ -1,0 +1,100 @@
+"""The catalogue's pages for everybody: the list, one data set as it is declared, and an owner's populations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.catalogue import reading
+from cloister.hub.platform.catalogue.managing import now_version
+from cloister.hub.platform.catalogue.series import window_with, windows_of
+from cloister.hub.platform.catalogue.windows import in_all
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import labels_in, parts_of
+from cloister.hub.web.render import render
+from cloister.hub.web.routing import TICKED
+
+Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
+PopulationName = Annotated[str, Path(max_length=200, pattern=r"^[^\x00]*$")]
+_Search = Annotated[str, Query(max_length=200)]
+_PAGE = 30
+_SEE, _POPULATIONS = [needs("dataset.see")], [needs("dataset.register")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/datasets", dependencies=_SEE)
+    def catalogue(
+        request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False
+    ) -> Response:
+        from cloister.hub.releases.tables import tables_of
+
+        with hub.database.reading() as db:
+            entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=_PAGE)
+            tables = tables_of(hub, db, caller, search=search)
+            names = names_of(db, [each.row.owner for each in entries] + [each.row.person for each in tables])
+        query = {"search": search, **({"mine": "true"} if mine else {})}
+        older = "/datasets?" + urlencode(query | {"after": entries[-1].row.name}) if more else ""
+        values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine, "tables": tables}
+        return render(request, "catalogue/list.html", older=older, first=not after, **values)
+
+    @router.get("/datasets/{name}", dependencies=[TICKED, *_SEE])
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        with hub.database.reading() as db:
+            row = reading.seen(hub, db, caller, name)
+            entry = reading.entry_of(hub, db, caller, row)
+            owner = names_of(db, [row.owner]).get(row.owner, "")
+            shows = reading.may_see_budget(hub, db, caller, row)
+            windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
+            unit = reading.unit_of(db, row.population)
+            version = now_version(db, row)
+        settings = hub.settings
+        money, all_money = reading.money_of(hub, row.population), [reading.money_of(hub, each.population) for each in windows]
+        values: dict[str, Any] = {
+            "row": row,
+            "entry": entry,
+            "labels": labels_in(parts_of(row)),
+            "owner": owner,
+            "money": money,
+            "shows_spending": shows,
+            "windows": windows,
+            "unit": unit,
+            "kept": "" if row.public or version is None else version.kind,
+            "last_day": reading.last_day(entry.policy),
+            "examples": reading.examples(row, settings.origin, caller.email, settings.pg_port),
+            "over": in_all(None if each is None else each.total for each in all_money),
+        }
+        return render(request, "catalogue/dataset.html", **values)
+
+    @router.get("/populations", dependencies=_POPULATIONS)
+    def populations(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        with hub.database.reading() as db:
+            rows = reading.populations_of(db, caller)
+            tables = {row.name: reading.tables_on(db, row.name) for row in rows}
+        money = {row.name: reading.money_of(hub, row.name) for row in rows}
+        return render(request, "catalogue/populations.html", rows=rows, tables=tables, money=money)
+
+    @router.get("/populations/{name}", dependencies=_POPULATIONS)
+    def population(request: Request, hub: HubDep, caller: PersonDep, name: PopulationName) -> Response:
+        with hub.database.reading() as db:
+            row = reading.own_population(db, caller, name)
+            tables = reading.tables_on(db, row.name)
+            window = window_with(db, row.name)
+            windows = [] if window is None else windows_of(db, window)
+        money = reading.money_of(hub, row.name)
+        shared = {str(each.population): reading.money_of(hub, each.population) for each in windows}
+        told = None if money is None else guidance(money.total, row.people, hub.settings.max_delta)
+        values: dict[str, Any] = {
+            "window": {} if window is None else window.window,
+            "windows": windows,
+            "over": in_all(None if each is None else each.total for each in shared.values()),
+        }
+        return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told, **values)

@@ -1,0 +1,249 @@
+"""New rows of a data set: another version under the same population's budget, or another window under a budget of its own.
+
+A data set whose windows are cut by a date column may be sent as one file each time, with all rows so far: each window reads the
+rows of its own days, under its own budget, so rows in a window that is over get no fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
+from cloister.hub.generation import bump
+from cloister.hub.platform.catalogue.managing import now_version
+from cloister.hub.platform.catalogue.masked import Masked, MaskedRows, line_of
+from cloister.hub.platform.catalogue.origins import check_origin, noticed
+from cloister.hub.platform.catalogue.pooled import check_own_rows
+from cloister.hub.platform.catalogue.registering import Wanted, made_of, open_table, registered
+from cloister.hub.platform.catalogue.row_sources import RowSource, SharedRowsOf, UploadedRows
+from cloister.hub.platform.catalogue.series import next_window, windows_of
+from cloister.hub.platform.catalogue.sources import source_of
+from cloister.hub.platform.catalogue.windows import base_of, column_of, in_window
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Conflict
+from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
+from cloister.hub.records.declarations import check_against, table_of
+from cloister.hub.records.policies import policies_in_row
+from cloister.tables import PrivateTable, PublicTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+
+def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others: bool = False) -> int:
+    """What arrived becomes the version that questions read; its number. The declaration stays, and is checked against it. With
+    `others`, the other open windows of the data set are served from it too, each the rows of its own days."""
+    given = UploadedRows.find(hub, caller, number)
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+        rows = [row, *(_others(db, caller, row) if others else ())]
+        for each in rows:
+            _check_fits(each, given.schema)
+            check_origin(db, each, given.origin)
+    given.settle()
+    trial = given.version(caller, row, 0)
+    tables = {each.id: table_of(each, source_of(hub, each, trial), trial.id) for each in rows}
+    try:
+        with hub.database.begin() as db:
+            wanted = select(DataSet).where(DataSet.id.in_([each.id for each in rows])).order_by(DataSet.id).with_for_update()
+            locked = {each.id: each for each in db.scalars(wanted)}
+            row = locked[data_set]
+            first = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, first, tables[row.id])
+            for other in [each for each in locked.values() if each.id != data_set and each.state == "open"]:
+                version = SharedRowsOf(hub, row, first).version(caller, other, newest(db, other) + 1)
+                put(hub, db, caller, other, version, tables[other.id])
+            given.take(db)
+            db.flush()
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
+    return first.number
+
+
+def add_rows(
+    hub: Hub, caller: Caller, rows: Mapping[str, tuple[RowSource, Callable[[DataSetVersion | None], object]]]
+) -> dict[str, int]:
+    """Rows that are no upload become the version that questions read, in each of these data sets or in none; the numbers of the
+    versions. The function beside a data set's rows refuses them after the version before."""
+    try:
+        with hub.database.begin() as db:
+            made = {}
+            wanted = select(DataSet).where(DataSet.id.in_(rows)).order_by(DataSet.id).with_for_update()
+            for row in db.scalars(wanted).all():
+                given, check = rows[row.id]
+                check(now_version(db, row))
+                _check_fits(row, given.schema)
+                version = given.version(caller, row, newest(db, row) + 1)
+                put(hub, db, caller, row, version, table_of(row, source_of(hub, row, version), version.id), given.told)
+                made[row.id] = version.number
+            for given, _ in rows.values():
+                given.take(db)
+            db.flush()
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="the same again") from None
+    return made
+
+
+def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
+    """A version of other batches, or of another key holder's pads: its number. Questions read it from now on."""
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+    given = MaskedRows(hub, masked)
+    given.origin = _origin_of(hub, data_set) or given.origin
+    form, declared = masked.source(hub, line_of(hub, masked)).format, row.declaration
+    if {name: each.describe() for name, each in form.columns.items()} != declared["columns"] or form.unit != declared["unit"]:
+        raise InvalidDeclaration(
+            "The batch is invalid", why="its format declares other columns than the data set", instead="a data set of its own"
+        )
+    try:
+        with hub.database.begin() as db:
+            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
+            version = given.version(caller, row, newest(db, row) + 1)
+            put(hub, db, caller, row, version, table_of(row, given.masked.source(hub, line_of(hub, masked)), version.id))
+            bump(db)
+    except IntegrityError:
+        raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
+    return version.number
+
+
+def _origin_of(hub: Hub, data_set: str) -> str:
+    with hub.database.reading() as db:
+        wanted = select(DataSetVersion.origin).where(DataSetVersion.data_set == data_set).order_by(DataSetVersion.number)
+        return db.scalar(wanted.limit(1)) or ""
+
+
+def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label: str = "") -> DataSet:
+    """Another window, as a data set of its own: the same declaration, policy and budget, and a new population. Its rows are what
+    arrived; or, where windows are cut by a date column and nothing arrived, those that this window is served from."""
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+        base, column = base_of(row.window), column_of(row.window)
+        if not base or row.population is None:
+            raise InvalidParameter(
+                f"The window of {row.name!r} is invalid", why="the data set has no windows", instead="a new version of it"
+            )
+        if policies_in_row(row)[1]:
+            raise Conflict(
+                f"The window of {row.name!r} was not opened",
+                why="a policy that it would inherit can't be read",
+                instead=f"write it again: /datasets/{row.name}/manage",
+            )
+        if not number and not column:
+            raise InvalidParameter(
+                f"The window of {row.name!r} is invalid",
+                why="no date column says which rows are of it, so it has none before they are sent",
+                instead="a file with the rows of that window alone",
+            )
+        population = db.get_one(Population, row.population)
+        declared: dict[str, Any] = {
+            "name": base,
+            "title": row.window.get("title", row.title),
+            "population": str(row.window["population"]),
+        }
+        declared["declaration"] = _unbound(row.declaration, column) if column else row.declaration
+        declared = in_window(declared, str(row.window["every"]), label or next_window(db, row), column)
+        wanted = Wanted(
+            **declared,
+            about=row.about,
+            budget=None if db.get(Population, declared["population"]) else hub.ledger.budget(population.name),
+            unit=population.unit,
+            people=population.people,
+            row_is_person=True,  # said of its first window
+            metadata=row.metadata_,
+        )
+        version = None if number else now_version(db, row)
+    if number:
+        return registered(hub, caller, number, wanted)
+    if version is None or version.destroyed is not None:
+        raise Conflict("The window was not opened", why="the key of the rows of this one was destroyed", instead="a file")
+    return made_of(hub, caller, SharedRowsOf(hub, row, version), wanted)
+
+
+def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:
+    """The other open windows, where their owner says that these rows are for them too."""
+    if not column_of(row.window):
+        raise InvalidParameter(
+            f"The version of {row.name!r} is invalid for other windows",
+            why="no date column says which rows are of which window",
+            instead="a file for each window",
+        )
+    if row.owner != caller.id:
+        raise AccessDenied(
+            f"The version of {row.name!r} was not added to other windows",
+            why="they are their owner's",
+            instead="this window alone",
+        )
+    return [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"]
+
+
+def put(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    row: DataSet,
+    version: DataSetVersion,
+    table: PrivateTable | PublicTable,
+    told: Mapping[str, str] | None = None,
+) -> None:
+    """Make a version the one that questions read; `told` is what else the audit log says."""
+    check_open(row)
+    check_own_rows(db, row)
+    check_origin(db, row, version.origin)
+    db.add(version)
+    row.version, row.changed = version.number, hub.now()
+    db.flush()
+    details: dict[str, Any] = {"version": version.number, "name": row.name, **(told or {})}
+    line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+    noticed(db, hub, caller, row, version.origin, line)
+    if isinstance(table, PrivateTable):
+        open_table(hub, db, caller, row, table)
+
+
+def newest(db: Db, row: DataSet) -> int:
+    """The greatest number of its versions."""
+    wanted = select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
+    return db.scalar(wanted.limit(1)) or 0
+
+
+def _check_fits(row: DataSet, schema: Mapping[str, str]) -> None:
+    check_open(row)
+    if row.public:
+        _same_columns(row, schema)
+    else:
+        check_against(row.name, row.declaration, schema)
+
+
+def _unbound(declaration: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """A window's declaration without what it says of its own days."""
+    return {**declaration, "columns": {**declaration["columns"], column: {"kind": "date"}}}
+
+
+def check_open(row: DataSet) -> None:
+    """Refuse what takes no other rows."""
+    if row.state == "deleted":
+        raise AccessDenied("The version was not added", why="the data set was deleted", instead="register it as a new one")
+    if row.released:
+        raise Conflict(
+            f"The version of {row.name!r} was not added",
+            why="its rows left as an anonymised table: report and certificate are about these rows, and no others",
+            instead="another release of the data set that it was made of, or a data set of its own",
+        )
+
+
+def _same_columns(row: DataSet, schema: Mapping[str, str]) -> None:
+    declared = {name: each["kind"] for name, each in row.declaration["columns"].items()}
+    if schema != declared:
+        raise InvalidParameter(
+            f"The version of {row.name!r} is invalid",
+            why="its columns have other names or kinds than the public table has",
+            instead="a file with the same columns, or another data set",
+        )

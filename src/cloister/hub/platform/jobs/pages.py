@@ -1,0 +1,75 @@
+"""The pages of jobs: a list, and one job with its progress, which the page's script asks for by itself and a reload shows too."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.decisions.checking import allowed, check
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.platform.jobs.queue import ENDED, cancel
+from cloister.hub.platform.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
+from cloister.hub.records.people import names_of
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import is_fragment, render, request_gettext
+
+JOB = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
+_Job = Annotated[str, JOB]
+_Before = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")]
+
+
+def pages() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/jobs", dependencies=[needs("job.see")])
+    def jobs(request: Request, hub: HubDep, caller: CallerDep, who: str = "", before: _Before = "") -> Response:
+        """The caller's jobs, or everybody's."""
+        overseer = caller.has(*OVERSEERS)
+        everybody = overseer and who == "everybody"
+        with hub.database.reading() as db:
+            rows = jobs_of(db, caller, everybody=everybody, before=before)
+            people = names_of(db, [row.person for row in rows])
+        older = f"/jobs?who={'everybody' if everybody else ''}&before={rows[PAGE - 1].id}" if len(rows) > PAGE else ""
+        return render(
+            request, "jobs/list.html", jobs=rows[:PAGE], people=people, overseer=overseer, everybody=everybody, older=older
+        )
+
+    @router.get("/jobs/{job}", dependencies=[needs("job.see")])
+    def one(request: Request, hub: HubDep, caller: CallerDep, job: _Job) -> Response:
+        """One job; for the page's script, its progress alone."""
+        with hub.database.reading() as db:
+            row = job_for(hub, db, caller, job)
+            people = names_of(db, [row.person])
+            may_cancel = allowed(hub, db, caller, "job.cancel", object_of(row)).allowed
+        ended = row.state in ENDED
+        template = "jobs/progress.html" if is_fragment(request) else "jobs/job.html"
+        answer = render(
+            request,
+            template,
+            job=row,
+            who=people.get(row.person, ""),
+            ended=ended,
+            own=row.person == caller.id,
+            may_cancel=may_cancel,
+        )
+        if ended and is_fragment(request):
+            answer.headers["X-Done"] = "1"
+        return answer
+
+    @router.post("/jobs/{job}/cancel", dependencies=[needs("job.cancel")])
+    def stop(request: Request, hub: HubDep, caller: CallerDep, job: _Job, form: FormDep) -> Response:
+        """End it, or ask it to stop."""
+        _ = request_gettext(request)
+        with hub.database.begin() as db:
+            check(hub, db, caller, "job.cancel", object_of(job_for(hub, db, caller, job)))
+            state = cancel(db, hub, caller, job)
+        said = _("The job was cancelled.") if state == "cancelled" else _("The job was asked to stop.")
+        return go(request, f"/jobs/{job}", _("The job had ended already.") if state in ("done", "failed") else said)
+
+    return router

@@ -1,0 +1,257 @@
+"""The audit log for programs: the same lines, filters and alerts as on the pages."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.platform.trail.alerts import alerts, mark_seen
+from cloister.hub.platform.trail.chain import BrokenLine
+from cloister.hub.platform.trail.export import Form, as_mapping, response
+from cloister.hub.platform.trail.pages import LINE_NUMBER, NAME
+from cloister.hub.platform.trail.profiles import read_history, shown
+from cloister.hub.platform.trail.reading import FILTERS, PAGE, Filters, Scope, own_data_sets, read_page
+from cloister.hub.platform.trail.verifying import verify
+from cloister.hub.platform.trail.writing import write_alone
+from cloister.hub.records.people import person_by_id
+from cloister.hub.web.forms import written_here
+
+
+class Line(BaseModel):
+    """One act."""
+
+    number: int
+    when: datetime
+    person: str
+    action: str
+    kind: str
+    object: str
+    purpose: str
+    cost: dict[str, Any]
+    outcome: str
+    details: dict[str, Any]
+    hash: str
+
+
+class Lines(BaseModel):
+    """Some lines, the newest first. `older`: what to give as `before` for the next ones."""
+
+    lines: list[Line]
+    older: int | None
+
+
+class Verified(BaseModel):
+    """Whether the chain holds; else the first line that does not fit, and why."""
+
+    holds: bool
+    line: int | None = None
+    reason: str = ""
+
+
+class AlertOut(BaseModel):
+    """Something that a steward should look at."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    person: str
+    kind: str
+    about: dict[str, Any]
+    created: datetime
+    seen: datetime | None
+    seen_by: str
+
+
+class ProfileDay(BaseModel):
+    """A day, and how many questions were asked on it."""
+
+    day: date
+    questions: int
+
+
+class ProfileHour(BaseModel):
+    """An hour of the day (UTC), and how many questions were asked in it."""
+
+    hour: int
+    questions: int
+
+
+class ProfileName(BaseModel):
+    """A column (as data set.column) or a data set (its id), and how many questions touched it."""
+
+    name: str
+    questions: int
+
+
+class ProfileSpend(BaseModel):
+    """What was spent of a population."""
+
+    population: str
+    spent: str
+
+
+class ProfileOut(BaseModel):
+    """What is usual for a person: questions a day (the newest thirty) and by hour (UTC), what they touched, what they spent."""
+
+    total: int
+    begun: datetime | None
+    days: list[ProfileDay]
+    hours: list[ProfileHour]
+    columns: list[ProfileName]
+    data_sets: list[ProfileName]
+    spend: list[ProfileSpend]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> ProfileOut:
+        """From what pages show."""
+        return cls(
+            total=told["total"],
+            begun=told["begun"],
+            days=[ProfileDay(day=day, questions=number) for day, number in told["days"]],
+            hours=[ProfileHour(hour=hour, questions=number) for hour, number in told["hours"]],
+            columns=[ProfileName(name=name, questions=number) for name, number in told["columns"]],
+            data_sets=[ProfileName(name=name, questions=number) for name, number in told["data_sets"]],
+            spend=[ProfileSpend(population=name, spent=spent) for name, spent in told["spend"]],
+        )
+
+
+class Wanted(BaseModel):
+    """Which lines, and which page of them."""
+
+    person: str = ""
+    action: str = ""
+    object: str = ""
+    purpose: str = ""
+    since: str = ""
+    until: str = ""
+    outcome: str = ""
+    before: Annotated[int | None, LINE_NUMBER] = None
+    limit: Annotated[int, Query(ge=1, le=500)] = PAGE
+
+
+_Wanted = Annotated[Wanted, Query()]
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get(
+        "/trail",
+        dependencies=[needs("trail.read")],
+        summary="List audit entries",
+        response_description="The entries that the filters leave, the newest first",
+    )
+    def everything(hub: HubDep, wanted: _Wanted) -> Lines:
+        """All lines, by filters."""
+        return _page(hub, wanted, Scope())
+
+    @router.get(
+        "/trail/mine",
+        dependencies=[needs("trail.own")],
+        summary="List your own audit entries",
+        response_description="The entries of what you did, the newest first",
+    )
+    def mine(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
+        """What the caller did."""
+        return _page(hub, wanted, Scope(person=caller.id))
+
+    @router.get(
+        "/trail/uses",
+        dependencies=[needs("dataset.uses")],
+        summary="List the uses of your data sets",
+        response_description="The entries of what was done with your data sets, the newest first",
+    )
+    def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
+        """What was done with the caller's data sets."""
+        with hub.database.reading() as db:
+            scope = own_data_sets(db, caller)
+        return _page(hub, wanted, scope)
+
+    @router.get(
+        "/trail/export/{form}",
+        dependencies=[needs("trail.read")],
+        summary="Download the audit log",
+        response_description="The file",
+        response_class=Response,
+    )
+    def export(hub: HubDep, caller: CallerDep, form: Form, wanted: _Wanted) -> Response:
+        """All lines as a file."""
+        filters = _filters(wanted)
+        write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
+        return response(hub, form, filters, Scope())
+
+    @router.get(
+        "/trail/mine/profile",
+        dependencies=[needs("trail.own")],
+        summary="Get your own usage profile",
+        response_description="What is usual for you",
+    )
+    def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
+        """What is usual for the caller."""
+        with hub.database.reading() as db:
+            return ProfileOut.of(shown(hub, read_history(db, caller.id)))
+
+    @router.get(
+        "/trail/people/{person}",
+        dependencies=[needs("trail.read")],
+        summary="Get the usage profile of a person",
+        response_description="What is usual for the person",
+    )
+    def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
+        """What is usual for a person."""
+        with hub.database.reading() as db:
+            person_by_id(db, person)
+            return ProfileOut.of(shown(hub, read_history(db, person)))
+
+    @router.get(
+        "/trail/verify",
+        dependencies=[needs("trail.verify")],
+        summary="Verify the audit log",
+        response_description="Whether the chain holds, and the first entry that does not fit",
+    )
+    def verified(hub: HubDep) -> Verified:
+        """Check every line of the chain."""
+        outcome = verify(hub)
+        if isinstance(outcome, BrokenLine):
+            return Verified(holds=False, line=outcome.number, reason=outcome.reason)
+        return Verified(holds=True)
+
+    @router.get(
+        "/trail/alerts", dependencies=[needs("trail.read")], summary="List alerts", response_description="The newest alerts"
+    )
+    def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
+        """The newest alerts."""
+        with hub.database.reading() as db:
+            return [AlertOut.model_validate(each) for each in alerts(db, seen=seen)]
+
+    @router.post(
+        "/trail/alerts/{alert}/seen",
+        dependencies=[needs("trail.read"), Depends(written_here)],
+        status_code=204,
+        summary="Acknowledge an alert",
+        response_description="The alert is acknowledged",
+    )
+    def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
+        """Write down that somebody looked."""
+        with hub.database.begin() as db:
+            mark_seen(db, hub, caller, alert)
+
+    return router
+
+
+def _filters(wanted: Wanted) -> Filters:
+    return Filters.of({name: str(getattr(wanted, name)) for name in FILTERS.attributes})
+
+
+def _page(hub: Hub, wanted: Wanted, scope: Scope) -> Lines:
+    with hub.database.reading() as db:
+        page = read_page(db, _filters(wanted), scope, before=wanted.before, limit=wanted.limit)
+    return Lines(lines=[Line(**as_mapping(line)) for line in page.lines], older=page.older)
