@@ -117,3 +117,19 @@ def test_a_chart_that_no_file_holds_is_saved_by_the_page(stage: Stage) -> None:
     assert last.headers["content-type"].startswith("image/svg+xml")
     assert "I699" in last.text
     assert stage.ana.client.get(f"/releases/{number}/download/svg").status_code == 422
+
+
+def test_truth_values_read_the_same_in_the_chart_and_in_the_table(stage: Stage):
+    declaration = {"columns": {"smokes": {"kind": "boolean"}}, "size": 40}
+    row = stage.house.sample_data_set("smokers", owner=stage.owner, rows={"smokes": [True, False] * 20}, declaration=declaration)
+    stage.house.grant(row, stage.ana, by=stage.owner, actions=MAY)
+    number = stage.ask("SELECT smokes, COUNT(*) AS n FROM smokers GROUP BY smokes", "0.5")["id"]
+    for language, words in (("en", ("no", "yes")), ("zh-CN", ("否", "是"))):
+        drawn = [
+            stage.ana.client.get(f"/releases/{number}/{each}", headers={"Accept-Language": language}).text
+            for each in ("chart.svg", "download/svg")
+        ]
+        for svg in drawn:
+            assert all(f">{word}<" in svg for word in words)
+            assert "True" not in svg
+            assert "False" not in svg

@@ -28,6 +28,7 @@ _NULL = "NULL"
 _CROSS = "M-0.5,-0.5L0.5,0.5M-0.5,0.5L0.5,-0.5"
 _LETTER, _SIGN = 6.8, 12.5
 """How wide a letter of a label is at most on average, and a Chinese sign."""
+_TRUTH = ("False", "True")
 _DRAWN = ("integer", "real", "date")
 """What has a place on an axis: a value of a list has none."""
 
@@ -66,11 +67,16 @@ def shape_of(release: Release) -> Shape:
 
 
 def chart_of(
-    release: Release, confidence: float = 0.95, shape: Shape | None = None, *, whole: Release | None = None
+    release: Release,
+    confidence: float = 0.95,
+    shape: Shape | None = None,
+    *,
+    whole: Release | None = None,
+    truth: tuple[str, str] = _TRUTH,
 ) -> alt.LayerChart | alt.VConcatChart:
     """Dots with error bars by the first key, coloured by the second, or what `shape_of` says: a panel for each statistic, the
     first four of them. Without any group left it is an empty chart that says so. `whole`: of which this is a page, so that all
-    pages have the same axes."""
+    pages have the same axes; `truth`: what false and true are called."""
     import altair as alt
 
     measured = drawable(release)
@@ -94,20 +100,22 @@ def chart_of(
     if not release.num_rows:
         told = f"{release.cost}; no group is left to show"
     panel = _heat if drawn_as == "heat" else partial(_dots, lines=drawn_as == "lines", whole=whole or release)
-    first, *others = (panel(release, keys, each, confidence) for each in drawn)
+    first, *others = (panel(release, keys, each, confidence, truth) for each in drawn)
     first = first.properties(title=alt.Title(shown(", ".join(drawn)), subtitle=told))
     if not others:
         return first
     return alt.vconcat(*(each.properties(height=200) for each in (first, *others)))
 
 
-def _dots(release: Release, keys: list[str], statistic: str, confidence: float, *, lines: bool, whole: Release) -> alt.LayerChart:
+def _dots(
+    release: Release, keys: list[str], statistic: str, confidence: float, truth: tuple[str, str], *, lines: bool, whole: Release
+) -> alt.LayerChart:
     """One statistic: intervals, dots, and hollow ones where the value is not to be read as it stands; on a line, where the first
     key has an order."""
     import altair as alt
 
-    rows = _rows(release, keys, statistic, confidence)
-    order = _order(release, keys[0]) if lines else list(dict.fromkeys(row["key"] for row in rows))
+    rows = _rows(release, keys, statistic, confidence, truth)
+    order = _order(release, keys[0], truth) if lines else list(dict.fromkeys(row["key"] for row in rows))
     width = max(_WIDTH, min(_WIDEST, 16 * len(order)))
     step = width / max(len(order), 1)
     turned = any(_length(each) > step - 6 for each in order)
@@ -126,7 +134,7 @@ def _dots(release: Release, keys: list[str], statistic: str, confidence: float, 
         colour = {"color": alt.Color("group:N", sort=second, title=shown(keys[1]))}
         offset = {} if lines else {"xOffset": alt.XOffset("group:N", sort=second)}
     kind = "T" if release.take(range(0)).table.columns[statistic].kind == "date" else "Q"
-    span = _span(rows if whole is release else _rows(whole, keys, statistic, confidence))
+    span = _span(rows if whole is release else _rows(whole, keys, statistic, confidence, truth))
     how = {"title": shown(statistic)} | ({"scale": alt.Scale(domain=span, nice=True, zero=False)} if span else {})
     y = alt.Y(f"value:{kind}", **how)
     whiskers = base.mark_rule(strokeWidth=1.5).encode(x=x, y=alt.Y(f"low:{kind}", **how), y2="high:Q", **offset, **colour)
@@ -156,12 +164,12 @@ def _span(rows: list[dict[str, Any]]) -> list[float] | None:
     return [min(least, 0.0), max(most, 0.0)] if least or most else None
 
 
-def _heat(release: Release, keys: list[str], statistic: str, confidence: float) -> alt.LayerChart:
+def _heat(release: Release, keys: list[str], statistic: str, confidence: float, truth: tuple[str, str]) -> alt.LayerChart:
     """One statistic by two keys as a field of colours, with a cross where the value is not to be read as it stands."""
     import altair as alt
 
-    rows = _rows(release, keys, statistic, confidence)
-    across, down = _order(release, keys[0]), _order(release, keys[1])
+    rows = _rows(release, keys, statistic, confidence, truth)
+    across, down = _order(release, keys[0], truth), _order(release, keys[1], truth)
     base = alt.Chart(alt.Data(values=rows)).properties(width=max(_WIDTH, min(_WIDEST, 16 * len(across))))
     base = base.properties(height=max(_CELL * 6, min(_CELL * len(down), _TALLEST)))
     turned = any(_length(each) > max(_WIDTH, 16 * len(across)) / max(len(across), 1) - 6 for each in across)
@@ -176,23 +184,23 @@ def _heat(release: Release, keys: list[str], statistic: str, confidence: float) 
     return alt.layer(cells, crosses.encode(x=x, y=y))
 
 
-def _order(release: Release, key: str) -> list[str]:
+def _order(release: Release, key: str, truth: tuple[str, str]) -> list[str]:
     """The values of a key as they are shown: in their own order where they have one, else in that of the answer; NULL last."""
     series = release.table.columns[key]
     values = list(dict.fromkeys(series.tolist()))
     known = [each for each in values if each is not None]
     if series.kind in _DRAWN:
         known.sort()
-    return [_text(each) for each in (*known, *([None] if len(known) < len(values) else []))]
+    return [_text(each, truth) for each in (*known, *([None] if len(known) < len(values) else []))]
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, truth: tuple[str, str] = _TRUTH) -> str:
     """A key as it is shown, as the table shows it.
 
     >>> _text(None), _text(3), _text("a")
     ('NULL', '3', 'a')
     """
-    return _NULL if value is None else shown(str(value))
+    return _NULL if value is None else truth[value] if isinstance(value, bool) else shown(str(value))
 
 
 def _length(label: str) -> float:
@@ -200,7 +208,7 @@ def _length(label: str) -> float:
     return sum(_SIGN if sign >= "\u2e80" else _LETTER for sign in label)
 
 
-def _rows(release: Release, keys: list[str], statistic: str, confidence: float) -> list[dict[str, Any]]:
+def _rows(release: Release, keys: list[str], statistic: str, confidence: float, truth: tuple[str, str]) -> list[dict[str, Any]]:
     values, margins, weak = release.table, release.margin(confidence), release.drowned(confidence)
     columns = [values.columns[key].tolist() for key in keys]
     least, most = release.bounds(statistic)
@@ -208,8 +216,8 @@ def _rows(release: Release, keys: list[str], statistic: str, confidence: float) 
     cells = zip(values.columns[statistic].tolist(), margins[statistic].tolist(), weak[statistic].tolist(), strict=True)
     for place, (value, margin, doubtful) in enumerate(cells):
         key = {
-            "key": _text(columns[0][place]) if keys else "all",
-            "group": " · ".join(_text(column[place]) for column in columns[1:]),
+            "key": _text(columns[0][place], truth) if keys else "all",
+            "group": " · ".join(_text(column[place], truth) for column in columns[1:]),
             "weak": bool(doubtful),
         }
         found.append({**key, **(_of_date(value, margin) if isinstance(value, date) else _of_number(value, margin, least, most))})

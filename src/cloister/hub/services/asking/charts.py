@@ -84,15 +84,17 @@ def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] 
     return told.format(shown=shown, share=f"{100 * confidence:g}")
 
 
-def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float, page: int = 1) -> bytes:
+def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float, language: Language, page: int = 1) -> str:
     """A page of the picture; a release never changes, so it is drawn once in a process."""
     shape, pages = shape_of(release), chart_pages(release)
     size = ON_A_PAGE[shape]
     if not 1 <= page <= pages:
         raise Missing("There is no such page of the chart", why=f"it has {pages}", instead=f"/releases/{row.id}/chart.svg")
     part = release.take(range((page - 1) * size, min(page * size, release.num_rows)))
-    key = (hashlib.sha256(row.body).hexdigest(), confidence, page)
-    return cached(hub, _PART, key, lambda: themed(_drawn(part, confidence, shape, release)).encode(), most=_KEPT)
+    truth = _truth(language)
+    key = (hashlib.sha256(row.body).hexdigest(), confidence, page, *truth)
+    drawn = cached(hub, _PART, key, lambda: themed(_drawn(part, confidence, shape, release, truth)).encode(), most=_KEPT)
+    return retold(drawn.decode(), language)
 
 
 def chart_file(view: View, form: Literal["svg", "png"]) -> File:
@@ -105,11 +107,9 @@ def chart_file(view: View, form: Literal["svg", "png"]) -> File:
             instead="the form csv, which has every row",
         )
     shape = shape_of(release)
-    size = ON_A_PAGE[shape]
-    parts = [
-        chart_of(release.take(range(first, min(first + size, release.num_rows))), view.confidence, shape, whole=release).to_dict()
-        for first in range(0, release.num_rows, size)
-    ]
+    size, truth = ON_A_PAGE[shape], _truth(view.language)
+    pages = (release.take(range(at, min(at + size, release.num_rows))) for at in range(0, release.num_rows, size))
+    parts = [chart_of(each, view.confidence, shape, whole=release, truth=truth).to_dict() for each in pages]
     schema = {"$schema": parts[0]["$schema"]}
     whole = parts[0] if len(parts) == 1 else {**schema, "vconcat": [_without(each, "$schema", "config") for each in parts]}
     drawn = {**whole, "config": {**_config(), "background": "#ffffff"}}
@@ -121,8 +121,13 @@ def _without(part: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name not in names}
 
 
-def _drawn(part: Release, confidence: float, shape: Shape, whole: Release) -> str:
-    return svg({**chart_of(part, confidence, shape, whole=whole).to_dict(), "config": _config()})
+def _truth(language: Language) -> tuple[str, str]:
+    """What the table beside the chart calls false and true."""
+    return language.gettext("no"), language.gettext("yes")
+
+
+def _drawn(part: Release, confidence: float, shape: Shape, whole: Release, truth: tuple[str, str]) -> str:
+    return svg({**chart_of(part, confidence, shape, whole=whole, truth=truth).to_dict(), "config": _config()})
 
 
 def _config() -> dict[str, Any]:

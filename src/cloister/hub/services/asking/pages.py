@@ -514,8 +514,7 @@ def _saved(router: APIRouter) -> None:
         """A page of the chart: statistics by the first key, with error bars."""
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number, kind=ANSWERS)
-        picture = chart_svg(hub, row, unpacked(row), round(confidence, 4), page).decode()
-        drawn = retold(picture, request_language(request)).encode()
+        drawn = chart_svg(hub, row, unpacked(row), round(confidence, 4), request_language(request), page)
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
         headers["Vary"] = "Cookie, Accept-Language"
         return Response(drawn, headers=headers, media_type="image/svg+xml")

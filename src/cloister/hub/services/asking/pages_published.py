@@ -17,7 +17,7 @@ from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.services.asking.answers import places_of, title_of, unpacked
 from cloister.hub.services.asking.boards import seen_board
-from cloister.hub.services.asking.charts import alt_text, chart_svg, has_chart, has_hollow, retold
+from cloister.hub.services.asking.charts import alt_text, chart_svg, has_chart, has_hollow
 from cloister.hub.services.asking.publishing import frame_policy, publish, revoke_view, seen_view, views_of
 from cloister.hub.services.asking.showing import shown
 from cloister.hub.web.flashes import go
@@ -112,7 +112,7 @@ def _part(
     release = unpacked(row)
     chart = shows != "table" and has_chart(release)
     drawn = drawn if shows != "table" else None
-    picture = retold(chart_svg(hub, row, release, _CONFIDENCE).decode(), request_language(request)) if chart else ""
+    picture = chart_svg(hub, row, release, _CONFIDENCE, request_language(request)) if chart else ""
     return {
         "name": title_of(row, release, _),
         "row": row,

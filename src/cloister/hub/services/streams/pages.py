@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
@@ -31,7 +32,7 @@ from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy.orm import Session as Db
 
@@ -39,11 +40,14 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 _OPEN, _SEE, _MANAGE = ([needs(f"stream.{each}")] for each in ("open", "see", "manage"))
-_TEXTS = ("title", "sql", "columns", "every", "since", "until", "rho", "purpose")
+_TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")
-_FIRST = {
+_KINDS = ("category", "boolean", "integer", "real", "date", "moment")
+_ROWS = 3
+"""Rows of columns that are left free."""
+_FIRST: dict[str, Any] = {
     "sql": "SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
-    "columns": '{"room": {"kind": "category", "values": ["hall", "attic"]}}',
+    "rows": [("room", "category", "hall, attic")],
     "every": "1 hour",
     "rho": "0.5",
     "most": "200",
@@ -63,7 +67,9 @@ def pages() -> APIRouter:
     @router.post("/streams", dependencies=_OPEN)
     def open_(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Open one: all steps are charged."""
-        typed = {name: form.text(name, most=20_000) for name in (*_TEXTS, *_NUMBERS)}
+        typed: dict[str, Any] = {name: form.text(name, most=20_000) for name in (*_TEXTS, *_NUMBERS, "columns")}
+        rows = zip(*(form.all(f"column-{part}") for part in ("name", "kind", "values")), strict=False)
+        typed["rows"] = [row for row in rows if row[0].strip() or row[2].strip()]
         try:
             number = open_stream(hub, caller, _declared(typed, form))
         except CloisterError as error:
@@ -79,7 +85,7 @@ def pages() -> APIRouter:
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """What is live of it."""
         with hub.database.reading() as db:
-            told = shown(db, seen_stream(hub, db, caller, number))
+            told = shown(db, seen_stream(hub, db, caller, number), request_gettext(request))
         return render(request, "streams/live.html", **told)
 
     @router.post("/streams/{number}/devices", dependencies=_MANAGE)
@@ -109,20 +115,54 @@ def pages() -> APIRouter:
     return router
 
 
-def _declared(typed: dict[str, str], form: Form) -> Declared:
+def _declared(typed: dict[str, Any], form: Form) -> Declared:
+    told: dict[str, Any] = {name: typed[name] for name in _TEXTS}
+    for name in _NUMBERS:
+        if not (typed[name].isascii() and typed[name].isdigit() and len(typed[name]) < 10):
+            raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead=_FIRST[name])
+        told[name] = int(typed[name])
     try:
-        columns = json.loads(typed["columns"])
-        told: dict[str, Any] = {name: int(typed[name]) for name in _NUMBERS}
+        columns = json.loads(typed["columns"] or "{}")
     except ValueError:
-        columns, told = None, {}
+        columns = None
     if not isinstance(columns, dict):
-        raise InvalidParameter(
-            "The stream is invalid",
-            why="its columns are not a JSON object, or a number cannot be read",
-            instead=_FIRST["columns"],
+        why = "the columns are not a JSON object"
+        raise InvalidParameter("The stream is invalid", why=why, instead='{"spot": {"kind": "place", …}}')
+    for name, kind, values in typed["rows"]:
+        if name.strip() in columns:
+            why = "another column has the same name"
+            raise InvalidParameter(f"The column {name.strip()!r} is invalid", why=why, instead="another name")
+        columns[name.strip()] = _column(
+            name.strip(), kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()]
         )
-    told |= {name: typed[name] for name in _TEXTS if name != "columns"}
     return Declared(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
+
+
+def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:
+    """A column as its row in the form declares it.
+
+    >>> _column("floor", "integer", ["0", "7"]), _column("room", "category", ["hall", "attic"])
+    ({'kind': 'integer', 'low': 0, 'high': 7}, {'kind': 'category', 'values': ['hall', 'attic']})
+    """
+    wrong = f"The column {name!r} is invalid"
+    if not name:
+        raise InvalidParameter("A column is invalid", why="it has no name", instead="room")
+    if kind not in _KINDS:
+        raise InvalidParameter(wrong, why="its kind is not known", instead="category")
+    if kind == "boolean":
+        return {"kind": kind}
+    if kind == "category":
+        if not values:
+            raise InvalidParameter(wrong, why="a category has values, separated by commas", instead="hall, attic")
+        return {"kind": kind, "values": values}
+    read = {"integer": int, "real": float}.get(kind, str)
+    try:
+        low, high = map(read, values)
+    except ValueError:
+        bounds = {"integer": "0, 7", "real": "0.5, 9.5", "date": "2026-01-01, 2026-12-31"}
+        why = "its lowest and highest value are missing, or cannot be read"
+        raise InvalidParameter(wrong, why=why, instead=bounds.get(kind, "2026-01-01T00:00, 2027-01-01T00:00")) from None
+    return {"kind": kind, "low": low, "high": high}
 
 
 def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[[Db], object]) -> Response | None:
@@ -137,12 +177,13 @@ def _act(request: Request, hub: Hub, caller: Caller, number: str, act: Callable[
     return None
 
 
-def _list(request: Request, hub: Hub, caller: Caller, typed: dict[str, str], problem: Problem | None = None) -> Response:
+def _list(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], problem: Problem | None = None) -> Response:
     with hub.database.reading() as db:
         rows = [{"row": row, "steps": declared_of(row).steps.count} for row in streams_of(hub, db, caller)]
     now = hub.now().replace(minute=0, second=0, microsecond=0)
-    filled = {"since": now.isoformat(), "until": "", "title": "", "purpose": "", **typed}
-    told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem}
+    filled = {"since": now.isoformat(), "until": "", "title": "", "purpose": "", "columns": "", **typed}
+    filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
+    told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
     return render(request, "streams/list.html", status=problem.status if problem else 200, **told)
 
 
@@ -151,5 +192,8 @@ def _stream(
 ) -> Response:
     with hub.database.reading() as db:
         row = seen_stream(hub, db, caller, number)
-        told = shown(db, row) | {"devices": devices_of(db, row.id) if row.owner == caller.id else None, "key": key}
+        told = shown(db, row, request_gettext(request)) | {
+            "devices": devices_of(db, row.id) if row.owner == caller.id else None,
+            "key": key,
+        }
     return render(request, "streams/stream.html", status=problem.status if problem else 200, **told, problem=problem)

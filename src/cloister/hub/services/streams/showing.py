@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -54,21 +54,25 @@ def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return step["groups"], [name for name in step["table"] if name not in step["groups"]]
 
 
-def lines_of(step: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a step: its groups, and for each number its value, margin and running total."""
+def lines_of(step: Mapping[str, Any], said: Callable[[Any], Any] = lambda key: key) -> list[dict[str, Any]]:
+    """The rows of a step: its groups as they are said, and for each number its value, margin and running total."""
     keys, numbers = columns_of(step)
     rows = len(step["table"][next(iter(step["table"]))])
     return [
         {
-            "keys": [step["table"][name][place] for name in keys],
+            "keys": [said(step["table"][name][place]) for name in keys],
             "numbers": [{part: step[which][name][place] for part, which in _PARTS} for name in numbers],
         }
         for place in range(rows)
     ]
 
 
-def shown(db: Db, row: HeldStream) -> dict[str, Any]:
+def shown(db: Db, row: HeldStream, gettext: Callable[[str], str]) -> dict[str, Any]:
     """What the page of a stream shows."""
+
+    def said(key: Any) -> Any:
+        return "NULL" if key is None else (gettext("yes") if key else gettext("no")) if isinstance(key, bool) else key
+
     declared = declared_of(row)
     steps, found = declared.steps, steps_of(db, row.id, newest=_ON_CHART)
     newest = found[-1] if found else None
@@ -84,12 +88,12 @@ def shown(db: Db, row: HeldStream) -> dict[str, Any]:
         "name": "" if newest is None else name_of(row),
         "keys": keys,
         "numbers": numbers,
-        "lines": [] if newest is None else lines_of(newest),
-        "picture": svg_of(chart(found)) if len(found) > 1 and numbers else "",
+        "lines": [] if newest is None else lines_of(newest, said),
+        "picture": svg_of(chart(found, said)) if len(found) > 1 and numbers else "",
     }
 
 
-def chart(steps: Sequence[Mapping[str, Any]]) -> Any:
+def chart(steps: Sequence[Mapping[str, Any]], said: Callable[[Any], Any]) -> Any:
     """The first number of each group over the steps, with its margin as a band."""
     import altair as alt
 
@@ -97,7 +101,7 @@ def chart(steps: Sequence[Mapping[str, Any]]) -> Any:
     points = [
         {"at": step["ends"], "group": _named(line, numbers[0]), "value": one, "low": one - off, "high": one + off}
         for step in steps
-        for line in lines_of(step)
+        for line in lines_of(step, said)
         for one, off in [(line["numbers"][0]["value"], line["numbers"][0]["margin"])]
         if one is not None and off is not None
     ]

@@ -1,0 +1,88 @@
+"""The form of a new stream, and how its page says truth values."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from cloister.hub.records.streams import HeldStream
+from cloister.hub.services.streams import release_due
+from cloister.hub.services.streams.opening import Declared, declared_of
+from tests.hub.house import House
+from tests.hub.streams.test_streams import HOUSE, Play
+from tests.hub.streams.test_streams import _later as later
+
+
+@pytest.fixture
+def play(house: House) -> Play:
+    return Play(house, house.person("owner"), house.person("analyst"))
+
+
+def typed(play: Play, rows: list[tuple[str, str, str]], **more: str) -> Any:
+    """The answer to the form of a new stream whose columns are these rows."""
+    token = play.ada.client.get("/streams").text.split('name="form_token" value="')[1].split('"')[0]
+    names, kinds, values = zip(*rows, strict=True)
+    told = {name: str(value) for name, value in HOUSE.items() if name != "columns"} | {"until": later(play, 4), "purpose": ""}
+    told |= {"form_token": token, "since": play.house.hub.now().isoformat(), "columns": "", **more}
+    columns = {"column-name": list(names), "column-kind": list(kinds), "column-values": list(values)}
+    return play.ada.client.post("/streams", data=told | columns, follow_redirects=False)
+
+
+def declared(play: Play, number: str) -> Declared:
+    with play.house.hub.database.reading() as db:
+        return declared_of(db.get_one(HeldStream, number))
+
+
+def test_columns_are_declared_in_the_rows_of_the_form(play: Play) -> None:
+    rows = [("room", "category", "hall, attic"), ("", "category", ""), ("warm", "boolean", ""), ("level", "integer", "0, 7")]
+    rows += [("x", "real", " 0.5 , 9"), ("day", "date", "2026-03-01, 2026-04-01")]
+    opened = typed(play, rows, columns='{"sort": {"kind": "category", "values": ["a"]}}')
+    assert opened.status_code == 303, opened.text
+    number = opened.headers["location"].split("/")[-1]
+    assert declared(play, number).columns == {
+        "sort": {"kind": "category", "values": ["a"]},
+        "room": {"kind": "category", "values": ["hall", "attic"]},
+        "warm": {"kind": "boolean"},
+        "level": {"kind": "integer", "low": 0, "high": 7},
+        "x": {"kind": "real", "low": 0.5, "high": 9.0},
+        "day": {"kind": "date", "low": "2026-03-01", "high": "2026-04-01"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "why"),
+    [
+        (("", "category", "a, b"), {}, "it has no name"),
+        (("room", "category", " , "), {}, "values, separated by commas"),
+        (("level", "integer", "0"), {}, "lowest and highest value"),
+        (("level", "integer", "0, high"), {}, "lowest and highest value"),
+        (("x", "real", "1, 2, 3"), {}, "lowest and highest value"),
+        (("room", "map", "a"), {}, "kind is not known"),
+        (("room", "boolean", ""), {"columns": '{"room": {"kind": "boolean"}}'}, "another column has the same name"),
+        (("room", "boolean", ""), {"columns": "[]"}, "not a JSON object"),
+        (("room", "boolean", ""), {"most": "many"}, "not a whole number"),
+    ],
+)
+def test_a_wrong_field_of_the_form_is_named(play: Play, row: tuple[str, str, str], more: dict[str, str], why: str) -> None:
+    refused = typed(play, [row], **more)
+    assert refused.status_code == 422
+    assert why in refused.text
+    assert f'value="{row[2]}"' in refused.text, "what was typed stays"
+
+
+def test_truth_values_are_yes_and_no_on_the_page(play: Play) -> None:
+    columns = {"warm": {"kind": "boolean"}}
+    sql = "SELECT warm, COUNT(*) AS n FROM readings GROUP BY warm"
+    number, key = play.stream(sql=sql, columns=columns, every="5 minutes", until=later(play, 1))
+    for _ in range(2):
+        play.send(number, key, {"at": play.house.hub.now().isoformat(), "warm": True})
+        play.house.clock.move(minutes=5, seconds=10)
+        release_due(play.house.hub)
+    for language, no, yes in (("en", "no", "yes"), ("zh-CN", "否", "是")):
+        page = unquote(play.ada.client.get(f"/streams/{number}/fresh", headers={"Accept-Language": language}).text)
+        for word in (no, yes):
+            assert f'<th scope="row">{word}</th>' in page
+            assert f">{word}</text>" in page, "and in the picture"
+        assert "True" not in page
