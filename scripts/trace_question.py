@@ -45,6 +45,8 @@ class Trace:
     def __init__(self) -> None:
         self.functions: Counter[tuple[str, str]] = Counter()
         self.changes: Counter[tuple[str, str]] = Counter()
+        self.way: list[str] = []
+        """The files in the order in which they ran, each as often as it was entered."""
         self._room = ""
 
     @property
@@ -75,8 +77,10 @@ class Trace:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(HOME):
             return
-        self.functions[place_of(code)] += 1
-        room = room_of(place_of(code)[0])
+        file, name = place_of(code)
+        self.functions[file, name] += 1
+        self.way += [file] if self.way[-1:] != [file] else []
+        room = room_of(file)
         if self._room and room != self._room:
             self.changes[self._room, room] += 1
         self._room = room

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from scripts.trace_question import in_python, over_http, room_of
+
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "how-a-request-runs.md"
 
 
 def test_a_room_is_a_package_and_each_service_is_one() -> None:
@@ -27,3 +32,7 @@ def test_over_http() -> None:
     assert trace.facts["seen"] <= 6
     assert trace.facts["aggregation checked"] == 1
     assert trace.facts["policy decided"] == 1
+    named, way = re.findall(r"`([\w/]+\.py)`", PAGE.read_text(encoding="utf-8")), iter(trace.way)
+    assert len(named) > 20
+    lost = [file for file in named if file not in way]  # an iterator: each is looked for after the one before
+    assert not lost, "the page names the files of a question in the order in which they run"
