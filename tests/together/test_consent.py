@@ -112,6 +112,23 @@ def test_an_owner_is_asked_about_a_public_table_and_then_about_the_plan() -> Non
     assert sorted(each["state"] for each in policy.plans()) == ["allowed", "used"]
 
 
+def test_a_yes_to_a_public_table_is_about_one_table_of_the_site() -> None:
+    policy = OwnersPolicy([Rule(answer="ask me")], journal=MemoryJournal())
+    plan = Plan(request=text_of(LOOKED_UP), token="7", purpose="a report", who="eve")
+
+    def asked_of(label: str) -> None:
+        part = agent_of(policy, label=label).part
+        part._may_open(plan, "", "sexes")
+
+    for label in ("stays", "visits"):
+        with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+            asked_of(label)
+        [waiting] = policy.plans("waiting")
+        assert f"rows of the table {label!r}" in waiting["words"]
+        policy.decide(waiting["plan"], "allowed")
+        asked_of(label)
+
+
 def test_conditions_over_wide_categories_are_weighed() -> None:
     """Of aggregations and of hierarchies, by the units in which those of relations are."""
     columns = {"age": cl.Integer(17, 90), "icd": cl.Category([f"{place:05d}" for place in range(20_000)])}

@@ -351,6 +351,7 @@ class SitePart:
         if self.site.policy is not None:
             none = NoisedRequest(table=name, aggregations=(), integers=(), cells=Cells())
             how: dict[str, Any] = {"purpose": plan.purpose, "who": plan.who, "round": round_id, "looks_up": name}
+            how["label"] = self.site.label
             self._denied(self.site.policy(Asked(table=self.site.name, cost=PureDP(0), request=none, **how)))
 
     def _declared(self, request: NoisedRequest) -> PrivateTable | Relation:

@@ -43,7 +43,10 @@ def words_of(asked: Asked) -> str:
     request = asked.request
     who = repr(asked.who) if asked.who else "a person who is not named"
     if asked.looks_up:
-        about = f"for {who}, for the purpose {asked.purpose!r}: opens the public table {asked.looks_up!r}, to look rows up in it"
+        of = f" of the table {asked.label!r}" if asked.label else ""
+        about = (
+            f"for {who}, for the purpose {asked.purpose!r}: opens the public table {asked.looks_up!r}, to look rows{of} up in it"
+        )
         told = "tells the hub whether its rows are the hub's; a yes holds for all such plans until it is denied, at no cost"
         return shown(f"{about}\n{told}", lines=True)
     if request.fit is not None:
