@@ -106,8 +106,8 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
     hub.ledger.open("people", PureDP(10**9), who="olga@example.org")
     number, token, now = new_id(), "clo_" + new_secret(), hub.now()
     with hub.database.begin() as db:
-        owner = add_person(db, hub, email="olga@example.org", name="Olga", roles=["owner"]).id
-        ana = add_person(db, hub, email="ana@example.org", name="Ana", roles=["analyst"]).id
+        owner = add_person(hub, db, email="olga@example.org", name="Olga", roles=["owner"]).id
+        ana = add_person(hub, db, email="ana@example.org", name="Ana", roles=["analyst"]).id
         db.add(Population(name="people", title="People", owner=owner, created=now))
         db.flush()
         for name, each in (("people", number), ("closed", new_id())):

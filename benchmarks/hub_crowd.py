@@ -154,7 +154,7 @@ def serve(folder: Path) -> None:
             actions = [*READS[:1], "question.explain", *(each for each in READS[1:] if not each.startswith("algorithm"))]
             db.add(Grant(id=new_id(), **given, attributes={"anybody": True}, rules={"actions": sorted(actions)}))
             for number, token in enumerate(tokens):
-                person = add_person(db, hub, email=f"p{number}@example.org", name=f"P{number}", roles=["analyst"]).id
+                person = add_person(hub, db, email=f"p{number}@example.org", name=f"P{number}", roles=["analyst"]).id
                 lasts = {"created": now, "expires": now + timedelta(days=1), "second_factor": False}
                 db.add(ApiToken(id=new_id(), person=person, name="benchmark", digest=digest(token), scopes=actions, **lasts))
             bump(db)

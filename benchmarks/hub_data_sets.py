@@ -75,7 +75,7 @@ def furnished(hub: Any, number: int) -> list[str]:
     store, now, names = table_store_of(hub), hub.now(), [f"t{each}" for each in range(number)]
     hub.ledger.open("people", PureDP(10**9), who="olga@example.org")
     with hub.database.begin() as db:
-        owner = add_person(db, hub, email="olga@example.org", name="Olga", roles=["owner"]).id
+        owner = add_person(hub, db, email="olga@example.org", name="Olga", roles=["owner"]).id
         db.add(Population(name="people", title="People", owner=owner, created=now))
         db.flush()
         for name in names:

@@ -86,7 +86,7 @@ def hub() -> None:
         Hub(Settings(data=Path(folder), workers=0), all_services(), clock=lambda: clock[0]) as opened,
     ):
         with opened.database.begin() as db:
-            row = add_person(db, opened, email="ada@example.org", name="Ada", roles=("owner",))
+            row = add_person(opened, db, email="ada@example.org", name="Ada", roles=("owner",))
             ada = Caller(id=row.id, email=row.email, name=row.name, roles=frozenset({"owner"}), via="session")
         room = {"kind": "category", "values": ["hall", "attic"]}
         declared = Declared(
@@ -102,7 +102,7 @@ def hub() -> None:
         )
         number = open_stream(opened, ada, declared)
         with opened.database.begin() as db:
-            _, key = add_device(db, opened, ada, number, "hall")
+            _, key = add_device(opened, db, ada, number, "hall")
         batch = [{"at": now + 30, "room": "hall", "id": place} for place in range(500)]
         took = []
         for _ in range(BATCHES):

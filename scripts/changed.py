@@ -2,7 +2,7 @@
 
     python -m scripts.changed            # what differs from main, committed or not
 
-A change of a room reaches the rooms of the layers above it (`.importlinter`), and of the hub's services and platform those above the service.
+A change of a room reaches the rooms of the layers above it (`.importlinter`), and of a service of the hub those above it.
 What is no room (settings, conftests, the hub's own frame) reaches everything above it.
 """
 
@@ -75,7 +75,11 @@ def _of_source(parts: tuple[str, ...]) -> set[str]:
     if room == "hub":
         if parts[1] in ("services", "platform") and len(parts) > 3:
             reaching = above(parts[2], parts[1]).union(*(layers("services") if parts[1] == "platform" else []))
-            return {f"tests/hub/{each}" for each in reaching} | {"tests/stored", "tests/cli", f"src/cloister/hub/{parts[1]}/{parts[2]}"}
+            return {f"tests/hub/{each}" for each in reaching} | {
+                "tests/stored",
+                "tests/cli",
+                f"src/cloister/hub/{parts[1]}/{parts[2]}",
+            }
         return {"tests/hub", "tests/client", "tests/cli", "tests/stored", "src/cloister/hub"}
     return {f"{where}/{each}" for each in above(room, "floors") for where in ("tests", "src/cloister")}
 

@@ -182,7 +182,7 @@ class House:
         """A new person with these roles."""
         secret, now = new_secret(), self.hub.now()
         with self.hub.database.begin() as db:
-            row = add_person(db, self.hub, email=email or f"{new_id().lower()}@example.org", name=name, roles=roles)
+            row = add_person(self.hub, db, email=email or f"{new_id().lower()}@example.org", name=name, roles=roles)
             caller = Caller(id=row.id, email=row.email, name=row.name, roles=frozenset(roles), via="session")
             db.add(
                 WebSession(
@@ -196,7 +196,7 @@ class House:
                     agent="test",
                 )
             )
-            _, token = make_token(db, self.hub, caller, name="test", scopes=scopes_for(roles))
+            _, token = make_token(self.hub, db, caller, name="test", scopes=scopes_for(roles))
         client = self.client()
         client.cookies.set(cookie_name(self.settings), secret)
         return Visitor(caller=caller, client=client, token=token)

@@ -137,7 +137,7 @@ def queue(house: House) -> House:
 def put(house: House, who: Visitor) -> str:
     house.clock.move(seconds=1)
     with house.hub.database.begin() as db:
-        return submit(db, house.hub, who.caller, "nothing", {})
+        return submit(house.hub, db, who.caller, "nothing", {})
 
 
 def test_jobs_of_several_people_take_turns(queue: House) -> None:

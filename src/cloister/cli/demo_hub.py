@@ -204,7 +204,7 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
     with hub.database.begin() as db:
         fresh = person_of_address(db, PEOPLE["owner"][1]) is None
         for key, (name, email, roles, _) in PEOPLE.items():
-            person = person_of_address(db, email) or add_person(db, hub, email=email, name=name, roles=roles)
+            person = person_of_address(db, email) or add_person(hub, db, email=email, name=name, roles=roles)
             caller = caller_for(hub, db, person.id)
             assert caller is not None
             callers[key] = caller
@@ -253,11 +253,11 @@ def _bring(hub: Hub, owner: Caller, analyst: Caller) -> None:
     about = "The middle age of each block of people; their noisy mean leaves."
     with hub.database.begin() as db:
         title = "The middle of ages"
-        register_algorithm(db, hub, owner, name=_ALGORITHM, title=title, service="guests", settings=settings, about=about)
+        register_algorithm(hub, db, owner, name=_ALGORITHM, title=title, service="guests", settings=settings, about=about)
         _, which = own_algorithm(hub, db, owner, _ALGORITHM)
         rules = {"actions": ["algorithm.run"], "only_with": ["census"]}
         draft = {"role": "runner", "members": {"people": [analyst.email]}, "rules": rules}
-        grant_in(db, hub, owner, which, draft)
+        grant_in(hub, db, owner, which, draft)
     near = {"actions": ["algorithm.run", "release.see", "release.download"], "algorithms": [_ALGORITHM]}
     grant(hub, owner, data_set="census", role="runner", members={"people": [analyst.email]}, rules=near)
 
@@ -297,7 +297,7 @@ def _first(hub: Hub, people: dict[str, Caller], *, sites: bool) -> _Shown:
     analyst, address = people["analyst"], hub.settings.origin
     scopes = ("question.ask", "question.explain", "question.rehearse", "release.see", "dataset.see", "budget.see")
     with hub.database.begin() as db:
-        _, token = make_token(db, hub, analyst, name="demonstration", scopes=scopes, days=1)
+        _, token = make_token(hub, db, analyst, name="demonstration", scopes=scopes, days=1)
     with connect(address, token=token, purpose=PURPOSE) as session:
         answer = session.sql(FIRST, spend=SPEND)
         kept = session.address_of(answer)
@@ -392,11 +392,11 @@ def demo_survey(hub: Hub, researcher: Caller) -> str:
         found = next((row for row in drafts.surveys_of(db, researcher) if row.state == "open"), None)
         if found is not None:
             return found.id
-        row = drafts.make_survey(db, hub, researcher, title=_TITLE, purpose="a study of sleep")
+        row = drafts.make_survey(hub, db, researcher, title=_TITLE, purpose="a study of sleep")
         introduction = "Everything here is made up, and you may answer as you like."
-        drafts.rewrite(db, hub, researcher, row.id, introduction=introduction, levels=_LEVELS, hoped=_PEOPLE)
-        drafts.ask_these(db, hub, researcher, row.id, _QUESTIONS)
-        number = drafts.open_survey(db, hub, researcher, row.id).id
+        drafts.rewrite(hub, db, researcher, row.id, introduction=introduction, levels=_LEVELS, hoped=_PEOPLE)
+        drafts.ask_these(hub, db, researcher, row.id, _QUESTIONS)
+        number = drafts.open_survey(hub, db, researcher, row.id).id
     _answered(hub, number)
     return number
 

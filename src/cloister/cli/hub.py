@@ -299,7 +299,7 @@ def _password_link(opened: Hub, address: str) -> str:
             raise InvalidParameter(
                 "No link was made", why="no one here has this e-mail address", instead="the page /people, to invite"
             )
-        return password_link(db, opened, Caller(name="command line", via="system"), person)
+        return password_link(opened, db, Caller(name="command line", via="system"), person)
 
 
 def _serve(settings: Settings) -> None:

@@ -101,7 +101,7 @@ def test_more_roles_close_nothing_and_the_hubs_own_links_need_nobody(world: Worl
     )
     assert world.browser().get(invitation).status_code == 200
     with world.hub.database.begin() as db:
-        own = links.invite(db, world.hub, Caller(roles=frozenset({"administrator"}), via="system"), email="x@y.org", roles=[])
+        own = links.invite(world.hub, db, Caller(roles=frozenset({"administrator"}), via="system"), email="x@y.org", roles=[])
     assert world.browser().get(path_of(own)).status_code == 200
 
 

@@ -55,7 +55,7 @@ def test_every_page_is_accessible(world: World, visit: Callable[..., Guarded], w
     with world.hub.database.begin() as db:
         root = caller_for(world.hub, db, world.find("root@example.org").id)
         assert root is not None
-        link = invite(db, world.hub, root, email="new@example.org", roles=["owner"])
+        link = invite(world.hub, db, root, email="new@example.org", roles=["owner"])
     guarded = visit(world.hub.settings.origin, width=width, expected=("status of 403",))
     page = guarded.page(link.removeprefix(world.hub.settings.origin))
     accessible(page)

@@ -74,7 +74,7 @@ def test_a_link_of_the_command_line_is_told_too(world: World) -> None:
     with world.hub.database.begin() as db:
         person = person_of_address(db, "ada@example.org")
         assert person is not None
-        path = path_of(password_link(db, world.hub, Caller(name="command line", via="system"), person))
+        path = path_of(password_link(world.hub, db, Caller(name="command line", via="system"), person))
     assert "command line" in ada.get("/account").text
     ada = world.browser()
     entered = ada.post(path, password=OTHER_PASSWORD, again=OTHER_PASSWORD)

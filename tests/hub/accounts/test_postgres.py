@@ -73,7 +73,7 @@ def test_many_guesses_at_once_are_all_counted(shared: World) -> None:
 
     def guess(_: int) -> str:
         with shared.hub.database.begin() as db:
-            throttle.take(db, shared.hub, subject)
+            throttle.take(shared.hub, db, subject)
         return "looked at"
 
     assert at_once(12, guess).count("looked at") == 6
@@ -88,7 +88,7 @@ def test_a_code_counts_once_at_once(shared: World) -> None:
 
     def use(_: int) -> str:
         with shared.hub.database.begin() as db:
-            return second_factor.accept_code(db, shared.hub, identity, code)
+            return second_factor.accept_code(shared.hub, db, identity, code)
 
     assert sorted(map(str, at_once(8, use))) == [""] * 7 + ["code"]
 
@@ -99,7 +99,7 @@ def test_a_link_works_once_at_once(shared: World) -> None:
 
     def use(_: int) -> str:
         with shared.hub.database.begin() as db:
-            return links.use(db, shared.hub, secret).kind
+            return links.use(shared.hub, db, secret).kind
 
     assert at_once(8, use).count("login") == 1
 
@@ -110,7 +110,7 @@ def test_two_administrators_do_not_both_go(shared: World) -> None:
     def resign(number: int) -> bool:
         with shared.hub.database.begin() as db:
             me = db.get_one(Person, both[number])
-            return people.set_roles(db, shared.hub, Caller(id=me.id, roles=frozenset({"administrator"})), me, [])
+            return people.set_roles(shared.hub, db, Caller(id=me.id, roles=frozenset({"administrator"})), me, [])
 
     assert at_once(2, resign).count(True) == 1
     with shared.hub.database.reading() as db:
@@ -130,7 +130,7 @@ def test_a_recovery_code_counts_once_at_once_and_new_codes_replace_new_codes(sha
 
     def renew(_: int) -> list[str]:
         with shared.hub.database.begin() as db:
-            return second_factor.new_codes(db, shared.hub, second_factor.locked(db, identity))
+            return second_factor.new_codes(shared.hub, db, second_factor.locked(db, identity))
 
     with shared.hub.database.begin() as db:
         key = shared.hub.keys.wrap(totp.new_key(), f"second factor {identity}")
@@ -143,7 +143,7 @@ def test_a_recovery_code_counts_once_at_once_and_new_codes_replace_new_codes(sha
 
     def use(number: int) -> str:
         with shared.hub.database.begin() as db:
-            return second_factor.accept_code(db, shared.hub, identity, codes[number // 2])
+            return second_factor.accept_code(shared.hub, db, identity, codes[number // 2])
 
     assert at_once(120, use).count("recovery") == 10
 
@@ -153,15 +153,15 @@ def test_an_invitation_is_taken_up_once_and_replaced_by_the_next_at_once(shared:
 
     def invite(_: int) -> str:
         with shared.hub.database.begin() as db:
-            return links.invite(db, shared.hub, root, email="ada@example.org", roles=["analyst"]).rpartition("/")[2]
+            return links.invite(shared.hub, db, root, email="ada@example.org", roles=["analyst"]).rpartition("/")[2]
 
     secrets = at_once(6, invite)
     with shared.hub.database.reading() as db:
-        assert len(links.open_invitations(db, shared.hub)) == 1
+        assert len(links.open_invitations(shared.hub, db)) == 1
 
     def take(number: int) -> str:
         with shared.hub.database.begin() as db:
-            row = links.use(db, shared.hub, str(secrets[number // 4]))
-            return people.add_person(db, shared.hub, email=row.email, name="Ada", roles=row.roles).email
+            row = links.use(shared.hub, db, str(secrets[number // 4]))
+            return people.add_person(shared.hub, db, email=row.email, name="Ada", roles=row.roles).email
 
     assert at_once(24, take).count("ada@example.org") == 1

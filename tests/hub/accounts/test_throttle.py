@@ -65,7 +65,7 @@ def test_a_network_is_slowed_down_over_all_accounts(world: World) -> None:
     network = [throttle.network(world.hub, "198.51.100.1")]
     with world.hub.database.begin() as db:
         for number in range(51):
-            throttle.take(db, world.hub, throttle.account(world.hub, f"p{number}@example.org"), *network)
+            throttle.take(world.hub, db, throttle.account(world.hub, f"p{number}@example.org"), *network)
     assert fail(world.browser("198.51.100.1"), "another@example.org") == [429]
     assert fail(world.browser("198.51.100.2"), "another@example.org") == [403]
 
@@ -110,7 +110,7 @@ def test_many_guesses_at_once_gain_nothing(world: World) -> None:
     for _ in range(20):
         try:
             with world.hub.database.begin() as db:
-                throttle.take(db, world.hub, subject)
+                throttle.take(world.hub, db, subject)
             taken += 1
         except TooMany:
             continue

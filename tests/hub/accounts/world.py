@@ -75,7 +75,7 @@ class World:
         """Add a person: their id."""
         kept = parts_of(self.hub).hasher.hash(password) if password is not None else None
         with self.hub.database.begin() as db:
-            return add_person(db, self.hub, email=email, name=name, roles=roles, password=kept).id
+            return add_person(self.hub, db, email=email, name=name, roles=roles, password=kept).id
 
     def find(self, email: str) -> Person:
         with self.hub.database.reading() as db:

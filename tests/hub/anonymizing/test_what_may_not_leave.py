@@ -110,7 +110,7 @@ def test_a_released_table_is_nobody_elses_at_any_moment(house: House, owner: Vis
     seen.append(get(house, other, "/datasets/people_public").status_code)
     with house.hub.database.begin() as db:  # a new description leaves it as closed as it was
         row = db.query(DataSet).filter_by(name="people_public").one()
-        describe(db, house.hub, owner.caller, row, title="Another", metadata={"policy": {}})
+        describe(house.hub, db, owner.caller, row, title="Another", metadata={"policy": {}})
     seen.append(get(house, other, "/datasets/people_public").status_code)
     assert seen == [404, 404, 404]
 

@@ -86,8 +86,8 @@ def test_a_purpose_that_was_not_granted_is_refused_by_its_grant(stage: Stage):
 
 def test_a_token_may_do_what_its_scopes_name(stage: Stage):
     with stage.hub.database.begin() as db:
-        _, asks = make_token(db, stage.hub, stage.ana.caller, name="asks", scopes=["question.ask"])
-        _, explains = make_token(db, stage.hub, stage.ana.caller, name="explains", scopes=["question.explain"])
+        _, asks = make_token(stage.hub, db, stage.ana.caller, name="asks", scopes=["question.ask"])
+        _, explains = make_token(stage.hub, db, stage.ana.caller, name="explains", scopes=["question.explain"])
 
     def with_token(token: str, path: str) -> int:
         headers = {"Authorization": f"Bearer {token}"}

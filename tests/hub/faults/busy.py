@@ -55,7 +55,7 @@ def main(folder: Path, *ports: str) -> None:
         opened(self, *how, **more)
         with self.database.begin() as db:
             caller = Caller(id=db.query(Person.id).limit(1).scalar() or "", name="somebody", via="system")
-            submit(db, self, caller, QUESTION.kind, {})
+            submit(self, db, caller, QUESTION.kind, {})
         look_later(self, caller, 0)
 
     Hub.__init__ = open_busy  # type: ignore[method-assign]

@@ -261,7 +261,7 @@ def test_an_owner_who_revokes_a_grant_or_closes_the_data_set_in_mid_run_keeps_th
     def revoke(_: Any) -> None:
         with play.house.hub.database.begin() as db:
             for each in db.scalars(select(Grant).where(Grant.role == "runner", Grant.granted_by == play.owner.id)):
-                revoke_in(db, play.house.hub, play.owner.caller, each.id)
+                revoke_in(play.house.hub, db, play.owner.caller, each.id)
 
     def close(_: Any) -> None:
         assert play.owner.client.post("/datasets/people/close", data={"form_token": token_of(play.owner)}).status_code == 303

@@ -84,7 +84,7 @@ def hub(opens: Callable[..., Hub], services: tuple[Service, ...]) -> Hub:
 def ask(hub: Hub, person: Any, kind: str, **payload: Any) -> str:
     """Put a job into the queue."""
     with hub.database.begin() as db:
-        return submit(db, hub, person, kind, payload, purpose="a study")
+        return submit(hub, db, person, kind, payload, purpose="a study")
 
 
 def look(hub: Hub, job: str) -> Job:

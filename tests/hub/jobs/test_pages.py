@@ -28,7 +28,7 @@ def people(hub):
 def job(hub, people) -> str:
     with hub.database.begin() as db:
         payload = {"name": "<b>sesame</b>"}
-        return submit(db, hub, people["ada"].caller, "note", payload, title="A <b>table</b>", purpose="a study")
+        return submit(hub, db, people["ada"].caller, "note", payload, title="A <b>table</b>", purpose="a study")
 
 
 def test_nobody(hub, job):
@@ -64,7 +64,7 @@ def test_a_job_from_beginning_to_end(hub, people, job):
 
 def test_a_failure_is_shown_in_its_three_parts(hub, people):
     with hub.database.begin() as db:
-        job = submit(db, hub, people["ada"].caller, "refuse", {})
+        job = submit(hub, db, people["ada"].caller, "refuse", {})
     Workers(hub, 0).run_one()
     page = people["ada"].get(f"/jobs/{job}").text
     for part in ("The query is not supported", "it cannot be proved safe", "SELECT COUNT(*)"):
@@ -120,7 +120,7 @@ def test_pages_of_jobs(hub, people, clock):
     for number in range(60):
         clock.now += timedelta(seconds=1)
         with hub.database.begin() as db:
-            jobs.append(submit(db, hub, people["ada"].caller, "note", {"name": "x"}, title=f"Job {number}."))
+            jobs.append(submit(hub, db, people["ada"].caller, "note", {"name": "x"}, title=f"Job {number}."))
     first = people["ada"].get("/jobs").text
     assert "Job 59." in first
     assert "Job 9." not in first

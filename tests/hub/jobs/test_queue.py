@@ -67,14 +67,14 @@ def test_what_cannot_be_run_is_refused(hub, ada):
     with pytest.raises(InvalidParameter, match="over 1 MiB"):
         ask(hub, ada, "note", name="x" * 2**20)
     with pytest.raises(Missing), hub.database.begin() as db:
-        cancel(db, hub, ada, "nothing")
+        cancel(hub, db, ada, "nothing")
 
 
 def test_an_undone_transaction_leaves_no_job(hub, ada):
     from cloister.hub.platform.jobs import submit
 
     with pytest.raises(ZeroDivisionError), hub.database.begin() as db:  # noqa: PT012
-        submit(db, hub, ada, "note", {"name": "x"})
+        submit(hub, db, ada, "note", {"name": "x"})
         raise ZeroDivisionError
     assert run_all(hub) == 0
 
@@ -102,11 +102,11 @@ def test_an_unforeseen_failure_shows_nothing(hub, ada, kind, caplog):
 def test_a_job_that_waits_is_cancelled_at_once(hub, ada, bench):
     job = ask(hub, ada, "note", name="never")
     with hub.database.begin() as db:
-        assert cancel(db, hub, ada, job) == "cancelled"
+        assert cancel(hub, db, ada, job) == "cancelled"
     assert run_all(hub) == 0
     assert bench.ran == []
     with hub.database.begin() as db:
-        assert cancel(db, hub, ada, job) == "cancelled"  # once more changes nothing
+        assert cancel(hub, db, ada, job) == "cancelled"  # once more changes nothing
 
 
 def test_one_worker_claims_a_job(hub, ada, opens, services):
@@ -181,7 +181,7 @@ def test_a_lost_job_that_was_to_stop_is_cancelled(hub, ada, clock):
     job = ask(hub, ada, "note", name="one")
     claim(hub, "w", LOST)
     with hub.database.begin() as db:
-        assert cancel(db, hub, ada, job) == "running"
+        assert cancel(hub, db, ada, job) == "running"
     clock.now += timedelta(seconds=61)
     assert claim(hub, "w", LOST) is None
     assert look(hub, job).state == "cancelled"
@@ -194,7 +194,7 @@ def test_a_running_job_hears_that_it_should_stop(hub, ada, bench):
     assert bench.begun.wait(30)
     assert look(hub, job).stage == "holding"
     with hub.database.begin() as db:
-        assert cancel(db, hub, ada, job) == "running"
+        assert cancel(hub, db, ada, job) == "running"
     wait_for(hub, job, "cancelled")
     workers.stop()
 

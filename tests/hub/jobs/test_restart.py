@@ -86,7 +86,7 @@ def one_of_each(house: House) -> None:
     survey = filled(Field(house, ana))
     assert ana.client.get(f"/surveys/{survey}").status_code == 200
     with house.hub.database.begin() as db:
-        submit(db, house.hub, owner.caller, "catalogue.expire", {})
+        submit(house.hub, db, owner.caller, "catalogue.expire", {})
     assert {row.kind for row in jobs(house)} == KINDS
 
 

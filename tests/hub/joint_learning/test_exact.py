@@ -227,7 +227,7 @@ def test_who_may_order_it(play: Play) -> None:
     assert hidden.status_code == nothing.status_code
     assert hidden.text.replace("hospitals", "…") == nothing.text.replace("nothing_of_the_kind", "…"), "a name that is hidden"
     with house.hub.database.begin() as db:
-        _, token = make_token(db, house.hub, play.owner.caller, name="sees", scopes=("dataset.see", "release.see"))
+        _, token = make_token(house.hub, db, play.owner.caller, name="sees", scopes=("dataset.see", "release.see"))
     bearer = {"Authorization": f"Bearer {token}"}
     assert house.client().post("/api/v1/joint-learning/exact", json=ORDER, headers=bearer).status_code == 403
     for action in ("anonymize.run", "joint.run"):

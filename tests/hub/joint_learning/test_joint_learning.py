@@ -176,7 +176,7 @@ def test_a_rule_of_the_institution_and_a_tokens_scopes_bind_owners_too(play: Pla
 
     def with_scopes(*scopes: str) -> int:
         with house.hub.database.begin() as db:
-            _, token = make_token(db, house.hub, north.caller, name=" ".join(scopes), scopes=scopes)
+            _, token = make_token(house.hub, db, north.caller, name=" ".join(scopes), scopes=scopes)
         return int(house.client().get(address, headers={"Authorization": f"Bearer {token}"}).status_code)
 
     assert (with_scopes("dataset.see", "release.see"), with_scopes("release.download")) == (403, 200)

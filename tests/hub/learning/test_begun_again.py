@@ -257,7 +257,7 @@ def test_what_others_bought_of_it_meanwhile_makes_no_second_charge(stage: Stage,
 def test_one_that_was_to_stop_is_not_begun_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     job = begun(stage, monkeypatch, "reserved")
     with stage.hub.database.begin() as db:
-        assert cancel(db, stage.hub, stage.ana.caller, job) == "running"
+        assert cancel(stage.hub, db, stage.ana.caller, job) == "running"
     assert not Workers(stage.hub, 0).run_one()
     told = stage.get(f"/jobs/{job}").json()
     assert (told["state"], told["attempts"], stage.spent) == ("cancelled", 1, "ε = 0.25")

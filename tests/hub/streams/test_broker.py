@@ -51,7 +51,7 @@ def _waits(hub: Hub, number: str, many: int) -> None:
         assert time.monotonic() < until, found
         time.sleep(0.05)
         with hub.database.reading() as db:
-            waiting = waiting_of(db, hub, number, 1)
+            waiting = waiting_of(hub, db, number, 1)
             keys = waiting.get("key", [])
             found = len({*keys} - {None}) + keys.count(None)
 

@@ -104,7 +104,7 @@ def test_a_token_that_may_see_no_stream_sees_no_table_of_one(play: Play) -> None
     found = {}
     for scopes in (["question.ask"], ["question.ask", "stream.see"]):
         with play.house.hub.database.begin() as db:
-            _, token = make_token(db, play.house.hub, play.bob.caller, name=f"of {len(scopes)}", scopes=scopes)
+            _, token = make_token(play.house.hub, db, play.bob.caller, name=f"of {len(scopes)}", scopes=scopes)
         headers = {"Authorization": f"Bearer {token}"}
         page = play.house.client().get(f"/api/v1/streams/{number}", headers=headers)
         steps = play.house.client().post("/api/v1/releases/answer", json={"sql": f"SELECT n FROM {name}"}, headers=headers)

@@ -39,8 +39,8 @@ def execute(hub, statement: str) -> None:
 def test_a_line_holds_what_was_done(hub):
     with hub.database.begin() as db:
         number = write(
-            db,
             hub,
+            db,
             ADA,
             "question.ask",
             kind="release",
@@ -92,15 +92,15 @@ def test_a_name_that_people_chose_may_look_like_a_secret(hub):
 def test_an_undone_transaction_leaves_no_line(hub):
     fill(hub, 2)
     with pytest.raises(ZeroDivisionError), hub.database.begin() as db:  # noqa: PT012
-        write(db, hub, ADA, "dataset.delete", object_id="d1")
+        write(hub, db, ADA, "dataset.delete", object_id="d1")
         raise ZeroDivisionError
     with hub.database.begin() as db:  # a part of a transaction is undone
-        write(db, hub, ADA, "dataset.see", object_id="d2")
+        write(hub, db, ADA, "dataset.see", object_id="d2")
         with pytest.raises(ZeroDivisionError), db.begin_nested():  # noqa: PT012
-            write(db, hub, ADA, "dataset.delete", object_id="d1")
+            write(hub, db, ADA, "dataset.delete", object_id="d1")
             raise ZeroDivisionError
     with hub.database.begin() as db, db.begin_nested():
-        write(db, hub, ADA, "dataset.see", object_id="d3")
+        write(hub, db, ADA, "dataset.see", object_id="d3")
     assert verify(hub) is True
     with hub.database.reading() as db:
         assert [line.object for line in db.query(AuditLine).order_by(AuditLine.number)] == ["d0", "d1", "d2", "d3"]
@@ -110,7 +110,7 @@ def test_a_line_outside_a_transaction_is_refused(hub):
     if hub.database.is_postgres:
         return  # every session of PostgreSQL is a transaction
     with Session(hub.database.engine) as db, pytest.raises(RuntimeError, match="in a transaction"):
-        write(db, hub, ADA, "dataset.see")
+        write(hub, db, ADA, "dataset.see")
 
 
 def test_writers_at_once_make_one_chain(opens):
@@ -184,7 +184,7 @@ def test_a_line_behind_the_end_is_found_and_not_shown(hub, further):
         whole, about = read_page(db, Filters(), Scope()), read_page(db, Filters(), Scope(objects=("data-set:d4",)))
         assert [line.number for line in whole.lines] == [5, 4, 3, 2, 1]
         assert [line.number for line in about.lines] == [5]
-        assert sum(count for _, count in by_day(db, hub, Filters(), Scope())) == 5
+        assert sum(count for _, count in by_day(hub, db, Filters(), Scope())) == 5
         assert db.scalars(select(AuditLine.number).where(of_data_set("d4"))).all() == [5]
         assert [line.number for line in read_batch(db, Filters(), Scope(), after=0, until=10**6)] == [1, 2, 3, 4, 5]
         assert read_history(db, "ada").total == 0

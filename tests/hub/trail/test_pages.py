@@ -219,7 +219,7 @@ class TestAlerts:
     def alert(self, hub, people) -> str:
         with hub.database.begin() as db:
             notice = Notice(kind="columns", about={"columns": ["people.<b>pay</b>"]})
-            return _keep(db, hub, "ada", [(1, Question(when=hub.now()), notice)])
+            return _keep(hub, db, "ada", [(1, Question(when=hub.now()), notice)])
 
     def test_a_steward_looks(self, hub, people, alert):
         sue = people["sue"]

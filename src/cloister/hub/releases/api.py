@@ -203,7 +203,7 @@ def _sharing(router: APIRouter) -> None:
         _one(wanted)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.share")
-            share_release(db, hub, caller, row, email=wanted.email, project=wanted.project)
+            share_release(hub, db, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
     @router.post(
@@ -217,7 +217,7 @@ def _sharing(router: APIRouter) -> None:
         _one(wanted)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
-            withdraw(db, hub, caller, row, email=wanted.email, project=wanted.project)
+            withdraw(hub, db, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
     @router.post(
@@ -230,7 +230,7 @@ def _sharing(router: APIRouter) -> None:
         """Another name for one's own release."""
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
-            rename(db, hub, caller, row, wanted.title)
+            rename(hub, db, caller, row, wanted.title)
         return ReleaseLine.of(row, mine=row.person == caller.id)
 
 

@@ -92,6 +92,6 @@ def keep_derived(
         db.add(row)
         db.flush()
         told = {"purpose": row.purpose, "data_sets": list(row.data_sets), "of": row.details["of"]}
-        write(db, hub, caller, DERIVE, kind=kind.trail, object_id=row.id, **told)
+        write(hub, db, caller, DERIVE, kind=kind.trail, object_id=row.id, **told)
         finish(db, row.id)
         return row.id

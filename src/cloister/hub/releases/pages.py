@@ -194,7 +194,7 @@ def _of_any(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.share")
-                share_release(db, hub, caller, row, email=email, project=project)
+                share_release(hub, db, caller, row, email=email, project=project)
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         said = _("The person with this address here sees it now. Send them the link.")
@@ -206,7 +206,7 @@ def _of_any(router: APIRouter) -> None:
         _ = request_gettext(request)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
-            withdraw(db, hub, caller, row, email=form.text("email", most=300), project=form.text("project", most=40))
+            withdraw(hub, db, caller, row, email=form.text("email", most=300), project=form.text("project", most=40))
         return go(request, _page_of(hub, row), _("It is no longer shown there."))
 
     @router.post("/releases/{number}/title", dependencies=[needs("release.share")])
@@ -216,7 +216,7 @@ def _of_any(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 row = own_release(hub, db, caller, number, "release.see")
-                rename(db, hub, caller, row, form.text("title", most=1000))
+                rename(hub, db, caller, row, form.text("title", most=1000))
         except CloisterError as error:
             return _back(request, hub, caller, number, error)
         return go(request, _page_of(hub, row), _("The name was changed."))

@@ -50,7 +50,7 @@ class Share:
     """Which rule says so."""
 
 
-def share_release(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
+def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show a release to the members of a project of one's own; or to whoever has an address: one that nobody has is as good."""
     if project:
         if project not in caller.projects:
@@ -59,7 +59,7 @@ def share_release(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email
             )
         if db.get(ProjectShare, (row.id, project)) is None:
             db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
-        _told(db, hub, caller, "release.share", row, project=project)
+        _told(hub, db, caller, "release.share", row, project=project)
         return
     address = _folded(email)
     if (db.scalar(select(func.count()).select_from(ReleaseShare).where(ReleaseShare.release == row.id)) or 0) >= _MOST:
@@ -68,18 +68,18 @@ def share_release(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email
         )
     if db.get(ReleaseShare, (row.id, address)) is None:
         db.add(ReleaseShare(release=row.id, email=address, shared=hub.now()))
-    _told(db, hub, caller, "release.share", row, person=address)
+    _told(hub, db, caller, "release.share", row, person=address)
 
 
-def withdraw(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
+def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
     """Show it no longer; what was looked at or downloaded before is not undone."""
     if project:
         db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
-        _told(db, hub, caller, "release.withdraw", row, project=project)
+        _told(hub, db, caller, "release.withdraw", row, project=project)
     else:
         address = _folded(email)
         db.execute(delete(ReleaseShare).where(ReleaseShare.release == row.id, ReleaseShare.email == address))
-        _told(db, hub, caller, "release.withdraw", row, person=address)
+        _told(hub, db, caller, "release.withdraw", row, person=address)
 
 
 def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[[str], str] = str) -> list[Share]:
@@ -103,12 +103,12 @@ def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[
     return sorted(found, key=lambda each: (each.shared, each.email, each.project))
 
 
-def rename(db: Db, hub: Hub, caller: Caller, row: StoredRelease, title: str) -> None:
+def rename(hub: Hub, db: Db, caller: Caller, row: StoredRelease, title: str) -> None:
     """Another name for it; an empty one shows its question."""
     told = " ".join(title.split())
     check_title(told)
     row.title = told
-    _told(db, hub, caller, "release.rename", row)
+    _told(hub, db, caller, "release.rename", row)
 
 
 def _folded(typed: str) -> str:
@@ -118,5 +118,5 @@ def _folded(typed: str) -> str:
     return address
 
 
-def _told(db: Db, hub: Hub, caller: Caller, action: str, row: StoredRelease, **details: Any) -> None:
-    write(db, hub, caller, action, kind=kind_of(hub, row).trail, object_id=row.id, data_sets=list(row.data_sets), **details)
+def _told(hub: Hub, db: Db, caller: Caller, action: str, row: StoredRelease, **details: Any) -> None:
+    write(hub, db, caller, action, kind=kind_of(hub, row).trail, object_id=row.id, data_sets=list(row.data_sets), **details)

@@ -207,7 +207,7 @@ def submit_order(
         told, secret = work.told(work.settled(found))
         payload = {"order": told, "came": came_of(caller)}
         wrapped = secret if work.secret else None
-        return submit(db, hub, caller, job or work.job, payload, secret=wrapped, purpose=order.purpose)
+        return submit(hub, db, caller, job or work.job, payload, secret=wrapped, purpose=order.purpose)
 
     return submit_once(hub, caller, key, request, lambda: look(hub, caller, work, order), submitted)
 
@@ -290,7 +290,7 @@ def keep(
         db.flush()
         how: dict[str, Any] = {"purpose": order.purpose, "cost": paid, "data_sets": [*row.data_sets, *more]}
         how |= told | under(db, order.algorithm)
-        write(db, hub, caller, work.action, kind=kind.trail, object_id=number, **how)
+        write(hub, db, caller, work.action, kind=kind.trail, object_id=number, **how)
 
     if product.data_set is not None:
         _register(hub, caller, work, found, product, product.data_set, row, lambda db: progress.finish(db, result), add)

@@ -74,7 +74,7 @@ def make_view(
         forget_views(db, hub.now())
         db.add(row)
         db.flush()
-        write(db, hub, caller, work.action, kind=kind, object_id=row.id, purpose=order.purpose, data_sets=[which.id])
+        write(hub, db, caller, work.action, kind=kind, object_id=row.id, purpose=order.purpose, data_sets=[which.id])
     return ended
 
 

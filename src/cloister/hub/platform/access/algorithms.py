@@ -103,8 +103,8 @@ def _simple(value: Any, place: str) -> Any:
 
 
 def register_algorithm(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     *,
     name: str,
@@ -144,7 +144,7 @@ def register_algorithm(
     except IntegrityError:
         raise Conflict("The name is taken", why="an algorithm has it already", instead="another name") from None
     bump(db)
-    write(db, hub, caller, "algorithm.register", kind="algorithm", object_id=row.id, name=row.name, service=service)
+    write(hub, db, caller, "algorithm.register", kind="algorithm", object_id=row.id, name=row.name, service=service)
     return row
 
 
@@ -169,12 +169,12 @@ def versions_of(db: Session, package: str) -> list[Algorithm]:
     return list(db.scalars(wanted.order_by(Algorithm.version.desc())))
 
 
-def withdraw_algorithm(db: Session, hub: Hub, caller: Caller, name: str) -> Algorithm:
+def withdraw_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> Algorithm:
     """Take an algorithm away: nobody runs it from the next moment on. Its name stays taken, for the audit log."""
     row, _ = own_algorithm(hub, db, caller, name)
     row.withdrawn = hub.now()
     bump(db)
-    write(db, hub, caller, "algorithm.manage", kind="algorithm", object_id=row.id, name=row.name, withdrawn=True)
+    write(hub, db, caller, "algorithm.manage", kind="algorithm", object_id=row.id, name=row.name, withdrawn=True)
     return row
 
 

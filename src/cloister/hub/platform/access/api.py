@@ -59,7 +59,7 @@ def routes(router: APIRouter) -> None:
     )
     def revoke(hub: HubDep, caller: PersonDep, number: Id) -> GrantOut:
         with hub.database.begin() as db:
-            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+            return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
 
     @router.get(
         "/grants/preview",
@@ -103,7 +103,7 @@ def routes(router: APIRouter) -> None:
     def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body(examples=_RULES)]) -> RuleOut:
         """The body is the rule in its JSON form; what is not known there is refused."""
         with hub.database.begin() as db:
-            return RuleOut.of(rule_views(db, [make_rule(db, hub, caller, body)])[0])
+            return RuleOut.of(rule_views(db, [make_rule(hub, db, caller, body)])[0])
 
     @router.delete(
         "/policy/rules/{number}",
@@ -113,4 +113,4 @@ def routes(router: APIRouter) -> None:
     )
     def end(hub: HubDep, caller: PersonDep, number: Id) -> RuleOut:
         with hub.database.begin() as db:
-            return RuleOut.of(rule_views(db, [end_rule(db, hub, caller, number)])[0])
+            return RuleOut.of(rule_views(db, [end_rule(hub, db, caller, number)])[0])

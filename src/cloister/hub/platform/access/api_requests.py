@@ -66,8 +66,8 @@ def routes(router: APIRouter) -> None:
     def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
         with hub.database.begin() as db:
             row = requests.ask_access(
-                db,
                 hub,
+                db,
                 caller,
                 data_set=body.data_set,
                 purpose=body.purpose,
@@ -97,7 +97,7 @@ def routes(router: APIRouter) -> None:
     def speak(hub: HubDep, caller: PersonDep, number: Id, body: Saying) -> RequestOut:
         with hub.database.begin() as db:
             requests.request_for(hub, db, caller, number)
-            say(db, hub, caller, number, body.text)
+            say(hub, db, caller, number, body.text)
             return _shown(hub, db, caller, number)
 
     @router.post(
@@ -108,7 +108,7 @@ def routes(router: APIRouter) -> None:
     )
     def withdraw(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
         with hub.database.begin() as db:
-            requests.withdraw(db, hub, caller, number)
+            requests.withdraw(hub, db, caller, number)
             return _shown(hub, db, caller, number)
 
     @router.post(
@@ -120,7 +120,7 @@ def routes(router: APIRouter) -> None:
     def grant(hub: HubDep, caller: PersonDep, number: Id, body: AccessGiven) -> RequestOut:
         with hub.database.begin() as db:
             draft = {"role": body.role, "rules": body.rules}
-            requests.grant_request(db, hub, caller, number, draft, body.message)
+            requests.grant_request(hub, db, caller, number, draft, body.message)
             return _shown(hub, db, caller, number)
 
     @router.post(
@@ -131,7 +131,7 @@ def routes(router: APIRouter) -> None:
     )
     def refuse(hub: HubDep, caller: PersonDep, number: Id, body: Refusing) -> RequestOut:
         with hub.database.begin() as db:
-            requests.refuse_request(db, hub, caller, number, body.reason)
+            requests.refuse_request(hub, db, caller, number, body.reason)
             return _shown(hub, db, caller, number)
 
 

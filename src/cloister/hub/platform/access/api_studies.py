@@ -74,7 +74,7 @@ def _projects(router: APIRouter) -> None:
     def create(hub: HubDep, caller: PersonDep, body: NewProject) -> ProjectOut:
         with hub.database.begin() as db:
             made = projects.make_project(
-                db, hub, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
+                hub, db, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
             )
             return _shown(db, caller, made)
 
@@ -98,7 +98,7 @@ def _projects(router: APIRouter) -> None:
         """The person with the address may join; the answer is the same whether or not there is one."""
         with hub.database.begin() as db:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
-            invitations.invite(db, hub, caller, row, body.email)
+            invitations.invite(hub, db, caller, row, body.email)
             return _shown(db, caller, row)
 
     @router.post(
@@ -109,7 +109,7 @@ def _projects(router: APIRouter) -> None:
     )
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, caller, invitations.join(db, hub, caller, name))
+            return _shown(db, caller, invitations.join(hub, db, caller, name))
 
     @router.delete(
         "/projects/{name}/members/{person}",
@@ -119,7 +119,7 @@ def _projects(router: APIRouter) -> None:
     )
     def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
         with hub.database.begin() as db:
-            projects.remove_member(db, hub, caller, name, person)
+            projects.remove_member(hub, db, caller, name, person)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post(
@@ -130,7 +130,7 @@ def _projects(router: APIRouter) -> None:
     )
     def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
         with hub.database.begin() as db:
-            projects.ask_data_set(db, hub, caller, name, body.data_set)
+            projects.ask_data_set(hub, db, caller, name, body.data_set)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     approves = needs("access.decide")
@@ -146,7 +146,7 @@ def _projects(router: APIRouter) -> None:
     ) -> ProjectOut:
         """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
         with hub.database.begin() as db:
-            projects.approve(db, hub, caller, name, data_set, rules)
+            projects.approve(hub, db, caller, name, data_set, rules)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post(
@@ -158,7 +158,7 @@ def _projects(router: APIRouter) -> None:
     def confirm(hub: HubDep, caller: PersonDep, name: Name, data_set: Name) -> ProjectOut:
         """Let those work with a data set of yours who joined the project after you approved."""
         with hub.database.begin() as db:
-            projects.confirm(db, hub, caller, name, data_set)
+            projects.confirm(hub, db, caller, name, data_set)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post(
@@ -169,7 +169,7 @@ def _projects(router: APIRouter) -> None:
     )
     def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, caller, projects.close_project(db, hub, caller, name))
+            return _shown(db, caller, projects.close_project(hub, db, caller, name))
 
 
 def _algorithms(router: APIRouter) -> None:
@@ -194,8 +194,8 @@ def _algorithms(router: APIRouter) -> None:
         with hub.database.begin() as db:
             settings = algorithms.exact_settings(body.settings)
             row = algorithms.register_algorithm(
-                db,
                 hub,
+                db,
                 caller,
                 name=body.name,
                 title=body.title,
@@ -214,7 +214,7 @@ def _algorithms(router: APIRouter) -> None:
     )
     def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
         with hub.database.begin() as db:
-            return AlgorithmOut.of(algorithms.withdraw_algorithm(db, hub, caller, name))
+            return AlgorithmOut.of(algorithms.withdraw_algorithm(hub, db, caller, name))
 
     @router.post(
         "/algorithms/{name}/grants",
@@ -227,7 +227,7 @@ def _algorithms(router: APIRouter) -> None:
         """The body is the grant in its JSON form, on an algorithm of yours."""
         with hub.database.begin() as db:
             _row, which = own_algorithm(hub, db, caller, name)
-            made = grant_in(db, hub, caller, which, body)
+            made = grant_in(hub, db, caller, which, body)
             db.flush()
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
 
@@ -240,7 +240,7 @@ def _algorithms(router: APIRouter) -> None:
     def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
         with hub.database.begin() as db:
             own_algorithm(hub, db, caller, name)
-            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+            return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
 
 
 def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:

@@ -62,7 +62,7 @@ def contribution(hub: Hub, db: Session, caller: Caller, name: str, action: str) 
     return row
 
 
-def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str, Any]) -> Policy:
+def attach(hub: Hub, db: Session, caller: Caller, name: str, draft: Mapping[str, Any]) -> Policy:
     """Attach a policy to what one gave. It binds everybody, the owner too, from the next question on."""
     row = contribution(hub, db, caller, name, "contribution.manage")
     policy = Policy.read(draft)
@@ -70,8 +70,8 @@ def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str,
     row.changed = hub.now()
     bump(db)
     write(
-        db,
         hub,
+        db,
         caller,
         "contribution.manage",
         kind="data-set",

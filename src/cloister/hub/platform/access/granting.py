@@ -43,18 +43,18 @@ def grant(
     with hub.database.begin() as db:
         row, which = own_data_set(hub, db, caller, data_set)
         draft = {"role": role, "members": dict(members), "rules": dict(rules)}
-        return grant_in(db, hub, caller, which, draft, row=row, request=request).id
+        return grant_in(hub, db, caller, which, draft, row=row, request=request).id
 
 
 def revoke(hub: Hub, caller: Caller, number: str) -> None:
     """Take a grant back: it ends with the next question."""
     with hub.database.begin() as db:
-        revoke_in(db, hub, caller, number)
+        revoke_in(hub, db, caller, number)
 
 
 def grant_in(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     which: Object,
     draft: Mapping[str, Any],
@@ -88,11 +88,11 @@ def grant_in(
         )
     )
     bump(db)
-    _told(db, hub, caller, action, which.kind, which.id, grant=found.id, role=found.role, given=text, request=request)
+    _told(hub, db, caller, action, which.kind, which.id, grant=found.id, role=found.role, given=text, request=request)
     return found
 
 
-def revoke_in(db: Session, hub: Hub, caller: Caller, number: str) -> Grant:
+def revoke_in(hub: Hub, db: Session, caller: Caller, number: str) -> Grant:
     """Take a grant back in the transaction of `db`."""
     found = db.get(Grant, number[:32])
     facts = facts_of(hub, db)
@@ -108,11 +108,11 @@ def revoke_in(db: Session, hub: Hub, caller: Caller, number: str) -> Grant:
         if place is not None:
             place.approved, place.approved_by = None, ""
         bump(db)
-        _told(db, hub, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
+        _told(hub, db, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
     return found
 
 
-def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object) -> frozenset[str]:
+def confirm_in(hub: Hub, db: Session, caller: Caller, row: Grant, which: Object) -> frozenset[str]:
     """Let those into a project's grant who joined the project after it was made; who they are."""
     action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which)
@@ -123,7 +123,7 @@ def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object)
         kept = replace(found, members=replace(found.members, people=people)).to_keep()
         row.attributes = kept["members"]
         bump(db)
-        _told(db, hub, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
+        _told(hub, db, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
     return new
 
 
@@ -188,9 +188,9 @@ def _members(db: Session, found: GrantFacts) -> frozenset[str]:
     return frozenset(db.scalars(select(ProjectMember.person).where(ProjectMember.project.in_(found.members.projects or ()))))
 
 
-def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number: str, **details: Any) -> None:
+def _told(hub: Hub, db: Session, caller: Caller, action: str, kind: str, number: str, **details: Any) -> None:
     about = [number] if kind == "data-set" else []
-    write(db, hub, caller, action, kind=kind, object_id=number, data_sets=about, **details)
+    write(hub, db, caller, action, kind=kind, object_id=number, data_sets=about, **details)
 
 
 def _missing() -> Missing:

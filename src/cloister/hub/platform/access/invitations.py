@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MOST = 200
 
 
-def invite(db: Session, hub: Hub, caller: Caller, row: Project, address: str) -> None:
+def invite(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
     """Invite an address; the answer is the same whether or not anybody has it. Whether somebody may was decided before."""
     known = folded(address)
     if (db.scalar(select(func.count()).select_from(ProjectInvitation).where(ProjectInvitation.project == row.id)) or 0) >= _MOST:
@@ -30,17 +30,17 @@ def invite(db: Session, hub: Hub, caller: Caller, row: Project, address: str) ->
     if db.get(ProjectInvitation, (row.id, known)) is None:
         db.add(ProjectInvitation(project=row.id, email=known, invited=hub.now()))
         db.flush()
-        _told(db, hub, caller, row, invited=known)
+        _told(hub, db, caller, row, invited=known)
 
 
-def withdraw_invitation(db: Session, hub: Hub, caller: Caller, row: Project, address: str) -> None:
+def withdraw_invitation(hub: Hub, db: Session, caller: Caller, row: Project, address: str) -> None:
     """Invite an address no longer."""
     known = folded(address)
     found = db.get(ProjectInvitation, (row.id, known))
     if found is not None:
         db.delete(found)
         db.flush()
-        _told(db, hub, caller, row, withdrawn=known)
+        _told(hub, db, caller, row, withdrawn=known)
 
 
 def invited_to(db: Session, row: Project) -> list[str]:
@@ -56,7 +56,7 @@ def invitations_for(db: Session, caller: Caller) -> list[Project]:
     return list(db.scalars(wanted.order_by(Project.name))) if caller.email else []
 
 
-def join(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
+def join(hub: Hub, db: Session, caller: Caller, name: str) -> Project:
     """Join, where one is invited."""
     row, found = _mine(db, caller, name)
     if row.closed is not None:
@@ -66,16 +66,16 @@ def join(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
         db.add(ProjectMember(project=row.id, person=caller.id, joined=hub.now()))
     db.flush()
     bump(db)
-    _told(db, hub, caller, row, joined=caller.id)
+    _told(hub, db, caller, row, joined=caller.id)
     return row
 
 
-def decline(db: Session, hub: Hub, caller: Caller, name: str) -> None:
+def decline(hub: Hub, db: Session, caller: Caller, name: str) -> None:
     """Stay out."""
     row, found = _mine(db, caller, name)
     db.delete(found)
     db.flush()
-    _told(db, hub, caller, row, declined=caller.id)
+    _told(hub, db, caller, row, declined=caller.id)
 
 
 def _mine(db: Session, caller: Caller, name: str) -> tuple[Project, ProjectInvitation]:
@@ -86,5 +86,5 @@ def _mine(db: Session, caller: Caller, name: str) -> tuple[Project, ProjectInvit
     return row, found
 
 
-def _told(db: Session, hub: Hub, caller: Caller, row: Project, **details: Any) -> None:
-    write(db, hub, caller, "project.manage", kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)
+def _told(hub: Hub, db: Session, caller: Caller, row: Project, **details: Any) -> None:
+    write(hub, db, caller, "project.manage", kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)

@@ -34,7 +34,7 @@ def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
     return told
 
 
-def say(db: Session, hub: Hub, caller: Caller, about: str, text: str) -> Message:
+def say(hub: Hub, db: Session, caller: Caller, about: str, text: str) -> Message:
     """Add a message. Whether somebody may speak here was decided before."""
     if len(thread(db, about)) >= _MOST:
         raise InvalidParameter("The message is invalid", why=f"there are {_MOST} already", instead="a decision, or a new request")

@@ -56,8 +56,8 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             with hub.database.begin() as db:
                 register_algorithm(
-                    db,
                     hub,
+                    db,
                     caller,
                     name=name,
                     title=form.text("title"),
@@ -86,7 +86,7 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             with hub.database.begin() as db:
                 _row, which = own_algorithm(hub, db, caller, name)
-                grant_in(db, hub, caller, which, draft_of(form))
+                grant_in(hub, db, caller, which, draft_of(form))
 
         said, values = request_gettext(request)("The grant was made."), Typed.of(form)
         path = f"/algorithms/{name}"
@@ -97,7 +97,7 @@ def routes(router: APIRouter) -> None:
         """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_algorithm(hub, db, caller, name)
-            if revoke_in(db, hub, caller, grant).object != row.id:
+            if revoke_in(hub, db, caller, grant).object != row.id:
                 raise Missing("There is no such grant", why="it is not on this algorithm", instead=f"/algorithms/{name}")
         return go(request, f"/algorithms/{name}", request_gettext(request)("The grant was revoked."))
 
@@ -105,7 +105,7 @@ def routes(router: APIRouter) -> None:
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take the algorithm away."""
         with hub.database.begin() as db:
-            withdraw_algorithm(db, hub, caller, name)
+            withdraw_algorithm(hub, db, caller, name)
         return go(request, "/algorithms", request_gettext(request)("The algorithm was withdrawn. No one can run it any more."))
 
 

@@ -56,7 +56,7 @@ def routes(router: APIRouter) -> None:
 
         def act() -> None:
             with hub.database.begin() as db:
-                attach(db, hub, caller, name, policy_draft(form))
+                attach(hub, db, caller, name, policy_draft(form))
 
         _, values = request_gettext(request), Typed.of(form)
         said = _("Your policy binds everyone from the next query on.")

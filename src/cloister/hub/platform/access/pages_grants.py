@@ -73,7 +73,7 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             with hub.database.begin() as db:
                 row, which = own_data_set(hub, db, caller, name)
-                grant_in(db, hub, caller, which, draft_of(form, budget_of(hub, row)), row=row)
+                grant_in(hub, db, caller, which, draft_of(form, budget_of(hub, row)), row=row)
 
         said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
         if by_address:
@@ -85,7 +85,7 @@ def routes(router: APIRouter) -> None:
         """Take a grant back."""
         with hub.database.begin() as db:
             row, _which = own_data_set(hub, db, caller, name, "dataset.revoke")
-            if revoke_in(db, hub, caller, grant).object != row.id:
+            if revoke_in(hub, db, caller, grant).object != row.id:
                 raise Missing("There is no such grant", why="it is not on this data set", instead=f"/datasets/{name}/access")
         said = request_gettext(request)("The grant was revoked. The next query that needs it is denied.")
         return go(request, f"/datasets/{name}/access", said)
@@ -161,14 +161,14 @@ def _on(facts: Facts, row: DataSet) -> Facts:
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
     with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
-        return _choices(db, hub, row) | {
+        return _choices(hub, db, row) | {
             "typed": Typed(with_purposes(_typed(typed), which)),
             "problem": None,
             "columns": sorted(which.columns),
         }
 
 
-def _choices(db: Session, hub: Hub, row: DataSet) -> dict[str, Any]:
+def _choices(hub: Hub, db: Session, row: DataSet) -> dict[str, Any]:
     return {
         "row": row,
         "actions": grantable("data-set"),

@@ -43,7 +43,7 @@ def routes(router: APIRouter) -> None:
 
         def act() -> None:
             with hub.database.begin() as db:
-                make_rule(db, hub, caller, rule_draft(form))
+                make_rule(hub, db, caller, rule_draft(form))
 
         said = request_gettext(request)("The rule applies from the next query on.")
         again = partial(_page, request, hub, caller, Typed.of(form))
@@ -53,7 +53,7 @@ def routes(router: APIRouter) -> None:
     def end(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """End a rule."""
         with hub.database.begin() as db:
-            end_rule(db, hub, caller, number)
+            end_rule(hub, db, caller, number)
         return go(request, "/policy", request_gettext(request)("The rule was ended. It stays readable below."))
 
 

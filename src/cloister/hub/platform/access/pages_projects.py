@@ -54,7 +54,7 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             with hub.database.begin() as db:
                 about, title, purpose = form.text("about"), form.text("title"), form.text("purpose")
-                projects.make_project(db, hub, caller, name=name, title=title, purpose=purpose, about=about)
+                projects.make_project(hub, db, caller, name=name, title=title, purpose=purpose, about=about)
 
         said, values = request_gettext(request)("The project was started."), Typed.of(form)
         return done(request, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
@@ -72,7 +72,7 @@ def routes(router: APIRouter) -> None:
 
         def act(db: Session) -> None:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
-            invitations.invite(db, hub, caller, row, email)
+            invitations.invite(hub, db, caller, row, email)
 
         return _act(request, hub, caller, name, form, said, act)
 
@@ -81,7 +81,7 @@ def routes(router: APIRouter) -> None:
         """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
         with hub.database.begin() as db:
-            (invitations.decline if stays else invitations.join)(db, hub, caller, name)
+            (invitations.decline if stays else invitations.join)(hub, db, caller, name)
         said = _("The invitation was declined.") if stays else _("You are a member now.")
         return go(request, "/projects" if stays else f"/projects/{name}", said)
 
@@ -89,25 +89,25 @@ def routes(router: APIRouter) -> None:
     def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Let those work with a data set of one's own who joined since."""
         said, wanted = request_gettext(request)("The new members may use it now."), form.text("data_set", most=63)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(db, hub, caller, name, wanted))
+        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(hub, db, caller, name, wanted))
 
     @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take somebody out."""
         said, person = request_gettext(request)("The person is not a member any more."), form.text("person", most=320)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(db, hub, caller, name, person))
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(hub, db, caller, name, person))
 
     @router.post("/projects/{name}/data", dependencies=_MANAGE)
     def ask(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Ask an owner for a data set."""
         said, wanted = request_gettext(request)("Its owner was asked."), form.text("data_set", most=63)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(db, hub, caller, name, wanted))
+        return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(hub, db, caller, name, wanted))
 
     @router.post("/projects/{name}/data/remove", dependencies=_MANAGE)
     def remove(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take a data set out."""
         said, gone = request_gettext(request)("The data set was taken out."), form.text("data_set", most=63)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(db, hub, caller, name, gone))
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(hub, db, caller, name, gone))
 
     @router.post("/projects/{name}/data/approve", dependencies=_DECIDE)
     def approve(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -117,7 +117,7 @@ def routes(router: APIRouter) -> None:
         def act(db: Session) -> object:
             row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
             draft = draft_of(form, budget_of(hub, row))
-            return projects.approve(db, hub, caller, name, data_set, rules_in(draft))
+            return projects.approve(hub, db, caller, name, data_set, rules_in(draft))
 
         return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
 
@@ -125,7 +125,7 @@ def routes(router: APIRouter) -> None:
     def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """End the project."""
         with hub.database.begin() as db:
-            projects.close_project(db, hub, caller, name)
+            projects.close_project(hub, db, caller, name)
         return go(request, f"/projects/{name}", request_gettext(request)("The project is closed."))
 
 

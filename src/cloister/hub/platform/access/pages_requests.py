@@ -73,8 +73,8 @@ def routes(router: APIRouter) -> None:
             with hub.database.begin() as db:
                 row, _which = seen_data_set(hub, db, caller, name)
                 made = requests.ask_access(
-                    db,
                     hub,
+                    db,
                     caller,
                     data_set=name,
                     purpose=form.text("purpose"),
@@ -99,7 +99,7 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             with hub.database.begin() as db:
                 requests.request_for(hub, db, caller, number)
-                say(db, hub, caller, number, form.text("text"))
+                say(hub, db, caller, number, form.text("text"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Your message was sent."))
 
@@ -109,7 +109,7 @@ def routes(router: APIRouter) -> None:
 
         def act() -> None:
             with hub.database.begin() as db:
-                requests.withdraw(db, hub, caller, number)
+                requests.withdraw(hub, db, caller, number)
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was withdrawn."))
 
@@ -123,7 +123,7 @@ def routes(router: APIRouter) -> None:
                 draft = draft_of(form, budget_of(hub, data_set))
                 if not form.text("json", most=65_536):
                     draft["rules"] = _not_in_the_form(row) | draft["rules"]
-                requests.grant_request(db, hub, caller, number, draft, form.text("message"))
+                requests.grant_request(hub, db, caller, number, draft, form.text("message"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
 
@@ -133,7 +133,7 @@ def routes(router: APIRouter) -> None:
 
         def act() -> None:
             with hub.database.begin() as db:
-                requests.refuse_request(db, hub, caller, number, form.text("reason"))
+                requests.refuse_request(hub, db, caller, number, form.text("reason"))
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was refused."))
 

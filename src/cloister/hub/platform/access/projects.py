@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
-def make_project(db: Session, hub: Hub, caller: Caller, *, name: str, title: str, purpose: str, about: str = "") -> Project:
+def make_project(hub: Hub, db: Session, caller: Caller, *, name: str, title: str, purpose: str, about: str = "") -> Project:
     """Start a project, with oneself as its first member."""
     check(hub, db, caller, "project.create")
     if not title.strip() or len(title) > _LONGEST or len(about) > 10 * _LONGEST:
@@ -67,7 +67,7 @@ def make_project(db: Session, hub: Hub, caller: Caller, *, name: str, title: str
     db.add(ProjectMember(project=row.id, person=caller.id, joined=hub.now()))
     db.flush()
     bump(db)
-    _told(db, hub, caller, "project.create", row)
+    _told(hub, db, caller, "project.create", row)
     return row
 
 
@@ -97,11 +97,11 @@ def members_of(db: Session, row: Project) -> list[ProjectMember]:
     return list(db.scalars(wanted.order_by(ProjectMember.joined, ProjectMember.person)))
 
 
-def remove_member(db: Session, hub: Hub, caller: Caller, name: str, person: str) -> None:
+def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str) -> None:
     """Take somebody out: at once they may do nothing more by it. Whoever leads stays. An e-mail address: invite it no longer."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
     if "@" in person:
-        withdraw_invitation(db, hub, caller, row, person)
+        withdraw_invitation(hub, db, caller, row, person)
         return
     if person == row.lead:
         raise Conflict("The member stays", why="they lead the project", instead="close the project")
@@ -109,7 +109,7 @@ def remove_member(db: Session, hub: Hub, caller: Caller, name: str, person: str)
     if found is not None:
         db.delete(found)
         bump(db)
-        _told(db, hub, caller, "project.manage", row, left=person)
+        _told(hub, db, caller, "project.manage", row, left=person)
 
 
 def data_sets_in(db: Session, row: Project) -> list[tuple[ProjectDataSet, DataSet]]:
@@ -118,7 +118,7 @@ def data_sets_in(db: Session, row: Project) -> list[tuple[ProjectDataSet, DataSe
     return [(each[0], each[1]) for each in db.execute(wanted.where(ProjectDataSet.project == row.id).order_by(DataSet.name))]
 
 
-def ask_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> None:
+def ask_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> None:
     """Ask the owner of a data set to let the project work with it."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
     found, _ = seen_data_set(hub, db, caller, data_set)
@@ -126,10 +126,10 @@ def ask_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str
         db.add(ProjectDataSet(project=row.id, data_set=found.id, asked=hub.now()))
         db.flush()
         bump(db)
-        _told(db, hub, caller, "project.manage", row, asked=found.id, data_sets=[found.id])
+        _told(hub, db, caller, "project.manage", row, asked=found.id, data_sets=[found.id])
 
 
-def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any]) -> GrantFacts:
+def approve(hub: Hub, db: Session, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any]) -> GrantFacts:
     """The owner of a data set lets the project work with it: a grant to the members that it has now, for work inside it."""
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
@@ -141,19 +141,19 @@ def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rul
     if place.approved is not None:
         raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
     draft = {"role": f"project {row.name}", "members": {"projects": [row.id]}, "rules": dict(rules)}
-    made = grant_in(db, hub, caller, which, draft, row=found, request=row.id)
+    made = grant_in(hub, db, caller, which, draft, row=found, request=row.id)
     place.approved, place.approved_by = hub.now(), caller.id
-    _told(db, hub, caller, "access.decide", row, approved=found.id, data_sets=[found.id])
+    _told(hub, db, caller, "access.decide", row, approved=found.id, data_sets=[found.id])
     return made
 
 
-def confirm(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> frozenset[str]:
+def confirm(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> frozenset[str]:
     """The owner of a data set lets those work with it who joined the project since it was approved; who they are."""
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
     new: frozenset[str] = frozenset()
     for grant in _given(db, row, found):
-        new |= confirm_in(db, hub, caller, grant, which)
+        new |= confirm_in(hub, db, caller, grant, which)
     return new
 
 
@@ -166,7 +166,7 @@ def waiting_members(db: Session, row: Project) -> dict[str, frozenset[str]]:
     return {name: people for name, people in told.items() if people}
 
 
-def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> None:
+def remove_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> None:
     """Take a data set out of a project: by whoever leads it, or by its owner, who takes back the grant with it."""
     row = seen_project(hub, db, caller, name, open_=True)
     found = db.scalar(select(DataSet).where(DataSet.name == data_set))
@@ -175,22 +175,22 @@ def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: 
         raise Missing("There is no such data set", why="the project does not work with it", instead=f"/projects/{row.name}")
     if caller.id == found.owner:
         for grant in _given(db, row, found):
-            revoke_in(db, hub, caller, grant.id)
+            revoke_in(hub, db, caller, grant.id)
     else:
         check(hub, db, caller, "project.manage", project_object(row))
         if place.approved is not None:
             raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to revoke it")
     db.delete(place)
     bump(db)
-    _told(db, hub, caller, "project.manage", row, removed=found.id, data_sets=[found.id])
+    _told(hub, db, caller, "project.manage", row, removed=found.id, data_sets=[found.id])
 
 
-def close_project(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
+def close_project(hub: Hub, db: Session, caller: Caller, name: str) -> Project:
     """End a project: nothing is asked in it any more; what it released stays with its members."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
     row.closed = hub.now()
     bump(db)
-    _told(db, hub, caller, "project.manage", row, closed=True)
+    _told(hub, db, caller, "project.manage", row, closed=True)
     return row
 
 
@@ -224,5 +224,5 @@ def _owners(db: Session, row: Project) -> frozenset[str]:
     return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id)))
 
 
-def _told(db: Session, hub: Hub, caller: Caller, action: str, row: Project, **details: Any) -> None:
-    write(db, hub, caller, action, kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)
+def _told(hub: Hub, db: Session, caller: Caller, action: str, row: Project, **details: Any) -> None:
+    write(hub, db, caller, action, kind="project", object_id=row.id, purpose=row.purpose, name=row.name, **details)

@@ -35,8 +35,8 @@ _MOST_OPEN = 20
 
 
 def ask_access(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     *,
     data_set: str,
@@ -71,8 +71,8 @@ def ask_access(
     db.add(request)
     db.flush()
     if message.strip():
-        say(db, hub, caller, request.id, message)
-    _told(db, hub, caller, "access.ask", request, request.wanted)
+        say(hub, db, caller, request.id, message)
+    _told(hub, db, caller, "access.ask", request, request.wanted)
     return request
 
 
@@ -85,24 +85,24 @@ def request_for(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[Acc
     return row, data_set
 
 
-def grant_request(db: Session, hub: Hub, caller: Caller, number: str, draft: Mapping[str, Any], message: str = "") -> GrantFacts:
+def grant_request(hub: Hub, db: Session, caller: Caller, number: str, draft: Mapping[str, Any], message: str = "") -> GrantFacts:
     """Answer with a grant: to the person who asked, or to their project; its rules are the owner's."""
     row, data_set, which = _to_be_decided(hub, db, caller, number)
     members = {"projects": [row.project]} if row.project else {"people": [row.person]}
     given = {"role": draft.get("role") or "granted on request", "members": members, "rules": draft.get("rules", {})}
-    found = grant_in(db, hub, caller, which, given, row=data_set, request=row.id)
-    _decided(db, hub, caller, row, "granted", message)
+    found = grant_in(hub, db, caller, which, given, row=data_set, request=row.id)
+    _decided(hub, db, caller, row, "granted", message)
     return found
 
 
-def refuse_request(db: Session, hub: Hub, caller: Caller, number: str, reason: str) -> AccessRequest:
+def refuse_request(hub: Hub, db: Session, caller: Caller, number: str, reason: str) -> AccessRequest:
     """Answer with a reason."""
     row, _, _ = _to_be_decided(hub, db, caller, number)
-    _decided(db, hub, caller, row, "denied", spoken(reason, "the reason"))
+    _decided(hub, db, caller, row, "denied", spoken(reason, "the reason"))
     return row
 
 
-def withdraw(db: Session, hub: Hub, caller: Caller, number: str) -> AccessRequest:
+def withdraw(hub: Hub, db: Session, caller: Caller, number: str) -> AccessRequest:
     """Take one's own request back."""
     row, _ = request_for(hub, db, caller, number)
     if row.person != caller.id:
@@ -110,7 +110,7 @@ def withdraw(db: Session, hub: Hub, caller: Caller, number: str) -> AccessReques
     if row.state != "open":
         raise _closed()
     row.state = "withdrawn"
-    _told(db, hub, caller, "access.ask", row, {"withdrawn": True})
+    _told(hub, db, caller, "access.ask", row, {"withdrawn": True})
     return row
 
 
@@ -147,11 +147,11 @@ def _to_be_decided(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[
     return row, found, which
 
 
-def _decided(db: Session, hub: Hub, caller: Caller, row: AccessRequest, state: str, message: str) -> None:
+def _decided(hub: Hub, db: Session, caller: Caller, row: AccessRequest, state: str, message: str) -> None:
     row.state, row.decided_by, row.decided = state, caller.id, hub.now()
     if message.strip():
-        say(db, hub, caller, row.id, message)
-    _told(db, hub, caller, "access.decide", row, {"decision": state})
+        say(hub, db, caller, row.id, message)
+    _told(hub, db, caller, "access.decide", row, {"decision": state})
 
 
 def _wanted(person: str, project: str, wanted: Mapping[str, Any]) -> GrantFacts:
@@ -168,8 +168,8 @@ def _object(row: AccessRequest, data_set: DataSet, caller: Caller) -> Object:
     return Object(kind="request", id=row.id, owner=owner, institution=data_set.institution)
 
 
-def _told(db: Session, hub: Hub, caller: Caller, action: str, row: AccessRequest, about: Mapping[str, Any]) -> None:
-    write(db, hub, caller, action, kind="request", object_id=row.id, purpose=row.purpose, data_sets=[row.data_set], about=about)
+def _told(hub: Hub, db: Session, caller: Caller, action: str, row: AccessRequest, about: Mapping[str, Any]) -> None:
+    write(hub, db, caller, action, kind="request", object_id=row.id, purpose=row.purpose, data_sets=[row.data_set], about=about)
 
 
 def _closed() -> Conflict:

@@ -53,7 +53,7 @@ def rule_draft(form: Form) -> dict[str, Any]:
     return {name: value for name, value in draft.items() if value}
 
 
-def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -> InstitutionRule:
+def make_rule(hub: Hub, db: Session, caller: Caller, draft: Mapping[str, Any]) -> InstitutionRule:
     """Keep a rule. It holds from the next question on."""
     check(hub, db, caller, "policy.write")
     title = draft.get("title")
@@ -66,11 +66,11 @@ def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -
     row = InstitutionRule(id=found.id, title=found.title, rule=found.to_keep(), made_by=caller.id, created=hub.now())
     db.add(row)
     bump(db)
-    write(db, hub, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, rule=row.rule)
+    write(hub, db, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, rule=row.rule)
     return row
 
 
-def end_rule(db: Session, hub: Hub, caller: Caller, number: str) -> InstitutionRule:
+def end_rule(hub: Hub, db: Session, caller: Caller, number: str) -> InstitutionRule:
     """End a rule; it stays readable."""
     check(hub, db, caller, "policy.write")
     row = db.get(InstitutionRule, number[:32])
@@ -79,7 +79,7 @@ def end_rule(db: Session, hub: Hub, caller: Caller, number: str) -> InstitutionR
     if row.ended is None:
         row.ended = hub.now()
         bump(db)
-        write(db, hub, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, ended=True)
+        write(hub, db, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, ended=True)
     return row
 
 

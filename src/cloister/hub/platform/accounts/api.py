@@ -83,7 +83,7 @@ def _tokens(router: APIRouter) -> None:
     )
     def make(hub: HubDep, caller: PersonDep, body: NewToken) -> TokenMade:
         with hub.database.begin() as db:
-            row, secret = tokens.make_token(db, hub, caller, name=body.name, scopes=body.scopes, days=body.days)
+            row, secret = tokens.make_token(hub, db, caller, name=body.name, scopes=body.scopes, days=body.days)
         return TokenMade(**TokenOut.of(row).model_dump(), token=secret)
 
     @router.get(
@@ -105,7 +105,7 @@ def _tokens(router: APIRouter) -> None:
     def rename(hub: HubDep, caller: PersonDep, token: Id, body: Renaming) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
-            tokens.rename(db, hub, caller, row, body.name)
+            tokens.rename(hub, db, caller, row, body.name)
         return TokenOut.of(row)
 
     @router.delete(
@@ -117,7 +117,7 @@ def _tokens(router: APIRouter) -> None:
     def revoke(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
-            tokens.revoke(db, hub, caller, row)
+            tokens.revoke(hub, db, caller, row)
         return TokenOut.of(row)
 
 
@@ -139,7 +139,7 @@ def _people(router: APIRouter) -> None:
     )
     def invite(hub: HubDep, caller: PersonDep, body: Invitation) -> Invited:
         with hub.database.begin() as db:
-            link = links.invite(db, hub, caller, email=body.email, roles=body.roles)
+            link = links.invite(hub, db, caller, email=body.email, roles=body.roles)
         return Invited(email=folded(body.email), link=link)
 
     @router.get("/people/{person}", dependencies=[see], summary="Get a person", response_description="The person")
@@ -157,7 +157,7 @@ def _people(router: APIRouter) -> None:
         with hub.database.begin() as db:
             found = person_by_id(db, person)
             people.describe(
-                db, hub, caller, found, institution=body.institution, training=body.training, attributes=body.attributes
+                hub, db, caller, found, institution=body.institution, training=body.training, attributes=body.attributes
             )
             return _shown(db, person)
 
@@ -169,7 +169,7 @@ def _people(router: APIRouter) -> None:
     )
     def give(hub: HubDep, caller: PersonDep, person: Id, body: Roles) -> PersonOut:
         with hub.database.begin() as db:
-            if people.set_roles(db, hub, caller, person_by_id(db, person), body.roles) and person == caller.id:
+            if people.set_roles(hub, db, caller, person_by_id(db, person), body.roles) and person == caller.id:
                 sessions.end(db, caller.session)
             return _shown(db, person)
 
@@ -181,7 +181,7 @@ def _people(router: APIRouter) -> None:
     )
     def block(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
-            people.block(db, hub, caller, person_by_id(db, person))
+            people.block(hub, db, caller, person_by_id(db, person))
             return _shown(db, person)
 
     @router.post(
@@ -192,7 +192,7 @@ def _people(router: APIRouter) -> None:
     )
     def unblock(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
-            people.unblock(db, hub, caller, person_by_id(db, person))
+            people.unblock(hub, db, caller, person_by_id(db, person))
             return _shown(db, person)
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def log_event(
-    db: Session, hub: Hub, caller: Caller, action: str, person: str = "", *, kind: str = "person", **details: Any
+    hub: Hub, db: Session, caller: Caller, action: str, person: str = "", *, kind: str = "person", **details: Any
 ) -> None:
     """Write that the caller did something to a person, a session or a token."""
     from cloister.hub.platform.trail import write
 
-    write(db, hub, caller, action, kind=kind, object_id=person, **details)
+    write(hub, db, caller, action, kind=kind, object_id=person, **details)
 
 
 def as_person(person: Person, address: str) -> Caller:

@@ -57,7 +57,7 @@ def first_link(hub: Hub) -> str | None:
         if _anybody(db):
             return None
         db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "first"))
-        return _make(db, hub, "first", roles=(ADMINISTRATOR,))
+        return _make(hub, db, "first", roles=(ADMINISTRATOR,))
 
 
 def login_link(hub: Hub, address: str) -> str:
@@ -66,30 +66,30 @@ def login_link(hub: Hub, address: str) -> str:
         person = person_of_address(db, address)
         if person is None:
             raise Missing("The link was not made", why="no one here has this e-mail address", instead="add_person(…)")
-        return _make(db, hub, "login", address=person.email)
+        return _make(hub, db, "login", address=person.email)
 
 
-def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable[str]) -> str:
+def invite(hub: Hub, db: Session, caller: Caller, *, email: str, roles: Iterable[str]) -> str:
     """Invite somebody with roles that the caller may give: the link to hand over. A new invitation replaces an open one."""
     known = folded(email)
     given = check_roles(roles, caller)
     if person_of_address(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
-    log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
+    log_event(hub, db, caller, "people.invite", kind="invitation", roles=list(given))  # first: of two at once one waits here
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
-    return _make(db, hub, "invitation", address=known, roles=given, made_by=caller.id)
+    return _make(hub, db, "invitation", address=known, roles=given, made_by=caller.id)
 
 
-def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
+def password_link(hub: Hub, db: Session, caller: Caller, person: Person) -> str:
     """A link by which a person sets a new password; an earlier one stops working. They are told (`notices.py`)."""
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
-    log_event(db, hub, caller, "people.password-link", person.id)  # first: as above
+    log_event(hub, db, caller, "people.password-link", person.id)  # first: as above
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
-    return _make(db, hub, "password", address=person.email, made_by=caller.id)
+    return _make(hub, db, "password", address=person.email, made_by=caller.id)
 
 
-def look(db: Session, hub: Hub, secret: str) -> OneTimeLink:
+def look(hub: Hub, db: Session, secret: str) -> OneTimeLink:
     """The link of a secret, while it works."""
     row = db.get(OneTimeLink, digest(secret))
     if row is None or row.used is not None or row.expires <= hub.now() or not still_good(db, row):
@@ -116,15 +116,15 @@ def still_good(db: Session, row: OneTimeLink) -> bool:
     return not actions()[action].roles.isdisjoint(roles) and (ADMINISTRATOR in roles or not governs)
 
 
-def use(db: Session, hub: Hub, secret: str) -> OneTimeLink:
+def use(hub: Hub, db: Session, secret: str) -> OneTimeLink:
     """The link of a secret, used up by this."""
     db.execute(update(OneTimeLink).where(OneTimeLink.digest == digest(secret)).values(digest=digest(secret)))  # locks the row
-    row = look(db, hub, secret)
+    row = look(hub, db, secret)
     row.used = hub.now()
     return row
 
 
-def open_invitations(db: Session, hub: Hub) -> list[OpenLink]:
+def open_invitations(hub: Hub, db: Session) -> list[OpenLink]:
     """Invitations that nobody has taken up, the newest first."""
     wanted = select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation").order_by(OneTimeLink.created.desc())
     return [
@@ -141,17 +141,17 @@ def open_invitations(db: Session, hub: Hub) -> list[OpenLink]:
     ]
 
 
-def withdraw(db: Session, hub: Hub, caller: Caller, name: str) -> None:
+def withdraw(hub: Hub, db: Session, caller: Caller, name: str) -> None:
     """Take an open invitation back."""
     for row in db.scalars(select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation")).all():
         if same(_name(hub, row.digest), name):
             db.delete(row)
-            log_event(db, hub, caller, "people.withdraw-invitation", kind="invitation")
+            log_event(hub, db, caller, "people.withdraw-invitation", kind="invitation")
             return
     raise Missing("There is no such invitation", why="it was taken up, withdrawn, or has expired", instead="/people")
 
 
-def _make(db: Session, hub: Hub, kind: str, *, address: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
+def _make(hub: Hub, db: Session, kind: str, *, address: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
     secret, now = new_secret(), hub.now()
     db.add(
         OneTimeLink(

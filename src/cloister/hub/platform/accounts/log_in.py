@@ -52,7 +52,7 @@ def enter_by_password(hub: Hub, request: Request, typed: str, password: str) -> 
     mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
     shared = throttle.network(hub, address)
     with hub.database.begin() as db:
-        throttle.take(db, hub, mine, shared)
+        throttle.take(hub, db, mine, shared)
         person = person_of_address(db, known)
         kept = person.password if person is not None else None
     hasher = parts_of(hub).hasher
@@ -63,12 +63,12 @@ def enter_by_password(hub: Hub, request: Request, typed: str, password: str) -> 
         person = person_of_address(db, known)
         if right and person is not None and not person.blocked and person.password == kept:
             person.password = anew or kept
-            throttle.forgive(db, hub, mine, shared)
-            secret = sessions.begin(db, hub, person.id, request)
-            log_event(db, hub, as_person(person, address), "session.begin", person.id, by="password")
+            throttle.forgive(hub, db, mine, shared)
+            secret = sessions.begin(hub, db, person.id, request)
+            log_event(hub, db, as_person(person, address), "session.begin", person.id, by="password")
         else:
             log_event(
-                db, hub, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password"
+                hub, db, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password"
             )
     if not secret:
         raise Unauthenticated(
@@ -85,8 +85,8 @@ def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -
         person = second_factor.person_of_session(db, caller)
     how = prove_code(hub, caller, person, typed)
     with hub.database.begin() as db:
-        secret = sessions.renew(db, hub, caller.session, second_factor=True)
-        log_event(db, hub, as_person(person, caller.address), "session.second-factor", person.id, by=how)
+        secret = sessions.renew(hub, db, caller.session, second_factor=True)
+        log_event(hub, db, as_person(person, caller.address), "session.second-factor", person.id, by=how)
     return Entered(secret=secret, email=person.email)
 
 
@@ -94,12 +94,12 @@ def prove_code(hub: Hub, caller: Caller, person: Person, typed: str) -> str:
     """How the code was good ("code" or "recovery"); a wrong one is refused, counted, and written down."""
     mine, shared = throttle.code(hub, person.id), throttle.network(hub, caller.address)
     with hub.database.begin() as db:
-        throttle.take(db, hub, mine, shared)
-        how = second_factor.accept_code(db, hub, person.id, typed)
+        throttle.take(hub, db, mine, shared)
+        how = second_factor.accept_code(hub, db, person.id, typed)
         if how:
-            throttle.forgive(db, hub, mine, shared)
+            throttle.forgive(hub, db, mine, shared)
         else:
-            log_event(db, hub, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
+            log_event(hub, db, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
     if not how:
         raise InvalidParameter("The code is invalid", why="it is wrong, or was used before", instead="the next code")
     return how
@@ -109,18 +109,18 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
     """Use a one-time link: become the first administrator, take up an invitation, set a new password, or see a demonstration."""
     address = str(request.state.address)
     with hub.database.reading() as db:
-        kind, names = _about(links.look(db, hub, secret), email, name)
+        kind, names = _about(links.look(hub, db, secret), email, name)
     kept = None
     if kind != "login":
         check_password(password, least=hub.settings.password_length, about=[*names, hub.settings.institution, hub.settings.title])
         kept = parts_of(hub).hasher.hash(password)
     with hub.database.begin() as db:
-        row = links.use(db, hub, secret)
+        row = links.use(hub, db, secret)
         if row.kind in ("first", "invitation"):
             person = add_person(
-                db, hub, email=row.email or email, name=name, roles=row.roles, password=kept, given_by=row.made_by
+                hub, db, email=row.email or email, name=name, roles=row.roles, password=kept, given_by=row.made_by
             )
-            log_event(db, hub, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
+            log_event(hub, db, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
         else:
             found = person_of_address(db, row.email)
             if found is None or found.blocked:
@@ -129,11 +129,11 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
         if row.kind == "password":
             person.password = kept
             sessions.end_all(db, person.id)
-            ended = revoke_tokens(db, hub, person)
+            ended = revoke_tokens(hub, db, person)
             mine, maker = as_person(person, address), row.made_by
-            log_event(db, hub, mine, "password.change", person.id, by="link", made_by=maker, tokens_revoked=ended)
-        begun = sessions.begin(db, hub, person.id, request)
-        log_event(db, hub, as_person(person, address), "session.begin", person.id, by="link")
+            log_event(hub, db, mine, "password.change", person.id, by="link", made_by=maker, tokens_revoked=ended)
+        begun = sessions.begin(hub, db, person.id, request)
+        log_event(hub, db, as_person(person, address), "session.begin", person.id, by="link")
         return Entered(secret=begun, email=person.email)
 
 
@@ -143,7 +143,7 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
     """
     mine, shared = throttle.account(hub, caller.email), throttle.network(hub, caller.address)
     with hub.database.begin() as db:
-        throttle.take(db, hub, mine, shared)
+        throttle.take(hub, db, mine, shared)
         person = db.get_one(Person, caller.id)
         kept = person.password
     hasher = parts_of(hub).hasher
@@ -157,15 +157,15 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
     check_password(new, least=hub.settings.password_length, about=names)
     anew = hasher.hash(new)
     with hub.database.begin() as db:
-        throttle.forgive(db, hub, mine, shared)
+        throttle.forgive(hub, db, mine, shared)
         person = db.get_one(Person, caller.id)
         if person.password != kept:
             raise Conflict("The password was not changed", why="it was changed meanwhile", instead="sign in again")
         person.password = anew
         sessions.end_all(db, person.id, but=caller.session)
-        ended = 0 if keep_tokens else revoke_tokens(db, hub, person)
-        log_event(db, hub, caller, "password.change", person.id, by="person", tokens_revoked=ended)
-        return sessions.renew(db, hub, caller.session)
+        ended = 0 if keep_tokens else revoke_tokens(hub, db, person)
+        log_event(hub, db, caller, "password.change", person.id, by="person", tokens_revoked=ended)
+        return sessions.renew(hub, db, caller.session)
 
 
 def _about(link: OneTimeLink, address: str, name: str) -> tuple[str, list[str]]:

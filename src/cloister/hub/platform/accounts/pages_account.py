@@ -51,7 +51,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             person = db.get_one(Person, caller.id)
             person.name, person.locale = name, language
-            log_event(db, hub, caller, "profile.change", caller.id)
+            log_event(hub, db, caller, "profile.change", caller.id)
         return go(request, "/account", request_gettext(request)("Your profile was saved."))
 
     @router.get("/account/password", dependencies=_OWN)
@@ -77,7 +77,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/account/sessions", dependencies=_OWN)
     def log_ins(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         with hub.database.reading() as db:
-            listed = sessions.listed(db, hub, caller.id, caller.session)
+            listed = sessions.listed(hub, db, caller.id, caller.session)
         return render(request, "accounts/sessions.html", sessions=listed)
 
     @router.post("/account/sessions/end", dependencies=_OWN)
@@ -88,8 +88,8 @@ def routes(router: APIRouter) -> None:
                 sessions.end_all(db, caller.id, but=caller.session)
                 ended, said = "", _("All your other sessions have ended.")
             else:
-                ended, said = sessions.end_named(db, hub, caller.id, form.text("which")), _("The session has ended.")
-            log_event(db, hub, caller, "session.end", caller.id)
+                ended, said = sessions.end_named(hub, db, caller.id, form.text("which")), _("The session has ended.")
+            log_event(hub, db, caller, "session.end", caller.id)
         response = go(request, "/login" if ended == caller.session else "/account/sessions", said)
         if ended == caller.session:
             sessions.forget_cookie(response, hub)
@@ -105,7 +105,7 @@ def routes(router: APIRouter) -> None:
         try:
             days = int(form.text("days")) if form.text("days").isdecimal() else 0
             with hub.database.begin() as db:
-                _row, secret = tokens.make_token(db, hub, caller, name=form.text("name"), scopes=form.all("scope"), days=days)
+                _row, secret = tokens.make_token(hub, db, caller, name=form.text("name"), scopes=form.all("scope"), days=days)
         except CloisterError as error:
             return again(request, "accounts/tokens.html", error, **_tokens(hub, caller, "", typed=typed))
         return render(request, "accounts/tokens.html", **_tokens(hub, caller, "", secret=secret))
@@ -113,7 +113,7 @@ def routes(router: APIRouter) -> None:
     @router.post("/account/tokens/{token}/revoke", dependencies=_TOKENS)
     def revoke(request: Request, hub: HubDep, caller: PersonDep, token: str, form: FormDep) -> Response:
         with hub.database.begin() as db:
-            tokens.revoke(db, hub, caller, tokens.own_token(db, caller, token))
+            tokens.revoke(hub, db, caller, tokens.own_token(db, caller, token))
         return go(request, "/account/tokens", request_gettext(request)("The token was revoked."))
 
 

@@ -53,7 +53,7 @@ def routes(router: APIRouter) -> None:
         if caller.session:
             with hub.database.begin() as db:
                 sessions.end(db, caller.session)
-                log_event(db, hub, caller, "session.end", caller.id)
+                log_event(hub, db, caller, "session.end", caller.id)
         response = RedirectResponse("/login", 303)
         sessions.forget_cookie(response, hub)
         return response
@@ -112,14 +112,14 @@ def routes(router: APIRouter) -> None:
     @router.get("/link/{secret}", dependencies=_OPEN)
     def link(request: Request, hub: HubDep, secret: str) -> Response:
         with hub.database.reading() as db:
-            row = links.look(db, hub, secret)
+            row = links.look(hub, db, secret)
         values: dict[str, Any] = {"link": row, "action": request.url.path, "email": "", "name": "", "problem": None}
         return render(request, "accounts/link.html", **values | _least(hub))
 
     @router.post("/link/{secret}", dependencies=_OPEN)
     def follow(request: Request, hub: HubDep, secret: str, form: FormDep) -> Response:
         with hub.database.reading() as db:
-            row = links.look(db, hub, secret)
+            row = links.look(hub, db, secret)
         email, name = form.text("email"), form.text("name")
         try:
             password = password_twice(form) if row.kind != "login" else ""

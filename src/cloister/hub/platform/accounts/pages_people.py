@@ -38,7 +38,7 @@ def routes(router: APIRouter) -> None:
     def everybody(request: Request, hub: HubDep, search: str = "", after: str = "") -> Response:
         with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=_PAGE)
-            invitations = links.open_invitations(db, hub) if not after else []
+            invitations = links.open_invitations(hub, db) if not after else []
             names = names_of(db, (each.made_by for each in invitations))
         older = "/people?" + urlencode({"search": search, "after": more}) if more else ""
         values: dict[str, Any] = {"people": rows, "search": search, "older": older, "first": bool(not after)}
@@ -53,7 +53,7 @@ def routes(router: APIRouter) -> None:
         email, roles = form.text("email"), form.all("role")
         try:
             with hub.database.begin() as db:
-                link = links.invite(db, hub, caller, email=email, roles=roles)
+                link = links.invite(hub, db, caller, email=email, roles=roles)
         except CloisterError as error:
             return again(request, "accounts/invite.html", error, **_invitation(caller) | {"email": email[:320], "chosen": roles})
         return render(request, "accounts/handover.html", link=link, email=email, kind="invitation", onward="/people")
@@ -61,7 +61,7 @@ def routes(router: APIRouter) -> None:
     @router.post("/people/invitations/{name}/withdraw", dependencies=_INVITE)
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: str, form: FormDep) -> Response:
         with hub.database.begin() as db:
-            links.withdraw(db, hub, caller, name)
+            links.withdraw(hub, db, caller, name)
         return go(request, "/people", request_gettext(request)("The invitation was withdrawn."))
 
     @router.get("/people/{person}", dependencies=_SEE)
@@ -75,9 +75,9 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             nonlocal secret
             with hub.database.begin() as db:
-                changed = people.set_roles(db, hub, caller, person_by_id(db, person), form.all("role"))
+                changed = people.set_roles(hub, db, caller, person_by_id(db, person), form.all("role"))
                 if changed and person == caller.id:
-                    secret = sessions.renew(db, hub, caller.session)
+                    secret = sessions.renew(hub, db, caller.session)
 
         response = _done(request, hub, person, act, request_gettext(request)("The roles were saved."))
         if secret:
@@ -90,8 +90,8 @@ def routes(router: APIRouter) -> None:
             training, attributes = _pairs(form.text("training")), _pairs(form.text("attributes"))
             with hub.database.begin() as db:
                 people.describe(
-                    db,
                     hub,
+                    db,
                     caller,
                     person_by_id(db, person),
                     institution=form.text("institution"),
@@ -105,7 +105,7 @@ def routes(router: APIRouter) -> None:
     def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
-                people.block(db, hub, caller, person_by_id(db, person))
+                people.block(hub, db, caller, person_by_id(db, person))
 
         return _done(
             request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
@@ -115,7 +115,7 @@ def routes(router: APIRouter) -> None:
     def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
-                people.unblock(db, hub, caller, person_by_id(db, person))
+                people.unblock(hub, db, caller, person_by_id(db, person))
 
         return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
 
@@ -126,7 +126,7 @@ def routes(router: APIRouter) -> None:
                 found = person_by_id(db, person)
                 second_factor.remove(db, found)
                 sessions.end_all(db, found.id)
-                log_event(db, hub, caller, "second-factor.remove", found.id)
+                log_event(hub, db, caller, "second-factor.remove", found.id)
 
         return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
 
@@ -135,7 +135,7 @@ def routes(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 found = person_by_id(db, person)
-                link = links.password_link(db, hub, caller, found)
+                link = links.password_link(hub, db, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
         onward = f"/people/{found.id}"

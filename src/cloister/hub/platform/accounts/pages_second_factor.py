@@ -49,7 +49,7 @@ def routes(router: APIRouter) -> None:
     def picture(hub: HubDep, caller: CallerDep) -> Response:
         with hub.database.reading() as db:
             person = second_factor.person_of_session(db, caller)
-            key = second_factor.key_in_setup(db, hub, caller)
+            key = second_factor.key_in_setup(hub, db, caller)
         address = totp.key_address(key, person.email, hub.settings.title)
         return Response(totp.picture(address), media_type="image/svg+xml")
 
@@ -59,10 +59,10 @@ def routes(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 person = second_factor.person_of_session(db, caller)
-                codes = second_factor.finish_setup(db, hub, caller, form.get("code", ""))
+                codes = second_factor.finish_setup(hub, db, caller, form.get("code", ""))
                 sessions.end_all(db, person.id, but=caller.session)
-                secret = sessions.renew(db, hub, caller.session, second_factor=True)
-                log_event(db, hub, as_person(person, caller.address), "second-factor.set", person.id)
+                secret = sessions.renew(hub, db, caller.session, second_factor=True)
+                log_event(hub, db, as_person(person, caller.address), "second-factor.set", person.id)
         except CloisterError as error:
             return again(request, "accounts/second_factor_setup.html", error, **_setup(hub, caller, back))
         page = render(request, "accounts/second_factor_codes.html", codes=codes, back=back if back != "/" else "/account")
@@ -77,8 +77,8 @@ def routes(router: APIRouter) -> None:
         except CloisterError as error:
             return again(request, "accounts/second_factor.html", error, **_kept(hub, caller))
         with hub.database.begin() as db:
-            codes = second_factor.new_codes(db, hub, second_factor.locked(db, caller.id))
-            log_event(db, hub, caller, "second-factor.codes", caller.id)
+            codes = second_factor.new_codes(hub, db, second_factor.locked(db, caller.id))
+            log_event(hub, db, caller, "second-factor.codes", caller.id)
         return render(request, "accounts/second_factor_codes.html", codes=codes, back="/account")
 
     @router.post("/account/second-factor/remove", dependencies=_OWN)
@@ -93,8 +93,8 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/second_factor.html", error, **_kept(hub, caller))
         with hub.database.begin() as db:
             second_factor.remove(db, second_factor.locked(db, caller.id))
-            secret = sessions.renew(db, hub, caller.session, second_factor=False)
-            log_event(db, hub, caller, "second-factor.remove", caller.id)
+            secret = sessions.renew(hub, db, caller.session, second_factor=False)
+            log_event(hub, db, caller, "second-factor.remove", caller.id)
         response = go(request, "/account", request_gettext(request)("Two-step verification is off."), "warn")
         sessions.give_cookie(response, hub, secret)
         return response
@@ -107,7 +107,7 @@ def _person(hub: Hub, caller: Caller) -> Person:
 
 def _setup(hub: Hub, caller: Caller, back: str) -> dict[str, Any]:
     with hub.database.begin() as db:
-        key = second_factor.begin_setup(db, hub, caller)
+        key = second_factor.begin_setup(hub, db, caller)
     return {"problem": None, "key": totp.shown_key(key), "back": back, "half": not caller.signed_in}
 
 

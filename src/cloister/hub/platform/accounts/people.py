@@ -82,8 +82,8 @@ def check_roles(roles: Iterable[str], giver: Caller | None = None, had: Iterable
 
 
 def add_person(
-    db: Session,
     hub: Hub,
+    db: Session,
     *,
     email: str,
     name: str,
@@ -117,7 +117,7 @@ def add_person(
     return person
 
 
-def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iterable[str]) -> bool:
+def set_roles(hub: Hub, db: Session, caller: Caller, person: Person, roles: Iterable[str]) -> bool:
     """Give a person exactly these roles; whether anything changed. What they are signed in to ends, since it may now do other
     things, and so do open links that they made where a role is taken; the last administrator stays one.
     """
@@ -133,36 +133,36 @@ def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iter
     sessions.end_all(db, person.id, but=caller.session if caller.id == person.id else "")
     if had - wanted:
         _end_links(db, person)
-    log_event(db, hub, caller, "roles.give", person.id, given=sorted(wanted - had), taken=sorted(had - wanted))
+    log_event(hub, db, caller, "roles.give", person.id, given=sorted(wanted - had), taken=sorted(had - wanted))
     return True
 
 
-def block(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
+def block(hub: Hub, db: Session, caller: Caller, person: Person) -> None:
     """Keep a person out, at once: their sessions and the links by or for them end, their tokens are revoked."""
     _keep_one_administrator(db, person)
     person.blocked = True
     sessions.end_all(db, person.id)
-    revoke_tokens(db, hub, person)
+    revoke_tokens(hub, db, person)
     _end_links(db, person)
-    log_event(db, hub, caller, "people.block", person.id)
+    log_event(hub, db, caller, "people.block", person.id)
 
 
-def revoke_tokens(db: Session, hub: Hub, person: Person) -> int:
+def revoke_tokens(hub: Hub, db: Session, person: Person) -> int:
     """End all API tokens of a person; how many those were."""
     mine = (ApiToken.person == person.id) & ApiToken.revoked.is_(None)
     ended = db.scalars(update(ApiToken).where(mine).values(revoked=hub.now()).returning(ApiToken.id)).all()
     return len(ended)
 
 
-def unblock(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
+def unblock(hub: Hub, db: Session, caller: Caller, person: Person) -> None:
     """Let a person in again; tokens stay revoked."""
     person.blocked = False
-    log_event(db, hub, caller, "people.unblock", person.id)
+    log_event(hub, db, caller, "people.unblock", person.id)
 
 
 def describe(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     person: Person,
     *,
@@ -177,7 +177,7 @@ def describe(
         person.training = {_key(name): _day(until) for name, until in _few(training).items()}
     if attributes is not None:
         person.attributes = {_key(name): clean(value, "the attribute") for name, value in _few(attributes).items()}
-    log_event(db, hub, caller, "people.describe", person.id)
+    log_event(hub, db, caller, "people.describe", person.id)
 
 
 def page_of_people(db: Session, *, search: str = "", after: str = "", limit: int = 50) -> tuple[list[Row], str]:

@@ -42,7 +42,7 @@ def person_of_session(db: Session, caller: Caller) -> Person:
     return person
 
 
-def begin_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
+def begin_setup(hub: Hub, db: Session, caller: Caller) -> bytes:
     """The key that this session sets up; the same one until it is confirmed, so that the page may be loaded again."""
     person = person_of_session(db, caller)
     if person.totp is not None:
@@ -55,7 +55,7 @@ def begin_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
     return hub.keys.unwrap(row.setup, f"second factor setup {caller.session}")
 
 
-def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
+def key_in_setup(hub: Hub, db: Session, caller: Caller) -> bytes:
     """The key that this session is setting up."""
     row = db.get(WebSession, caller.session) if caller.session else None
     if row is None or row.setup is None:
@@ -65,9 +65,9 @@ def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
     return hub.keys.unwrap(row.setup, f"second factor setup {caller.session}")
 
 
-def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]:
+def finish_setup(hub: Hub, db: Session, caller: Caller, typed: str) -> list[str]:
     """Take the key where the code shows that the authenticator has it: the backup codes, to be shown once."""
-    key = key_in_setup(db, hub, caller)
+    key = key_in_setup(hub, db, caller)
     person = locked(db, person_of_session(db, caller).id)
     if person.totp is not None:
         raise Conflict(
@@ -78,10 +78,10 @@ def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]
         raise InvalidParameter("The code is invalid", why="it is not the one of this half minute", instead="the next code")
     person.totp = hub.keys.wrap(key, f"second factor {person.id}")
     person.totp_step = step
-    return new_codes(db, hub, person)
+    return new_codes(hub, db, person)
 
 
-def accept_code(db: Session, hub: Hub, person: str, typed: str) -> str:
+def accept_code(hub: Hub, db: Session, person: str, typed: str) -> str:
     """How the code was good: "code" or "recovery"; empty: it was not. A code counts once."""
     row = locked(db, person)
     if row.totp is None:
@@ -98,7 +98,7 @@ def accept_code(db: Session, hub: Hub, person: str, typed: str) -> str:
     return "recovery"
 
 
-def new_codes(db: Session, hub: Hub, person: Person) -> list[str]:
+def new_codes(hub: Hub, db: Session, person: Person) -> list[str]:
     """Fresh backup codes instead of all earlier ones; they are kept as digests and can't be shown again."""
     db.execute(delete(RecoveryCode).where(RecoveryCode.person == person.id))
     codes = [base64.b32encode(default_random().bytes(_CODE_BYTES)).decode()[:_CODE_LETTERS].lower() for _ in range(_CODES)]

@@ -63,7 +63,7 @@ def forget_cookie(response: Response, hub: Hub) -> None:
     response.delete_cookie(cookie_name(hub.settings), path="/", httponly=True, samesite="lax", secure=hub.settings.secure)
 
 
-def begin(db: Session, hub: Hub, person: str, request: Request, *, second_factor: bool = False) -> str:
+def begin(hub: Hub, db: Session, person: str, request: Request, *, second_factor: bool = False) -> str:
     """Begin a session, and end the one that the browser had: the secret for its cookie."""
     before = request.cookies.get(cookie_name(hub.settings))
     if before:
@@ -85,7 +85,7 @@ def begin(db: Session, hub: Hub, person: str, request: Request, *, second_factor
     return secret
 
 
-def renew(db: Session, hub: Hub, old: str, *, second_factor: bool | None = None) -> str:
+def renew(hub: Hub, db: Session, old: str, *, second_factor: bool | None = None) -> str:
     """Another secret for a session that goes on; the old one ends. The session lasts no longer for that."""
     row = db.get(WebSession, old, with_for_update=True)
     if row is None or row.ended:
@@ -126,7 +126,7 @@ def end_all(db: Session, person: str, *, but: str = "") -> None:
     db.execute(update(WebSession).where(mine).values(ended=True, setup=None))
 
 
-def listed(db: Session, hub: Hub, person: str, mine: str) -> list[Listed]:
+def listed(hub: Hub, db: Session, person: str, mine: str) -> list[Listed]:
     """The sessions of a person that still count, the latest used first."""
     rows = db.scalars(select(WebSession).where(WebSession.person == person, ~WebSession.ended).order_by(WebSession.used.desc()))
     return [
@@ -144,7 +144,7 @@ def listed(db: Session, hub: Hub, person: str, mine: str) -> list[Listed]:
     ]
 
 
-def end_named(db: Session, hub: Hub, person: str, name: str) -> str:
+def end_named(hub: Hub, db: Session, person: str, name: str) -> str:
     """End one of the person's own sessions by the name in their list; the digest of the one that ended."""
     own = select(WebSession.digest).where(WebSession.person == person, ~WebSession.ended)
     for each in db.scalars(own).all():

@@ -86,15 +86,15 @@ def come_back(hub: Hub, request: Request, caller: Caller, given: Mapping[str, st
     who = provider.identity(code=code, back=hub.settings.origin + _BACK, verifier=visit.verifier, nonce=visit.nonce)
     with hub.database.begin() as db:
         if visit.person:
-            _connect(db, hub, caller, who)
+            _connect(hub, db, caller, who)
             return Returned(entered=None, back=visit.back)
         person = db.scalar(select(Person).where(Person.subject == who.subject))
         if person is None:
-            person = _new_person(db, hub, who, caller.address)
+            person = _new_person(hub, db, who, caller.address)
         if person.blocked:
             raise _refused("the account is closed")
-        secret = sessions.begin(db, hub, person.id, request)
-        log_event(db, hub, as_person(person, caller.address), "session.begin", person.id, by="sign-on")
+        secret = sessions.begin(hub, db, person.id, request)
+        log_event(hub, db, as_person(person, caller.address), "session.begin", person.id, by="sign-on")
         return Returned(entered=Entered(secret=secret, email=person.email), back=visit.back)
 
 
@@ -109,16 +109,16 @@ def _visit(hub: Hub, state: str, browser: str) -> SignOn:
     return row
 
 
-def _connect(db: Session, hub: Hub, caller: Caller, who: Identity) -> None:
+def _connect(hub: Hub, db: Session, caller: Caller, who: Identity) -> None:
     """The person who is signed in may come by single sign-on from now on."""
     holder = db.scalar(select(Person.id).where(Person.subject == who.subject))
     if holder not in (None, caller.id):
         raise Conflict("The accounts were not connected", why="another person here has this identity", instead="/account")
     db.execute(update(Person).where(Person.id == caller.id).values(subject=who.subject))
-    log_event(db, hub, caller, "sign-on.connect", caller.id)
+    log_event(hub, db, caller, "sign-on.connect", caller.id)
 
 
-def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
+def _new_person(hub: Hub, db: Session, who: Identity, address: str) -> Person:
     """Somebody who comes for the first time: with the roles of their invitation, else with those of the setting."""
     if not who.verified or not who.email:
         raise _refused("the identity provider has not verified the e-mail address")
@@ -147,10 +147,10 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
     if not roles:
         raise _refused("accounts are created by invitation only")
     name = " ".join(UNPRINTABLE.sub(" ", who.name).split())[:200]
-    person = add_person(db, hub, email=email, name=name or email.partition("@")[0], roles=roles, given_by=by)
+    person = add_person(hub, db, email=email, name=name or email.partition("@")[0], roles=roles, given_by=by)
     person.subject = who.subject
     db.flush()
-    log_event(db, hub, as_person(person, address), "people.join", person.id, by="sign-on", roles=list(roles))
+    log_event(hub, db, as_person(person, address), "people.join", person.id, by="sign-on", roles=list(roles))
     return person
 
 

@@ -87,10 +87,10 @@ def wait_after(failures: int, free: int) -> int:
     return 0 if over <= 0 else min(_LONGEST_WAIT, 2 ** min(over, 20))
 
 
-def take(db: Session, hub: Hub, *subjects: Subject) -> None:
+def take(hub: Hub, db: Session, *subjects: Subject) -> None:
     """Count an attempt for each subject before it is looked at; refused while one of them has to wait."""
     now = hub.now()
-    rows = [_row(db, hub, each, now) for each in sorted(subjects, key=lambda each: each.key)]
+    rows = [_row(hub, db, each, now) for each in sorted(subjects, key=lambda each: each.key)]
     waits = [row.until - now for row, _ in rows if row.until is not None and row.until > now]
     if waits:
         seconds = max(1, int(max(waits).total_seconds()) + 1)
@@ -107,7 +107,7 @@ def take(db: Session, hub: Hub, *subjects: Subject) -> None:
         row.until = now + timedelta(seconds=wait) if wait else None
 
 
-def forgive(db: Session, hub: Hub, mine: Subject, *shared: Subject) -> None:
+def forgive(hub: Hub, db: Session, mine: Subject, *shared: Subject) -> None:
     """The attempt was right: its own count begins again; a network, which others share, gets this one attempt back."""
     db.execute(delete(Attempts).where(Attempts.subject == mine.key))
     for subject in shared:
@@ -126,7 +126,7 @@ def _remembered(row: Attempts, now: datetime) -> int:
     return max(0, row.failures - int((now - row.last) / _FORGOTTEN))
 
 
-def _row(db: Session, hub: Hub, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:
+def _row(hub: Hub, db: Session, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:
     insert: Any = postgresql.insert if hub.database.is_postgres else sqlite.insert
     db.execute(insert(Attempts).values(subject=subject.key, failures=0, last=now).on_conflict_do_nothing())
     found = db.scalars(select(Attempts).where(Attempts.subject == subject.key).with_for_update()).one()

@@ -57,7 +57,7 @@ def scopes_for(roles: Iterable[str]) -> dict[str, Action]:
 
 
 def make_token(
-    db: Session, hub: Hub, caller: Caller, *, name: str, scopes: Iterable[str], days: int | None = None
+    hub: Hub, db: Session, caller: Caller, *, name: str, scopes: Iterable[str], days: int | None = None
 ) -> tuple[ApiToken, str]:
     """A token of the caller, and the text to show once."""
     title = clean(name, "the name", longest=100, needed=True)
@@ -89,7 +89,7 @@ def make_token(
         expires=now + timedelta(days=lasts),
     )
     db.add(row)
-    log_event(db, hub, caller, "token.make", row.id, kind="token", scopes=wanted, days=lasts)
+    log_event(hub, db, caller, "token.make", row.id, kind="token", scopes=wanted, days=lasts)
     return row, secret
 
 
@@ -112,14 +112,14 @@ def page_of_tokens(db: Session, caller: Caller, *, after: str = "", limit: int =
     return rows[:limit], rows[limit - 1].id if len(rows) > limit else ""
 
 
-def rename(db: Session, hub: Hub, caller: Caller, row: ApiToken, name: str) -> None:
+def rename(hub: Hub, db: Session, caller: Caller, row: ApiToken, name: str) -> None:
     """Another name for a token; what it may do and how long it lasts stay."""
     row.name = clean(name, "the name", longest=100, needed=True)
-    log_event(db, hub, caller, "token.rename", row.id, kind="token")
+    log_event(hub, db, caller, "token.rename", row.id, kind="token")
 
 
-def revoke(db: Session, hub: Hub, caller: Caller, row: ApiToken) -> None:
+def revoke(hub: Hub, db: Session, caller: Caller, row: ApiToken) -> None:
     """End a token: the next request with it is refused."""
     if row.revoked is None:
         row.revoked = hub.now()
-        log_event(db, hub, caller, "token.revoke", row.id, kind="token")
+        log_event(hub, db, caller, "token.revoke", row.id, kind="token")

@@ -51,7 +51,7 @@ def raise_budget(hub: Hub, caller: Caller, population: str, *, amount: str, why:
                 "The budget was left as it is", why=f"it is {before}, and is only ever raised", instead="a larger one"
             )
         _check_ceilings(hub, db, caller, "budget.raise", which, Spend(budget=wanted))
-        _write(db, hub, caller, "budget.raise", row, why=told, before=str(before), after=str(wanted))
+        _write(hub, db, caller, "budget.raise", row, why=told, before=str(before), after=str(wanted))
         db.flush()
         return hub.ledger.raise_budget(row.name, wanted, who=caller.email, why=told)
 
@@ -61,7 +61,7 @@ def allot(hub: Hub, caller: Caller, population: str, *, who: str, amount: str) -
     _check_typed(amount, "The share")
     with hub.database.begin() as db:
         row, which = seen_population(hub, db, caller, population)
-        return _allot(db, hub, caller, row, which, _purse(db, who), amount)
+        return _allot(hub, db, caller, row, which, _purse(db, who), amount)
 
 
 def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: str, project: str = "") -> str:
@@ -90,7 +90,7 @@ def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: 
         )
         db.add(found)
         db.flush()
-        _write(db, hub, caller, "budget.ask", row, request=found.id, reason=told, wanted=str(share))
+        _write(hub, db, caller, "budget.ask", row, request=found.id, reason=told, wanted=str(share))
         return found.id
 
 
@@ -105,12 +105,12 @@ def decide_request(hub: Hub, caller: Caller, number: str, *, yes: bool, amount: 
         if not yes:
             spoken(message, "the reason")
         if message.strip():
-            say(db, hub, caller, row.id, message)
+            say(hub, db, caller, row.id, message)
         row.state, row.decided_by, row.decided = ("granted" if yes else "denied"), caller.id, hub.now()
         if yes:
-            _allot(db, hub, caller, population, which, _purse_of(db, row), amount or row.wanted, request=row.id)
+            _allot(hub, db, caller, population, which, _purse_of(db, row), amount or row.wanted, request=row.id)
         else:
-            _write(db, hub, caller, "dataset.budget", population, request=row.id, decision="denied")
+            _write(hub, db, caller, "dataset.budget", population, request=row.id, decision="denied")
         return row
 
 
@@ -123,7 +123,7 @@ def withdraw_request(hub: Hub, caller: Caller, number: str) -> BudgetRequest:
         if row.state != "open":
             raise Conflict("The request was left as it is", why="it is open no longer", instead="a new request")
         row.state = "withdrawn"
-        _write(db, hub, caller, "budget.ask", population, request=row.id, decision="withdrawn")
+        _write(hub, db, caller, "budget.ask", population, request=row.id, decision="withdrawn")
         return row
 
 
@@ -163,12 +163,12 @@ def _check_typed(amount: str, title: str) -> None:
 
 
 def _allot(
-    db: Session, hub: Hub, caller: Caller, row: Population, which: Object, who: str, amount: str, *, request: str = ""
+    hub: Hub, db: Session, caller: Caller, row: Population, which: Object, who: str, amount: str, *, request: str = ""
 ) -> Guarantee:
     check(hub, db, caller, "dataset.budget", which)
     share = spend_of(amount, hub.ledger.budget(row.name)).whole()
     _check_ceilings(hub, db, caller, "dataset.budget", which, Spend(allotment=share))
-    _write(db, hub, caller, "dataset.budget", row, who=who, share=str(share), request=request)
+    _write(hub, db, caller, "dataset.budget", row, who=who, share=str(share), request=request)
     db.flush()
     hub.ledger.allot(row.name, who, share, who=caller.email)
     return share
@@ -203,7 +203,7 @@ def _purse_of(db: Session, row: BudgetRequest) -> str:
     return db.get_one(Person, row.person).email
 
 
-def _write(db: Session, hub: Hub, caller: Caller, action: str, row: Population, **details: str) -> None:
+def _write(hub: Hub, db: Session, caller: Caller, action: str, row: Population, **details: str) -> None:
     """The line of the audit log, which the owners of the population's data sets find too."""
     tables = [each.id for each in facts_of(hub, db).data_sets.values() if each.population == row.name]
-    write(db, hub, caller, action, kind="population", object_id=row.name, data_sets=tables, **details)  # type: ignore[arg-type]
+    write(hub, db, caller, action, kind="population", object_id=row.name, data_sets=tables, **details)  # type: ignore[arg-type]

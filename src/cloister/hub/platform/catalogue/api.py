@@ -89,9 +89,9 @@ def routes(router: APIRouter) -> None:
             if body.policy is not None or body.column_policies is not None:
                 policy, by_column = _policies(hub, db, caller, body.policy, body.column_policies, parts_of(row))
                 metadata = {"policy": policy, "columns": by_column}
-            managing.describe(db, hub, caller, row, title=body.title, about=body.about, metadata=metadata, provider=body.provider)
+            managing.describe(hub, db, caller, row, title=body.title, about=body.about, metadata=metadata, provider=body.provider)
             if body.listed is not None:
-                managing.list_to_everybody(db, hub, caller, row, listed=body.listed)
+                managing.list_to_everybody(hub, db, caller, row, listed=body.listed)
             return shown(hub, db, caller, row)
 
     @router.get(

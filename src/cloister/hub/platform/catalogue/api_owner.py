@@ -106,7 +106,7 @@ def routes(router: APIRouter) -> None:
         """Nobody can ask any more; everything stays."""
         with hub.database.begin() as db:
             row = reading.owned(hub, db, caller, name)
-            managing.close(db, hub, caller, row)
+            managing.close(hub, db, caller, row)
             return shown(hub, db, caller, row)
 
     @router.post(
@@ -119,7 +119,7 @@ def routes(router: APIRouter) -> None:
         """Those can ask again who may."""
         with hub.database.begin() as db:
             row = reading.owned(hub, db, caller, name)
-            managing.reopen(db, hub, caller, row)
+            managing.reopen(hub, db, caller, row)
             return shown(hub, db, caller, row)
 
     @router.delete(

@@ -137,7 +137,7 @@ def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "", how: Readi
             )
             db.add(row)
             db.flush()
-            write(db, hub, caller, "dataset.upload", kind="upload", object_id=row.id, format=row.kind, bytes=row.length)
+            write(hub, db, caller, "dataset.upload", kind="upload", object_id=row.id, format=row.kind, bytes=row.length)
     except BaseException:
         table_store_of(hub).discard(upload)
         raise
@@ -171,7 +171,7 @@ def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
         )
         db.add(row)
         db.flush()
-        write(db, hub, caller, "dataset.connect", kind="connection", object_id=row.id, address=row.shown)
+        write(hub, db, caller, "dataset.connect", kind="connection", object_id=row.id, address=row.shown)
     return row
 
 
@@ -202,7 +202,7 @@ def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
     else:
         header = header_of(table_store_of(hub).open(table, name=row.shown), rows)
     with hub.database.begin() as db:
-        write(db, hub, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
+        write(hub, db, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
         kept_row = db.get(Arrival, row.id)
         if kept_row is not None:
             kept_row.columns = [[each.name, each.kind, each.suggested] for each in header.columns]
@@ -236,8 +236,8 @@ def discard(hub: Hub, caller: Caller, number: str, *, maybe: bool = False) -> No
     with hub.database.begin() as db:
         row = None if maybe and db.get(Arrival, number) is None else arrival_of(db, caller, number)
         if row is not None:
-            _forgotten(db, hub, row)
-            write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
+            _forgotten(hub, db, row)
+            write(hub, db, caller, "dataset.discard", kind="upload", object_id=row.id)
     _destroyed(hub, [row])
 
 
@@ -246,12 +246,12 @@ def forget_old(hub: Hub) -> int:
     with hub.database.begin() as db:
         old = list(db.scalars(select(Arrival).where(Arrival.created < hub.now() - _DAY)))
         for row in old:
-            _forgotten(db, hub, row)
+            _forgotten(hub, db, row)
     _destroyed(hub, old)
     return len(old)
 
 
-def _forgotten(db: Session, hub: Hub, row: Arrival) -> None:
+def _forgotten(hub: Hub, db: Session, row: Arrival) -> None:
     if row.kind != "connection":
         table_store_of(hub).discard(_received(row))
     forget(db, row)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 def describe(
-    db: Db,
     hub: Hub,
+    db: Db,
     caller: Caller,
     row: DataSet,
     *,
@@ -72,7 +72,7 @@ def describe(
     if changed:
         row.changed = hub.now()
         bump(db)
-        _told(db, hub, caller, "dataset.describe", row, changed=changed)
+        _told(hub, db, caller, "dataset.describe", row, changed=changed)
 
 
 def _written_again(row: DataSet, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def is_listed(db: Db, row: DataSet) -> bool:
     return _listing(db, row) is not None
 
 
-def list_to_everybody(db: Db, hub: Hub, caller: Caller, row: DataSet, *, listed: bool) -> None:
+def list_to_everybody(hub: Hub, db: Db, caller: Caller, row: DataSet, *, listed: bool) -> None:
     """Put it into everybody's catalogue, or take it out."""
     found = _listing(db, row)
     if listed == (found is not None):
@@ -129,18 +129,18 @@ def list_to_everybody(db: Db, hub: Hub, caller: Caller, row: DataSet, *, listed:
     else:
         found.revoked, found.revoked_by = hub.now(), caller.id
     bump(db)
-    _told(db, hub, caller, "dataset.list", row, listed=listed)
+    _told(hub, db, caller, "dataset.list", row, listed=listed)
 
 
-def close(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
+def close(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
     """Let nobody ask any more; everything stays as it is."""
     if row.state == "open":
         row.state, row.changed = "closed", hub.now()
         bump(db)
-        _told(db, hub, caller, "dataset.close", row)
+        _told(hub, db, caller, "dataset.close", row)
 
 
-def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
+def reopen(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
     """Let those ask again who may."""
     version = now_version(db, row)
     if version is None or version.destroyed is not None:
@@ -160,7 +160,7 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
             check_sites(hub, db, row, joined_in(hub, version))
         row.state, row.changed = "open", hub.now()
         bump(db)
-        _told(db, hub, caller, "dataset.open", row)
+        _told(hub, db, caller, "dataset.open", row)
 
 
 def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
@@ -172,10 +172,10 @@ def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
     with hub.database.begin() as db:
         row = db.scalars(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted")).one()
         row.state, row.changed = "deleted", hub.now()
-        tables = forget_keys(db, hub, versions_of(db, row))
+        tables = forget_keys(hub, db, versions_of(db, row))
         db.execute(delete_rows(OwnerView).where(OwnerView.data_set == row.id))
         bump(db)
-        _told(db, hub, caller, "dataset.delete", row, versions=len(tables))
+        _told(hub, db, caller, "dataset.delete", row, versions=len(tables))
     remove(hub, tables)
 
 
@@ -194,8 +194,8 @@ def destroy_old(hub: Hub, caller: Caller, data_set: str, number: int) -> None:
                 why="queries read it",
                 instead="a new version first, or delete the data set",
             )
-        tables = forget_keys(db, hub, [version])
-        _told(db, hub, caller, "dataset.destroy", row, version=number)
+        tables = forget_keys(hub, db, [version])
+        _told(hub, db, caller, "dataset.destroy", row, version=number)
     remove(hub, tables)
 
 
@@ -212,7 +212,7 @@ def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
         error = found
     with hub.database.begin() as db:
         outcome = "done" if error is None else "failed"
-        _told(db, hub, caller, "dataset.check", row, outcome=outcome, version=row.version)
+        _told(hub, db, caller, "dataset.check", row, outcome=outcome, version=row.version)
     return error
 
 
@@ -249,7 +249,7 @@ def versions_of(db: Db, row: DataSet) -> list[DataSetVersion]:
     return list(db.scalars(wanted))
 
 
-def forget_keys(db: Db, hub: Hub, versions: list[DataSetVersion]) -> list[StoredTable]:
+def forget_keys(hub: Hub, db: Db, versions: list[DataSetVersion]) -> list[StoredTable]:
     """Destroy the keys (and addresses) in the transaction of `db`; the files that its caller removes once it is committed. A file
     that another window is served from too stays, under that one's key."""
     tables = []
@@ -290,5 +290,5 @@ def _listing(db: Db, row: DataSet) -> Grant | None:
     return next((each for each in db.scalars(wanted) if each.attributes == {"anybody": True}), None)
 
 
-def _told(db: Db, hub: Hub, caller: Caller, action: str, row: DataSet, **details: Any) -> None:
-    write(db, hub, caller, action, kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name, **details)
+def _told(hub: Hub, db: Db, caller: Caller, action: str, row: DataSet, **details: Any) -> None:
+    write(hub, db, caller, action, kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name, **details)

@@ -65,11 +65,11 @@ def check_origin(db: Db, data_set: DataSet, origin: str) -> None:
             )
 
 
-def noticed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, origin: str, line: int) -> None:
+def noticed(hub: Hub, db: Db, caller: Caller, data_set: DataSet, origin: str, line: int) -> None:
     """Tell a steward where the same content is another owner's too, under another population."""
     others = sorted(other.name for other in _elsewhere(db, data_set, origin) if other.owner != data_set.owner)
     if others:
-        raise_alert(db, hub, caller.id, "origin", line, {"data sets": [data_set.name, *others]})
+        raise_alert(hub, db, caller.id, "origin", line, {"data sets": [data_set.name, *others]})
 
 
 def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:

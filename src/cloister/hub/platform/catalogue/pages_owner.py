@@ -89,7 +89,7 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        def act(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
+        def act(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
             parts = parts_of(row)
             kept = {part: value for part, value in _staying(parts.get("policy")).items() if part in _NOT_TYPED}
             columns = parts.get("columns", {})
@@ -98,7 +98,7 @@ def routes(router: APIRouter) -> None:
             policy = policy_typed(keep(form, 0), lambda names: reading.names_to_ids(hub, db, caller, names))
             metadata = {"policy": kept | policy, "columns": columns}
             title, about, provider = form.text("title"), form.text("about", most=5000), form.text("provider", most=320)
-            managing.describe(db, hub, caller, row, title=title, about=about, metadata=metadata, provider=provider)
+            managing.describe(hub, db, caller, row, title=title, about=about, metadata=metadata, provider=provider)
 
         return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."))
 
@@ -228,14 +228,14 @@ def _columns_of(schema: Mapping[str, str]) -> list[HeaderColumn]:
 
 
 def _done(
-    request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Db, Hub, Caller, DataSet], None], said: str
+    request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Hub, Db, Caller, DataSet], None], said: str
 ) -> Response:
     """Do it and go back to the page, or show there what was wrong. Whose it is, is decided in the same transaction."""
     with hub.database.reading() as db:
         reading.owned(hub, db, caller, name)
     try:
         with hub.database.begin() as db:
-            act(db, hub, caller, reading.owned(hub, db, caller, name))
+            act(hub, db, caller, reading.owned(hub, db, caller, name))
     except CloisterError as error:
         return manage_page(request, hub, caller, name, problem_of(error))
     return go(request, f"/datasets/{name}/manage", said)

@@ -78,7 +78,7 @@ def redeclare(hub: Hub, caller: Caller, name: str, declaration: Mapping[str, Any
             details: dict[str, Any] = {"name": name, "columns": changed}
             if row_is_person:
                 details["row_is_person"] = True
-            write(db, hub, caller, "dataset.redeclare", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+            write(hub, db, caller, "dataset.redeclare", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
             db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))  # they speak of columns as they were
             if charged:
                 if version.kind == SITES:

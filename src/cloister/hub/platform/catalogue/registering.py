@@ -125,8 +125,8 @@ def made_of(
     data_set = drafted(hub, caller, given.schema, wanted, provider)
 
     def check_all(db: Db) -> None:
-        _check_free(db, hub, caller, data_set, wanted)
-        check_allowed(db, hub, caller, data_set, wanted)
+        _check_free(hub, db, caller, data_set, wanted)
+        check_allowed(hub, db, caller, data_set, wanted)
         check_origin(db, data_set, given.origin)
 
     with hub.database.reading() as db:
@@ -159,9 +159,9 @@ def made_of(
             if wanted.row_is_person:
                 details["row_is_person"] = True
             line = write(
-                db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details
+                hub, db, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details
             )
-            noticed(db, hub, caller, data_set, given.origin, line)
+            noticed(hub, db, caller, data_set, given.origin, line)
             if isinstance(table, PrivateTable):
                 open_table(hub, db, caller, data_set, table, wanted.budget)
     except IntegrityError:
@@ -235,7 +235,7 @@ def drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted,
     )
 
 
-def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
+def _check_free(hub: Hub, db: Db, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """Whether name, population and budget can be had."""
     if db.scalar(select(DataSet.id).where(DataSet.name == data_set.name)) is not None:
         raise _taken(f"The name {data_set.name!r}", "there is a data set of that name", f"{data_set.name}_2")
@@ -279,7 +279,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         raise _no_population(wanted, "the ledger knows another of that name", "a new name")
 
 
-def check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
+def check_allowed(hub: Hub, db: Db, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """The hub's floor on δ and the institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
     if not data_set.public and db.get(Population, wanted.population) is None:
         check_max_delta(hub.settings.max_delta, f"The budget of {wanted.population!r}", wanted.budget)

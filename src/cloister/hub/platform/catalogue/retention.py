@@ -45,7 +45,7 @@ _HUB = Caller(name="cloister", via="system")
 _LOG = logging.getLogger("cloister.hub.catalogue")
 
 
-def over(db: Db, hub: Hub) -> list[DataSet]:
+def over(hub: Hub, db: Db) -> list[DataSet]:
     """Data sets whose retention is over and of which a key is left. What else their policies say, and whether that can be read,
     makes no difference."""
     rows = db.scalars(select(DataSet).where(DataSet.state != "deleted"))
@@ -61,12 +61,12 @@ def expire(hub: Hub) -> list[str]:
     tables: list[StoredTable] = []
     names = []
     with hub.database.begin() as db:
-        for row in over(db, hub):
+        for row in over(hub, db):
             row.state, row.changed = "closed", hub.now()
-            tables += forget_keys(db, hub, versions_of(db, row))
+            tables += forget_keys(hub, db, versions_of(db, row))
             db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))
             names.append(row.name)
-            write(db, hub, _HUB, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
+            write(hub, db, _HUB, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
         if names:
             bump(db)
     remove(hub, tables)
@@ -125,7 +125,7 @@ class Keeper:
         with self._hub.database.begin() as db:
             forget_views(db, self._hub.now())
         with self._hub.database.reading() as db:
-            owners = [row.owner for row in over(db, self._hub)]
+            owners = [row.owner for row in over(self._hub, db)]
         if not owners:
             return
         if _KIND not in self._hub.jobs or "jobs" not in self._hub.parts:
@@ -136,4 +136,4 @@ class Keeper:
         waits = select(Job.id).where(Job.kind == _KIND, Job.state.in_(("waiting", "running"))).limit(1)
         with self._hub.database.begin() as db:
             if db.scalar(waits) is None:
-                submit(db, self._hub, Caller(id=owners[0], name="cloister", via="system"), _KIND, {})
+                submit(self._hub, db, Caller(id=owners[0], name="cloister", via="system"), _KIND, {})

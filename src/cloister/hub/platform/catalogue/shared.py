@@ -49,8 +49,8 @@ def close_shared(hub: Hub, shared: Mapping[str, frozenset[str]]) -> list[str]:
             others = [rows[each] for each in sorted(shared[name]) if each in rows]
             row.state, row.changed = "closed", hub.now()
             told: dict[str, Any] = {"others": [each.id for each in others]}
-            line = write(db, hub, _HUB, _SHARED, kind="data-set", object_id=row.id, data_sets=[row.id], name=name, **told)
-            raise_alert(db, hub, row.owner, "shared", line, {"data sets": [name, *(each.name for each in others)]})
+            line = write(hub, db, _HUB, _SHARED, kind="data-set", object_id=row.id, data_sets=[row.id], name=name, **told)
+            raise_alert(hub, db, row.owner, "shared", line, {"data sets": [name, *(each.name for each in others)]})
             closed.append(name)
         if closed:
             bump(db)

@@ -60,12 +60,12 @@ def read_for_trial(hub: Hub, caller: Caller, number: str, wanted: Wanted, cells:
     view = view_of(hub, caller.id, number, _VIEW, {"declaration": _digest(row, which)}, found)
     with hub.database.begin() as db:
         arrival_of(db, caller, number)  # what was discarded meanwhile leaves nothing behind
-        check_allowed(db, hub, caller, row, wanted)
+        check_allowed(hub, db, caller, row, wanted)
         forget_views(db, hub.now())
         db.execute(delete(OwnerView).where(OwnerView.data_set == number, OwnerView.kind == _VIEW))
         db.add(view)
         db.flush()
-        write(db, hub, caller, "dataset.trial", kind="upload", object_id=number)
+        write(hub, db, caller, "dataset.trial", kind="upload", object_id=number)
 
 
 def trial_reading(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> dict[str, Any] | None:
@@ -89,7 +89,7 @@ def _decided(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Data
     schema = {name: kind for name, kind, _ in arrival.columns}
     row = drafted(hub, caller, schema, wanted, provider_of(wanted.provider))
     with hub.database.reading() as db:
-        check_allowed(db, hub, caller, row, wanted)
+        check_allowed(hub, db, caller, row, wanted)
     return row
 
 

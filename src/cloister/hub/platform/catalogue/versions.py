@@ -202,8 +202,8 @@ def put(
     row.version, row.changed = version.number, hub.now()
     db.flush()
     details: dict[str, Any] = {"version": version.number, "name": row.name, **(told or {})}
-    line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
-    noticed(db, hub, caller, row, version.origin, line)
+    line = write(hub, db, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+    noticed(hub, db, caller, row, version.origin, line)
     if isinstance(table, PrivateTable):
         open_table(hub, db, caller, row, table)
 

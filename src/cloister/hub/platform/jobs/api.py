@@ -93,7 +93,7 @@ def api() -> APIRouter:
         with hub.database.begin() as db:
             row = job_for(hub, db, caller, job)
             check(hub, db, caller, "job.cancel", object_of(row))
-            cancel(db, hub, caller, job)
+            cancel(hub, db, caller, job)
             return JobOut.of(row, caller)
 
     return router

@@ -68,7 +68,7 @@ def pages() -> APIRouter:
         _ = request_gettext(request)
         with hub.database.begin() as db:
             check(hub, db, caller, "job.cancel", object_of(job_for(hub, db, caller, job)))
-            state = cancel(db, hub, caller, job)
+            state = cancel(hub, db, caller, job)
         said = _("The job was cancelled.") if state == "cancelled" else _("The job was asked to stop.")
         return go(request, f"/jobs/{job}", _("The job had ended already.") if state in ("done", "failed") else said)
 

@@ -71,8 +71,8 @@ class Superseded(CloisterError):
 
 
 def submit(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     kind: str,
     payload: Mapping[str, Any],
@@ -110,12 +110,12 @@ def submit(
         job.secret = hub.keys.wrap(json.dumps(secret).encode(), job.about)
     db.add(job)
     db.flush()
-    write(db, hub, caller, "job.submit", kind="job", object_id=job.id, purpose=purpose, job=kind)
+    write(hub, db, caller, "job.submit", kind="job", object_id=job.id, purpose=purpose, job=kind)
     event.listen(db, "after_commit", lambda _: _notify(hub), once=True)
     return job.id
 
 
-def cancel(db: Session, hub: Hub, caller: Caller, job: str) -> str:
+def cancel(hub: Hub, db: Session, caller: Caller, job: str) -> str:
     """End a job that waits; ask one that runs to stop. The state it then has. What it has charged stays charged."""
     row = db.scalar(select(Job).where(Job.id == job).with_for_update())
     if row is None:
@@ -126,11 +126,11 @@ def cancel(db: Session, hub: Hub, caller: Caller, job: str) -> str:
         row.state, row.ended, row.secret = "cancelled", hub.now(), None
     row.stopping = True
     db.flush()
-    write(db, hub, caller, "job.cancel", kind="job", object_id=job, job=row.kind)
+    write(hub, db, caller, "job.cancel", kind="job", object_id=job, job=row.kind)
     return row.state
 
 
-def waits(db: Session, hub: Hub, lost: timedelta, *, left: bool = False) -> bool:
+def waits(hub: Hub, db: Session, lost: timedelta, *, left: bool = False) -> bool:
     """Whether there is anything to claim; a look that locks nothing."""
     wanted = and_(Job.kind.in_(hub.jobs), or_(_waiting(hub, left=left), false() if left else _silent(hub, lost)))
     return db.scalar(select(Job.id).where(wanted).limit(1)) is not None
@@ -141,12 +141,12 @@ def claim(hub: Hub, worker: str, lost: timedelta, *, left: bool = False) -> Clai
     alone that other processes left to the one that serves."""
     with hub.database.begin() as db:
         while True:
-            row = (None if left else _next(db, hub, _silent(hub, lost))) or _next(db, hub, _waiting(hub, left=left))
+            row = (None if left else _next(hub, db, _silent(hub, lost))) or _next(hub, db, _waiting(hub, left=left))
             if row is None:
                 return None
             if row.state == "waiting" or _again(hub, row):
                 break
-            _end_lost(db, hub, row)
+            _end_lost(hub, db, row)
         row.state, row.attempts = "running", row.attempts + 1
         row.worker, row.beat = f"{worker[:70]} {new_id()}", hub.now()
         row.begun = row.begun or hub.now()
@@ -183,9 +183,9 @@ def note(hub: Hub, claimed: Claim, entry: Mapping[str, Any]) -> None:
         row.notes = [*row.notes, {**entry, "attempt": claimed.attempt}]
 
 
-def end(db: Session, hub: Hub, claimed: Claim, result: Mapping[str, Any]) -> None:
+def end(hub: Hub, db: Session, claimed: Claim, result: Mapping[str, Any]) -> None:
     """Write that a job is done, in the transaction that keeps what it made; refused where it is another's by now."""
-    if not _finished(db, hub, claimed, "done", result, None):
+    if not _finished(hub, db, claimed, "done", result, None):
         raise Superseded
 
 
@@ -199,11 +199,11 @@ def finish(
 ) -> bool:
     """Write down how a job ended; False where it was this worker's no more."""
     with hub.database.begin() as db:
-        return _finished(db, hub, claimed, state, result, problem)
+        return _finished(hub, db, claimed, state, result, problem)
 
 
 def _finished(
-    db: Session, hub: Hub, claimed: Claim, state: str, result: Mapping[str, Any] | None, problem: Problem | None
+    hub: Hub, db: Session, claimed: Claim, state: str, result: Mapping[str, Any] | None, problem: Problem | None
 ) -> bool:
     details = {} if problem is None else problem.details()
     values: dict[str, Any] = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details}
@@ -212,7 +212,7 @@ def _finished(
         return False
     outcome = "failed" if state == "failed" else "done"
     again: dict[str, Any] = {"attempt": claimed.attempt} if claimed.attempt > 1 else {}
-    write(db, hub, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state, **again)
+    write(hub, db, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state, **again)
     return True
 
 
@@ -233,7 +233,7 @@ def leave(hub: Hub, claimed: Claim) -> None:
         db.execute(update(Job).where(_mine(claimed)).values(values))
 
 
-def _next(db: Session, hub: Hub, which: ColumnElement[bool]) -> Job | None:
+def _next(hub: Hub, db: Session, which: ColumnElement[bool]) -> Job | None:
     """Such a job that no other worker is just taking: of whom the fewest run, then of whom none was begun for the longest, and of
     theirs the oldest. So a person's hundred jobs hold up one of another by what runs now, and by no more."""
     other = aliased(Job)
@@ -261,14 +261,14 @@ def _again(hub: Hub, row: Job) -> bool:
     return hub.jobs[row.kind].again and row.attempts < MOST_ATTEMPTS and not row.stopping
 
 
-def _end_lost(db: Session, hub: Hub, row: Job) -> None:
+def _end_lost(hub: Hub, db: Session, row: Job) -> None:
     row.state, row.ended, row.share = ("cancelled" if row.stopping else "failed"), hub.now(), None
     row.secret = None
     row.problem = {} if row.stopping else _LOST.details()
     db.flush()
     outcome = "done" if row.stopping else "failed"
     again: dict[str, Any] = {"attempt": row.attempts} if row.attempts > 1 else {}
-    write(db, hub, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
+    write(hub, db, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
 
 
 def _notify(hub: Hub) -> None:

@@ -176,7 +176,7 @@ class Workers:
             attempt=claimed.attempt,
             notes=claimed.notes,
             note=partial(note, self._hub, claimed),
-            finish=lambda db, result: end(db, self._hub, claimed, result),
+            finish=lambda db, result: end(self._hub, db, claimed, result),
         )
         try:
             result: Mapping[str, Any] = self._hub.jobs[claimed.kind].run(self._hub, claimed.payload, progress)
@@ -201,7 +201,7 @@ class Workers:
                 woken = self._woken
             try:
                 with self._hub.database.reading() as db:
-                    some = waits(db, self._hub, timedelta(seconds=self.timing.lost), left=self._left)
+                    some = waits(self._hub, db, timedelta(seconds=self.timing.lost), left=self._left)
                 if some and self.run_one():
                     continue
             except (CloisterError, SQLAlchemyError) as error:

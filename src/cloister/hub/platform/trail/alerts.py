@@ -183,7 +183,7 @@ def _watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None)
     if not noticed:
         return []
     with hub.database.begin() as db:
-        made = [_keep(db, hub, caller.id, each) for each in _alike(noticed)]
+        made = [_keep(hub, db, caller.id, each) for each in _alike(noticed)]
     return [each for each in made if each]
 
 
@@ -201,7 +201,7 @@ def _alike(noticed: Sequence[_Noticed]) -> list[list[_Noticed]]:
     return found
 
 
-def _keep(db: Session, hub: Hub, person: str, alike: Sequence[_Noticed]) -> str:
+def _keep(hub: Hub, db: Session, person: str, alike: Sequence[_Noticed]) -> str:
     """A new alert, or some times more for the same within a day."""
     line, question, notice = alike[0]
     last = alike[-1][0]
@@ -217,17 +217,17 @@ def _keep(db: Session, hub: Hub, person: str, alike: Sequence[_Noticed]) -> str:
     alert = Alert(id=new_id(), person=person, kind=notice.kind, about=about, created=hub.now())
     db.add(alert)
     db.flush()
-    write(db, hub, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=notice.kind)
+    write(hub, db, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=notice.kind)
     return alert.id
 
 
-def raise_alert(db: Session, hub: Hub, person: str, kind: str, line: int, about: Mapping[str, Any]) -> None:
+def raise_alert(hub: Hub, db: Session, person: str, kind: str, line: int, about: Mapping[str, Any]) -> None:
     """An alert about what a line of the audit log says of a person, in the transaction of `db`."""
     told = {**about, "line": line, "last line": line, "times": 1}
     alert = Alert(id=new_id(), person=person, kind=kind, about=told, created=hub.now())
     db.add(alert)
     db.flush()
-    write(db, hub, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
+    write(hub, db, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
 
 
 def alerts(db: Session, *, seen: bool | None = None, person: str = "", limit: int = 200) -> list[Alert]:
@@ -247,7 +247,7 @@ def unseen(db: Session) -> int:
     return db.scalar(select(func.count()).select_from(Alert).where(Alert.seen.is_(None))) or 0
 
 
-def mark_seen(db: Session, hub: Hub, caller: Caller, alert: str) -> None:
+def mark_seen(hub: Hub, db: Session, caller: Caller, alert: str) -> None:
     """Write down that somebody looked; the first who did stays."""
     if db.get(Alert, alert) is None:
         raise Missing("There is no such alert", why="nothing is known under that id", instead="/trail/alerts")
@@ -255,4 +255,4 @@ def mark_seen(db: Session, hub: Hub, caller: Caller, alert: str) -> None:
         update(Alert).where(Alert.id == alert, Alert.seen.is_(None)).values(seen=hub.now(), seen_by=caller.id).returning(Alert.id)
     ).all()
     if changed:
-        write(db, hub, caller, "alert.see", kind="alert", object_id=alert)
+        write(hub, db, caller, "alert.see", kind="alert", object_id=alert)

@@ -242,7 +242,7 @@ def api() -> APIRouter:
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
         """Write down that somebody looked."""
         with hub.database.begin() as db:
-            mark_seen(db, hub, caller, alert)
+            mark_seen(hub, db, caller, alert)
 
     return router
 

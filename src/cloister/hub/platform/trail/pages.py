@@ -122,7 +122,7 @@ def pages() -> APIRouter:
         """Somebody looked."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
-            mark_seen(db, hub, caller, alert)
+            mark_seen(hub, db, caller, alert)
         return go(request, "/trail/alerts", _("Acknowledged."))
 
     return router
@@ -137,7 +137,7 @@ def _lines(
         values: dict[str, Any] = {
             "lines": page.lines,
             "names": names_of(db, [line.person for line in page.lines]),
-            "days": by_day(db, hub, filters, scope),
+            "days": by_day(hub, db, filters, scope),
             "older": f"{request.url.path}?{filters.query(before=page.older)}" if page.older else "",
             "newer": f"{request.url.path}?{filters.query(after=page.newer)}" if page.newer else "",
             "objects": names_of_objects(db, _ids(page.lines), data_sets=_data_sets(scope)),

@@ -165,7 +165,7 @@ def read_batch(db: Session, filters: Filters, scope: Scope, *, after: int, until
     return list(db.scalars(wanted.order_by(AuditLine.number).limit(limit)))
 
 
-def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[date, int]]:
+def by_day(hub: Hub, db: Session, filters: Filters, scope: Scope) -> list[tuple[date, int]]:
     """How many lines a day, for the days of the filter (the newest sixty), days without any included."""
     until = min(_end(filters.until) - timedelta(seconds=1), hub.now()) if filters.until else hub.now()
     since = max(_moment(filters.since), until - timedelta(days=_MOST_DAYS - 1)) if filters.since else until - timedelta(days=29)

@@ -42,8 +42,8 @@ _LINE, _ABOUT = Statement(insert(_LINES)), Statement(insert(_ABOUTS))
 
 
 def write(
-    db: Session,
     hub: Hub,
+    db: Session,
     caller: Caller,
     action: str,
     *,
@@ -60,10 +60,10 @@ def write(
     another's later) makes the line visible to their owners.
     """
     told: dict[str, Any] = {"kind": kind, "object_id": object_id, "purpose": purpose, "cost": cost, "outcome": outcome}
-    return write_all(db, hub, [act_of(hub.now(), caller, action, **told, **details)])[0]
+    return write_all(hub, db, [act_of(hub.now(), caller, action, **told, **details)])[0]
 
 
-def write_all(db: Session, hub: Hub, acts: Sequence[Act]) -> list[int]:
+def write_all(hub: Hub, db: Session, acts: Sequence[Act]) -> list[int]:
     """Write several lines in the transaction of `db`, one after the other; their numbers."""
     return keeper_of(hub).add(db, acts)
 
@@ -103,7 +103,7 @@ def write_alone(hub: Hub, caller: Caller, action: str, **line: Any) -> int:
     """Write a line in a transaction of its own: a denial or a failure stays when the request's transaction is undone. Not to be
     called inside a transaction that writes: SQLite has one writer."""
     with hub.database.begin() as db:
-        return write(db, hub, caller, action, **line)
+        return write(hub, db, caller, action, **line)
 
 
 def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[str], purpose: str, form: str) -> None:
@@ -120,7 +120,7 @@ def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
             raise InvalidParameter(
                 "Nothing was acknowledged", why="the audit log has no gap", instead="cloister audit-trail verify"
             )
-        return write(db, hub, caller, ACCEPT, kind="trail", object_id=str(gap), purpose=why, who=who)
+        return write(hub, db, caller, ACCEPT, kind="trail", object_id=str(gap), purpose=why, who=who)
 
 
 def opened(hub: Hub) -> None:

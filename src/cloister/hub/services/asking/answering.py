@@ -233,16 +233,16 @@ def ask_once(
     def work(claim: Claim) -> tuple[int, bytes]:
         wish = later()
         if wish is not None:
-            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
+            return store_job(hub, claim, lambda db: ask_later(hub, db, caller, wish))
         kept = asking((lambda db, kept: claim.store(db, 201, told(kept))) if key else None)
         return 201, told(kept)
 
     return once(hub, caller, key, request, work, **how)
 
 
-def ask_later(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest) -> str:
+def ask_later(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    return submit(db, hub, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
+    return submit(hub, db, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

@@ -286,7 +286,7 @@ def routes(router: APIRouter) -> None:
     def keep(hub: HubDep, caller: CallerDep, wanted: Saving) -> Saved:
         """Keep a question under a name; in a project, for its members too."""
         with hub.database.begin() as db:
-            row = save(db, hub, caller, wanted.wish(), wanted.title)
+            row = save(hub, db, caller, wanted.wish(), wanted.title)
         return saved_line(row, caller.id)
 
     @router.get(

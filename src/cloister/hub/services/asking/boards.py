@@ -72,7 +72,7 @@ class RefreshPrice:
         return "; ".join(f"{name}: {cost}" for name, cost in sorted(self.costs.items()))
 
 
-def create_board(db: Db, hub: Hub, caller: Caller, title: str, project: str) -> Dashboard:
+def create_board(hub: Hub, db: Db, caller: Caller, title: str, project: str) -> Dashboard:
     """An empty dashboard; in a project, its members see it."""
     name = " ".join(title.split())
     if not is_text(name):
@@ -84,7 +84,7 @@ def create_board(db: Db, hub: Hub, caller: Caller, title: str, project: str) -> 
     row = Dashboard(id=new_id(), person=caller.id, project=project, title=name, layout={"parts": []}, created=hub.now())
     check(hub, db, caller, "question.manage", _object(row, caller.id))
     db.add(row)
-    write(db, hub, caller, "dashboard.create", kind="dashboard", object_id=row.id)
+    write(hub, db, caller, "dashboard.create", kind="dashboard", object_id=row.id)
     return row
 
 
@@ -145,7 +145,7 @@ def change_part(hub: Hub, db: Db, caller: Caller, row: Dashboard, place: int, wh
 def remove_board(hub: Hub, db: Db, caller: Caller, number: str) -> None:
     """Keep it no longer; its answers stay."""
     db.delete(seen_board(hub, db, caller, number, own=True))
-    write(db, hub, caller, "dashboard.remove", kind="dashboard", object_id=number)
+    write(hub, db, caller, "dashboard.remove", kind="dashboard", object_id=number)
 
 
 def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
@@ -188,7 +188,7 @@ def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tu
             row.layout = {"parts": [{**part, "release": found} if part["release"] == old else part for part in _parts(row)]}
             row.refreshed = hub.now()
             if place == 0:
-                write(db, hub, caller, "dashboard.refresh", kind="dashboard", object_id=number)
+                write(hub, db, caller, "dashboard.refresh", kind="dashboard", object_id=number)
     return len(price.wishes), 0
 
 
@@ -210,7 +210,7 @@ def _parts(row: Dashboard) -> list[dict[str, Any]]:
 
 def _keep(hub: Hub, db: Db, caller: Caller, row: Dashboard, parts: Sequence[Mapping[str, Any]]) -> None:
     row.layout = {"parts": list(parts)}
-    write(db, hub, caller, "dashboard.change", kind="dashboard", object_id=row.id)
+    write(hub, db, caller, "dashboard.change", kind="dashboard", object_id=row.id)
 
 
 def _object(row: Dashboard, reader: str) -> Object:

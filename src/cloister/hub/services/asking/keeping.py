@@ -144,7 +144,7 @@ class _Keeper:
             for entry in may_leave:
                 if entry.work.beside is not None:
                     entry.work.beside(db)
-            numbers = write_all(db, hub, acts)
+            numbers = write_all(hub, db, acts)
             for entry in may_leave:
                 entry.result, numbers = numbers[: len(entry.work.acts)], numbers[len(entry.work.acts) :]
 

@@ -172,7 +172,7 @@ def _asking(router: APIRouter) -> None:
         try:
             wish = _wish(hub, caller, form)
             with hub.database.begin() as db:
-                row = save(db, hub, caller, wish, form.text("title", most=1000))
+                row = save(hub, db, caller, wish, form.text("title", most=1000))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, f"/ask?saved={row.id}", _("The query was saved."))

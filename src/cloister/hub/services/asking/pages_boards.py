@@ -61,7 +61,7 @@ def board_pages(router: APIRouter) -> None:
         """A new one."""
         try:
             with hub.database.begin() as db:
-                row = create_board(db, hub, caller, form.text("title", most=1000), form.text("project", most=40))
+                row = create_board(hub, db, caller, form.text("title", most=1000), form.text("project", most=40))
         except CloisterError as error:
             return _list(request, hub, caller, problem_of(error))
         return go(request, f"/dashboards/{row.id}")

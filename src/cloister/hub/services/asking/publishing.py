@@ -67,7 +67,7 @@ def publish(
     row.origins, row.until = origins_in(origins), _end(hub, until)
     db.add(row)
     told: dict[str, Any] = {"origins": row.origins, "until": row.until.isoformat(), "releases": [each.id for each in rows]}
-    write(db, hub, caller, PUBLISH, kind="published view", object_id=row.id, data_sets=sources, **told)
+    write(hub, db, caller, PUBLISH, kind="published view", object_id=row.id, data_sets=sources, **told)
     return row
 
 
@@ -88,7 +88,7 @@ def revoke_view(hub: Hub, db: Db, caller: Caller, number: str) -> None:
         raise Missing("There is no such published view", why="it does not exist, or is not yours", instead="/published")
     if row.revoked is None:
         row.revoked, row.revoked_by = hub.now(), caller.id
-        write(db, hub, caller, "release.unpublish", kind="published view", object_id=row.id, data_sets=list(row.data_sets))
+        write(hub, db, caller, "release.unpublish", kind="published view", object_id=row.id, data_sets=list(row.data_sets))
 
 
 def seen_view(hub: Hub, db: Db, reader: Caller, number: str) -> tuple[PublishedView, list[tuple[StoredRelease, str]]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST = 1000
 
 
-def save(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest, title: str) -> SavedQuestion:
+def save(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest, title: str) -> SavedQuestion:
     """Keep a question under a name; in a project, for its members too. An algorithm that it names is looked at as when it is
     asked: one that is missing, or asks something else, is refused."""
     name = " ".join(title.split())
@@ -50,7 +50,7 @@ def save(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest, title: str) ->
     )
     check(hub, db, caller, "question.manage", _object(row, caller.id))
     db.add(row)
-    write(db, hub, caller, "question.save", kind="question", object_id=row.id)
+    write(hub, db, caller, "question.save", kind="question", object_id=row.id)
     return row
 
 
@@ -81,7 +81,7 @@ def remove(hub: Hub, db: Db, caller: Caller, number: str) -> None:
         raise _missing()
     check(hub, db, caller, "question.manage", _object(row, caller.id))
     db.delete(row)
-    write(db, hub, caller, "question.remove", kind="question", object_id=number)
+    write(hub, db, caller, "question.remove", kind="question", object_id=number)
 
 
 def _object(row: SavedQuestion, reader: str) -> Object:

@@ -174,7 +174,7 @@ def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
                 instead="a review first; a new version where it fails",
             )
         row.approvals = [*now.approvals, {"person": caller.id, "when": hub.now().isoformat()}]
-        _written(db, hub, caller, ADMIT, now.algorithm, now.data_set, approvals=len(row.approvals))
+        _written(hub, db, caller, ADMIT, now.algorithm, now.data_set, approvals=len(row.approvals))
 
 
 def stop(hub: Hub, caller: Caller, algorithm: str, data_set: str, why: str) -> None:
@@ -183,7 +183,7 @@ def stop(hub: Hub, caller: Caller, algorithm: str, data_set: str, why: str) -> N
         now = reviewed(hub, db, caller, algorithm, data_set)
         row = _kept(hub, db, now)
         row.stopped, row.stopped_by, row.why = row.stopped or hub.now(), caller.id, why.strip()[:200]
-        _written(db, hub, caller, "algorithm.stop", now.algorithm, now.data_set)
+        _written(hub, db, caller, "algorithm.stop", now.algorithm, now.data_set)
 
 
 def lift(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
@@ -194,14 +194,14 @@ def lift(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
         if caller.id != now.data_set.owner:
             raise AccessDenied("Nothing was changed", why="the owner of the data lets an algorithm run again", instead="ask them")
         row.stopped, row.stopped_by, row.why = None, "", ""
-        _written(db, hub, caller, "algorithm.lift", now.algorithm, now.data_set)
+        _written(hub, db, caller, "algorithm.lift", now.algorithm, now.data_set)
 
 
 def keep_found(hub: Hub, db: Db, caller: Caller, now: Reviewed, found: Mapping[str, Any]) -> None:
     """Keep what a review found. A guarantee that was broken stops the algorithm near this data set."""
     row = _kept(hub, db, now)
     row.found = dict(found)
-    _written(db, hub, caller, "algorithm.audit", now.algorithm, now.data_set)
+    _written(hub, db, caller, "algorithm.audit", now.algorithm, now.data_set)
     if found.get("audit") and not found["audit"]["kept"]:
         quarantine(hub, db, now.algorithm, now.data_set, "broken")
 
@@ -215,9 +215,9 @@ def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason
     if row.stopped is not None:
         return
     row.stopped, row.stopped_by, row.why = hub.now(), "", REASONS[reason]
-    line = _written(db, hub, _HUB, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
+    line = _written(hub, db, _HUB, "algorithm.stop", algorithm, data_set, reason=REASONS[reason])
     about = {"algorithm": algorithm.name, "data set": data_set.name, "reason": REASONS[reason]}
-    raise_alert(db, hub, algorithm.provider, "algorithm", line, about)
+    raise_alert(hub, db, algorithm.provider, "algorithm", line, about)
 
 
 def _reviewed(db: Db, algorithm: Algorithm, data_set: DataSet, guest: Guest, table: PrivateTable) -> Reviewed:
@@ -260,6 +260,6 @@ def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
     return row
 
 
-def _written(db: Db, hub: Hub, caller: Caller, action: str, algorithm: Algorithm, data_set: DataSet, **more: Any) -> int:
+def _written(hub: Hub, db: Db, caller: Caller, action: str, algorithm: Algorithm, data_set: DataSet, **more: Any) -> int:
     told = {"algorithm": algorithm.id, "data_sets": [data_set.id], **more}
-    return write(db, hub, caller, action, kind="data-set", object_id=data_set.id, **told)
+    return write(hub, db, caller, action, kind="data-set", object_id=data_set.id, **told)

@@ -77,8 +77,8 @@ def upload(hub: Hub, caller: Caller, archive: bytes, table: str = "") -> tuple[A
                 "The package was not registered", why=f"{version_of.name} is the same already", instead="a package that differs"
             )
         row = register_algorithm(
-            db,
             hub,
+            db,
             caller,
             name=name,
             title=about["title"] or about["name"],

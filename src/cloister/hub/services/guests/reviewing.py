@@ -47,7 +47,7 @@ def order_review(hub: Hub, caller: Caller, algorithm: str, data_set: str, spend:
         if missing:
             raise InvalidParameter("The data set is invalid", why="it does not declare what the code reads", instead=missing[0])
         payload = {"algorithm": now.algorithm.id, "data_set": now.data_set.name, "spend": spend, "came": came_of(caller)}
-        return submit(db, hub, caller, KIND, payload)
+        return submit(hub, db, caller, KIND, payload)
 
 
 def _review(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

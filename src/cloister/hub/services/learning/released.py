@@ -84,7 +84,7 @@ def submit_free(hub: Hub, caller: Caller, key: str, order: FreeTraining) -> str:
 
     told = {**ORDER.told(order), "features": list(order.features), "parameters": dict(order.parameters)}
     payload, request = {"order": told, "came": came_of(caller)}, canonical(told, {}).encode()
-    return submit_once(hub, caller, key, request, look, lambda db, _: submit(db, hub, caller, _KIND, payload))
+    return submit_once(hub, caller, key, request, look, lambda db, _: submit(hub, db, caller, _KIND, payload))
 
 
 def offered_table(hub: Hub, caller: Caller, name: str) -> TableOffer:

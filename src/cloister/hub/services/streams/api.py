@@ -194,7 +194,7 @@ def _owning(router: APIRouter) -> None:
     def close(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:
         """It takes no reading and releases no step any more; the charge stands."""
         with hub.database.begin() as db:
-            return line_of(close_stream(db, hub, caller, number))
+            return line_of(close_stream(hub, db, caller, number))
 
     @router.get(
         "/streams/{number}/devices",
@@ -220,7 +220,7 @@ def _owning(router: APIRouter) -> None:
     def add(hub: HubDep, caller: CallerDep, number: Number, wanted: NewDevice) -> DeviceKey:
         """The hub keeps a digest of the key."""
         with hub.database.begin() as db:
-            device, key = add_device(db, hub, caller, number, wanted.name, wanted.person)
+            device, key = add_device(hub, db, caller, number, wanted.name, wanted.person)
             return DeviceKey(id=device.id, name=device.name, key=key)
 
     @router.delete(
@@ -233,7 +233,7 @@ def _owning(router: APIRouter) -> None:
     def revoke(hub: HubDep, caller: CallerDep, number: Number, device: Number) -> None:
         """What it sent before stays."""
         with hub.database.begin() as db:
-            revoke_device(db, hub, caller, number, device)
+            revoke_device(hub, db, caller, number, device)
 
 
 def _reading(router: APIRouter) -> None:

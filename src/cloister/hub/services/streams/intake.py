@@ -146,7 +146,7 @@ def _scalar(value: Any) -> Any:
     return value if type(value) in _SCALARS else None
 
 
-def waiting_of(db: Db, hub: Hub, stream: str, step: int) -> dict[str, list[Any]]:
+def waiting_of(hub: Hub, db: Db, stream: str, step: int) -> dict[str, list[Any]]:
     """What waits for a step, in the order in which it came."""
     of_step = select(StreamBatch).where(StreamBatch.stream == stream, StreamBatch.last == step)
     found: dict[str, list[Any]] = {"at": []}

@@ -188,7 +188,7 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
         db.add(HeldStream(id=number, owner=caller.id, title=declared.title, declared=held, shown=declared.shown, created=now))
         cost = {population: str(declared.spend)}
         told: dict[str, Any] = {"purpose": declared.purpose, "cost": cost, "name": declared.title, "steps": steps}
-        write(db, hub, caller, "stream.open", kind="stream", object_id=number, **told)
+        write(hub, db, caller, "stream.open", kind="stream", object_id=number, **told)
     return number
 
 
@@ -230,7 +230,7 @@ def declared_of(row: HeldStream) -> Declared:
     return found
 
 
-def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str, person: str = "") -> tuple[StreamDevice, str]:
+def add_device(hub: Hub, db: Db, caller: Caller, number: str, name: str, person: str = "") -> tuple[StreamDevice, str]:
     """A device of a person (of its own where none is named), and its key to show once. Devices of one person share their
     `most` readings, so that a second or a replaced one gives nobody a further share of what is protected."""
     row = seen_stream(hub, db, caller, number, "stream.manage")
@@ -244,7 +244,7 @@ def add_device(db: Db, hub: Hub, caller: Caller, number: str, name: str, person:
     device = StreamDevice(id=new_id(), stream=row.id, name=title, digest=digest(secret), created=hub.now(), hour=0, used=0)
     device.person = _hidden(hub, db, row.id, whose) if whose else ""
     db.add(device)
-    write(db, hub, caller, "stream.device", kind="stream", object_id=row.id, name=row.title, device=title)
+    write(hub, db, caller, "stream.device", kind="stream", object_id=row.id, name=row.title, device=title)
     return device, secret
 
 
@@ -257,22 +257,22 @@ def _hidden(hub: Hub, db: Db, stream: str, whose: str) -> str:
     return "person " + hmac.digest(hub.secret(PERSONS), f"{stream} {whose}".encode(), "sha256").hex()
 
 
-def revoke_device(db: Db, hub: Hub, caller: Caller, number: str, device: str) -> None:
+def revoke_device(hub: Hub, db: Db, caller: Caller, number: str, device: str) -> None:
     """Take a device's key back: what it sent before stays."""
     row, found = seen_stream(hub, db, caller, number, "stream.manage"), db.get(StreamDevice, device)
     if found is None or found.stream != row.id:
         raise Missing("There is no such device", why="the stream has none of this id", instead=f"/streams/{row.id}")
     if found.revoked is None:
         found.revoked = hub.now()
-        write(db, hub, caller, "stream.revoke", kind="stream", object_id=row.id, name=row.title, device=found.name)
+        write(hub, db, caller, "stream.revoke", kind="stream", object_id=row.id, name=row.title, device=found.name)
 
 
-def close_stream(db: Db, hub: Hub, caller: Caller, number: str) -> HeldStream:
+def close_stream(hub: Hub, db: Db, caller: Caller, number: str) -> HeldStream:
     """Take no reading any more and release no step; the charge stands."""
     row = seen_stream(hub, db, caller, number, "stream.manage")
     row.state = "closed"
     db.execute(delete(StreamBatch).where(StreamBatch.stream == row.id))
-    write(db, hub, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
+    write(hub, db, caller, "stream.close", kind="stream", object_id=row.id, name=row.title)
     return row
 
 

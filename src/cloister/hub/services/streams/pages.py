@@ -94,21 +94,21 @@ def pages() -> APIRouter:
         made: list[str] = []
 
         def act(db: Db) -> None:
-            made[:] = [add_device(db, hub, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
+            made[:] = [add_device(hub, db, caller, number, form.text("name", most=200), form.text("person", most=200))[1]]
 
         return _act(request, hub, caller, number, act) or _stream(request, hub, caller, number, key=made[0])
 
     @router.post("/streams/{number}/devices/{device}/revoke", dependencies=_MANAGE)
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
         """Take its key back."""
-        return _act(request, hub, caller, number, lambda db: revoke_device(db, hub, caller, number, device)) or go(
+        return _act(request, hub, caller, number, lambda db: revoke_device(hub, db, caller, number, device)) or go(
             request, f"/streams/{number}", request_gettext(request)("The key is revoked.")
         )
 
     @router.post("/streams/{number}/close", dependencies=_MANAGE)
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take no reading any more."""
-        return _act(request, hub, caller, number, lambda db: close_stream(db, hub, caller, number)) or go(
+        return _act(request, hub, caller, number, lambda db: close_stream(hub, db, caller, number)) or go(
             request, f"/streams/{number}", request_gettext(request)("The stream is closed.")
         )
 

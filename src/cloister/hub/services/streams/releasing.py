@@ -62,7 +62,7 @@ def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) 
             db.get_one(HeldStream, number, with_for_update=True)
         for step in range(watch.taken + 1, until + 1):
             with hub.database.reading() as db:
-                watch.feed(waiting_of(db, hub, number, step))
+                watch.feed(waiting_of(hub, db, number, step))
             _show(hub, number, watch.step())
         return watch.taken - begun
 

@@ -187,8 +187,8 @@ def _drafts(router: APIRouter) -> None:
         if wanted.title is None:
             raise InvalidParameter("The survey is invalid", why="it has no title", instead='{"title": "Sleep and screens"}')
         with hub.database.begin() as db:
-            row = drafts.make_survey(db, hub, caller, title=wanted.title, purpose=wanted.purpose or "")
-            return _whole(_rewritten(db, hub, caller, row.id, wanted))
+            row = drafts.make_survey(hub, db, caller, title=wanted.title, purpose=wanted.purpose or "")
+            return _whole(_rewritten(hub, db, caller, row.id, wanted))
 
     @router.get(
         "/surveys/{number}",
@@ -213,7 +213,7 @@ def _drafts(router: APIRouter) -> None:
     def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
         """What is stated takes the place of what was there; questions as a whole."""
         with hub.database.begin() as db:
-            return _whole(_rewritten(db, hub, caller, number, wanted))
+            return _whole(_rewritten(hub, db, caller, number, wanted))
 
     @router.delete(
         "/surveys/{number}",
@@ -225,7 +225,7 @@ def _drafts(router: APIRouter) -> None:
     def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
         """A survey that was opened stays."""
         with hub.database.begin() as db:
-            drafts.drop_draft(db, hub, caller, number)
+            drafts.drop_draft(hub, db, caller, number)
 
 
 def _running(router: APIRouter) -> None:
@@ -235,7 +235,7 @@ def _running(router: APIRouter) -> None:
     def open_(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """From now on nothing of it changes."""
         with hub.database.begin() as db:
-            return line_of(drafts.open_survey(db, hub, caller, number))
+            return line_of(drafts.open_survey(hub, db, caller, number))
 
     @router.post(
         "/surveys/{number}/close",
@@ -246,7 +246,7 @@ def _running(router: APIRouter) -> None:
     def close(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """It takes no report any more."""
         with hub.database.begin() as db:
-            return line_of(drafts.close_survey(db, hub, caller, number))
+            return line_of(drafts.close_survey(hub, db, caller, number))
 
     @router.post(
         "/surveys/{number}/invitations",
@@ -258,7 +258,7 @@ def _running(router: APIRouter) -> None:
     def invite(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
         """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
         with hub.database.begin() as db:
-            return Invitations(tokens=drafts.invite(db, hub, caller, number, wanted.count))
+            return Invitations(tokens=drafts.invite(hub, db, caller, number, wanted.count))
 
     @router.get(
         "/surveys/{number}/results",
@@ -363,11 +363,11 @@ def _answering(router: APIRouter) -> None:
         return Received(received=True, again=not receive(hub, number, sent, address=caller.address))
 
 
-def _rewritten(db: Db, hub: Hub, caller: Caller, number: str, wanted: Composing) -> HeldSurvey:
-    row = drafts.rewrite(db, hub, caller, number, **wanted.said())
+def _rewritten(hub: Hub, db: Db, caller: Caller, number: str, wanted: Composing) -> HeldSurvey:
+    row = drafts.rewrite(hub, db, caller, number, **wanted.said())
     if wanted.questions is None:
         return row
-    return drafts.ask_these(db, hub, caller, number, wanted.questions)
+    return drafts.ask_these(hub, db, caller, number, wanted.questions)
 
 
 def _later(job: str) -> Response:

@@ -51,7 +51,7 @@ def largest_cap(hub: Hub) -> Fraction:
 
 
 def make_survey(
-    db: Db, hub: Hub, caller: Caller, *, title: str, purpose: str = "", told: Callable[[str], str] = str
+    hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "", told: Callable[[str], str] = str
 ) -> HeldSurvey:
     """Begin a draft. `told` says the names of its first levels in the language of whoever begins it."""
     check(hub, db, caller, "survey.compose")
@@ -66,7 +66,7 @@ def make_survey(
     )
     db.add(row)
     db.flush()
-    _told(db, hub, caller, "survey.compose", row)
+    _told(hub, db, caller, "survey.compose", row)
     return row
 
 
@@ -91,7 +91,7 @@ def surveys_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> l
     return list(db.scalars(wanted.order_by(HeldSurvey.created.desc(), HeldSurvey.id.desc()).limit(limit)))
 
 
-def rewrite(db: Db, hub: Hub, caller: Caller, number: str, **said: Any) -> HeldSurvey:
+def rewrite(hub: Hub, db: Db, caller: Caller, number: str, **said: Any) -> HeldSurvey:
     """Change what a draft says of itself: title, purpose, introduction, levels, cap, how many are hoped for, invitations."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     draft = dict(row.draft)
@@ -115,13 +115,13 @@ def rewrite(db: Db, hub: Hub, caller: Caller, number: str, **said: Any) -> HeldS
     return row
 
 
-def add_question(db: Db, hub: Hub, caller: Caller, number: str, said: Mapping[str, Any]) -> HeldSurvey:
+def add_question(hub: Hub, db: Db, caller: Caller, number: str, said: Mapping[str, Any]) -> HeldSurvey:
     """Put a question at the end of a draft. A survey that could not be made with it is refused."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
-    return ask_these(db, hub, caller, number, [*row.draft["questions"], said])
+    return ask_these(hub, db, caller, number, [*row.draft["questions"], said])
 
 
-def ask_these(db: Db, hub: Hub, caller: Caller, number: str, said: Sequence[Mapping[str, Any]]) -> HeldSurvey:
+def ask_these(hub: Hub, db: Db, caller: Caller, number: str, said: Sequence[Mapping[str, Any]]) -> HeldSurvey:
     """Give a draft these questions, in the place of those that it has."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     if len(said) > MOST_QUESTIONS:
@@ -139,7 +139,7 @@ def ask_these(db: Db, hub: Hub, caller: Caller, number: str, said: Sequence[Mapp
     return row
 
 
-def remove_question(db: Db, hub: Hub, caller: Caller, number: str, name: str) -> HeldSurvey:
+def remove_question(hub: Hub, db: Db, caller: Caller, number: str, name: str) -> HeldSurvey:
     """Take a question out of a draft."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     left = [each for each in row.draft["questions"] if each["name"] != name]
@@ -149,7 +149,7 @@ def remove_question(db: Db, hub: Hub, caller: Caller, number: str, name: str) ->
     return row
 
 
-def open_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
+def open_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
     """Let people answer. From now on nothing of it changes: whoever answers relies on its integers."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     if not row.draft["questions"]:
@@ -157,11 +157,11 @@ def open_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
     _cap(hub, row.draft["cap"])  # the institution's may have become smaller
     row.body = composed(row.title, row.draft, identity=row.id).to_json()
     row.state, row.opened = "open", hub.now()
-    _told(db, hub, caller, "survey.open", row, questions=len(row.draft["questions"]))
+    _told(hub, db, caller, "survey.open", row, questions=len(row.draft["questions"]))
     return row
 
 
-def invite(db: Db, hub: Hub, caller: Caller, number: str, count: int) -> list[str]:
+def invite(hub: Hub, db: Db, caller: Caller, number: str, count: int) -> list[str]:
     """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
     if not row.invited:
@@ -172,27 +172,27 @@ def invite(db: Db, hub: Hub, caller: Caller, number: str, count: int) -> list[st
         )
     tokens, hashes = issue_tokens(count)
     db.add_all([SurveyTicket(digest=each, survey=row.id) for each in hashes])
-    _told(db, hub, caller, "survey.invite", row, count=count)
+    _told(hub, db, caller, "survey.invite", row, count=count)
     return tokens
 
 
-def close_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
+def close_survey(hub: Hub, db: Db, caller: Caller, number: str) -> HeldSurvey:
     """End it: no report is taken any more."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
     row.state, row.closed = "closed", hub.now()
-    _told(db, hub, caller, "survey.close", row, reports=counted(db, row).n)
+    _told(hub, db, caller, "survey.close", row, reports=counted(db, row).n)
     return row
 
 
-def drop_draft(db: Db, hub: Hub, caller: Caller, number: str) -> None:
+def drop_draft(hub: Hub, db: Db, caller: Caller, number: str) -> None:
     """Throw a draft away."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
-    _told(db, hub, caller, "survey.drop", row)
+    _told(hub, db, caller, "survey.drop", row)
     db.delete(row)
 
 
-def _told(db: Db, hub: Hub, caller: Caller, action: str, row: HeldSurvey, **details: Any) -> None:
-    write(db, hub, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
+def _told(hub: Hub, db: Db, caller: Caller, action: str, row: HeldSurvey, **details: Any) -> None:
+    write(hub, db, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
 
 
 def _cap(hub: Hub, text: str) -> str:

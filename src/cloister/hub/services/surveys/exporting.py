@@ -39,11 +39,11 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response |
             body = json.dumps({"survey": json.loads(row.body), "reports": [json.loads(each) for each in db.scalars(wanted)]})
         else:
             tally = tallied(db, row)
-            words = looked_for(db, hub, caller, row, tally)
+            words = looked_for(hub, db, caller, row, tally)
             if not words.complete:
                 return words.job or words.failed
         write(
-            db, hub, caller, "survey.download", kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, form=form
+            hub, db, caller, "survey.download", kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, form=form
         )
     if form != "reports":
         results = results_of(hub, row.id, tally, words)

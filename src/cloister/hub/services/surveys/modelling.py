@@ -94,7 +94,7 @@ def submit_training(hub: Hub, caller: Caller, key: str, number: str, order: Surv
     payload = {"survey": number, "order": told, "came": came_of(caller)}
     request = canonical({"survey": number, **told}, {}).encode()
     return submit_once(
-        hub, caller, key, request, look, lambda db, row: submit(db, hub, caller, _JOB, payload, purpose=row.purpose)
+        hub, caller, key, request, look, lambda db, row: submit(hub, db, caller, _JOB, payload, purpose=row.purpose)
     )
 
 

@@ -80,7 +80,7 @@ def _composing(router: APIRouter) -> None:
         try:
             with hub.database.begin() as db:
                 told = request_gettext(request)
-                number = drafts.make_survey(db, hub, caller, title=title, purpose=purpose, told=told).id
+                number = drafts.make_survey(hub, db, caller, title=title, purpose=purpose, told=told).id
         except InvalidParameter as error:
             return _list(request, hub, caller, "", typed={"title": title, "purpose": purpose}, problem=problem_of(error))
         return go(request, f"/surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
@@ -98,8 +98,8 @@ def _composing(router: APIRouter) -> None:
 
         def act(db: Db) -> None:
             drafts.rewrite(
-                db,
                 hub,
+                db,
                 caller,
                 number,
                 **{name: form.text(name, most=6000) for name in ("title", "purpose", "introduction", "cap")},
@@ -117,7 +117,7 @@ def _composing(router: APIRouter) -> None:
         def act(db: Db) -> None:
             typed = {name: form.text(name, most=60_000) for name in _TYPED}
             said = question_typed(form.text("kind", most=20), typed, no_answer=form.flag("no_answer"))
-            drafts.add_question(db, hub, caller, number, said)
+            drafts.add_question(hub, db, caller, number, said)
 
         return _act(request, hub, caller, number, form, request_gettext(request)("The question was added."), act)
 
@@ -125,13 +125,13 @@ def _composing(router: APIRouter) -> None:
     def remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take a question out."""
         said, name = request_gettext(request)("The question was removed."), form.text("name", most=100)
-        return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(db, hub, caller, number, name))
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(hub, db, caller, number, name))
 
     @router.post("/surveys/{number}/drop", dependencies=_MANAGE)
     def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
-            drafts.drop_draft(db, hub, caller, number)
+            drafts.drop_draft(hub, db, caller, number)
         return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
 
 
@@ -140,20 +140,20 @@ def _running(router: APIRouter) -> None:
     def open_(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Let people answer."""
         said = request_gettext(request)("The survey is open.")
-        return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(db, hub, caller, number))
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(hub, db, caller, number))
 
     @router.post("/surveys/{number}/close", dependencies=_MANAGE)
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """End it."""
         said = request_gettext(request)("The survey is closed.")
-        return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(db, hub, caller, number))
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(hub, db, caller, number))
 
     @router.post("/surveys/{number}/invitations", dependencies=_MANAGE)
     def invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Make invitations, and show them once."""
         try:
             with hub.database.begin() as db:
-                tokens = drafts.invite(db, hub, caller, number, _whole(form, "count"))
+                tokens = drafts.invite(hub, db, caller, number, _whole(form, "count"))
                 row = drafts.seen_survey(hub, db, caller, number)
         except CloisterError as error:
             problem = problem_of(error)
@@ -171,7 +171,7 @@ def _running(router: APIRouter) -> None:
             if row.state == "draft":
                 return go(request, f"/surveys/{number}")
             tally = tallied(db, row)
-            words = looked_for(db, hub, caller, row, tally)
+            words = looked_for(hub, db, caller, row, tally)
         results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
         answer = render(request, "surveys/results.html", row=row, results=results)
         if looking and not words.job:
@@ -291,7 +291,7 @@ def _survey(
             return render(request, "surveys/draft.html", status=status, **_draft(hub, row, typed), problem=problem)
         good = select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
         unused, tally = db.scalar(good) or 0, tallied(db, row)
-        words = looked_for(db, hub, caller, row, tally)
+        words = looked_for(hub, db, caller, row, tally)
     results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
     told = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
     return render(request, "surveys/survey.html", status=status, **told)

@@ -65,7 +65,7 @@ def words_of(survey: Survey) -> list[str]:
     return [question.name for question in survey.questions if isinstance(question, Word)]
 
 
-def looked_for(db: Db, hub: Hub, caller: Caller, row: HeldSurvey, tally: Tally) -> Words:
+def looked_for(hub: Hub, db: Db, caller: Caller, row: HeldSurvey, tally: Tally) -> Words:
     """The words that were found; and a job that looks for them, put into the queue where one is due."""
     if not words_of(tally.survey):
         return Words(told={"questions": [], "alarms": []}, n=tally.n)
@@ -76,7 +76,7 @@ def looked_for(db: Db, hub: Hub, caller: Caller, row: HeldSurvey, tally: Tally) 
     n = held["n"] if held else 0
     job = db.get(Job, row.looking) if row.looking else None
     if n < tally.n and _due(hub, row, tally.n, job):
-        row.looking = submit(db, hub, caller, _KIND, {"survey": row.id, "n": tally.n}, purpose=row.purpose)
+        row.looking = submit(hub, db, caller, _KIND, {"survey": row.id, "n": tally.n}, purpose=row.purpose)
         job = db.get(Job, row.looking)
     active = job is not None and job.state in ("waiting", "running")
     failed = job is not None and job.state in ("failed", "cancelled") and n < tally.n

@@ -269,7 +269,7 @@ def keep_scores(
         forget_views(db, hub.now())
         db.execute(delete(OwnerView).where(OwnerView.data_set == row.id, OwnerView.kind == SCORES))
         db.add(view)
-        write(db, hub, caller, "dataset.manage", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
+        write(hub, db, caller, "dataset.manage", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
 
 
 def standings(hub: Hub, caller: Caller) -> list[Standing]:
