@@ -19,7 +19,7 @@ from cloister.noise import DiscreteLaplace, Random
 from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Filtered, Literal, Stacked
 from cloister.tables.engines.noised import Cells, Combination, Integers, KeyCodes, NoisedRequest
 from cloister.tables.expression.scalars import Add, Case, Const, Ln, Multiply, Ref, Truth
-from cloister.together import Journal, Paillier, Sealer
+from cloister.together import Journal, Marginal, Paillier, Sealer
 from cloister.together.accounting import cost_of
 from cloister.together.plan import Plan
 from cloister.together.sealed.batches import Batch, pad_sums, pages_of
@@ -144,6 +144,15 @@ def test_the_key_holder_bounds_what_is_computed_by_itself(tmp_path: Path) -> Non
     with pytest.raises(cl.UnsupportedQuery, match="another plan was asked under its charge"):
         holder.answer(asked(of_women(Multiply(age, Const(2))), rows))
     assert str(holder.spent("patients")) == "ε = 2"
+
+
+def test_the_places_of_a_category_in_a_list_are_no_polynomial() -> None:
+    """z, x, y in the place of x, y, z: by what becomes of the first two, the third would be moved beyond the list."""
+    wards = {**AGES.columns, "ward": cl.Category(["x", "y", "z"])}
+    form = replace(AGES, columns=wards, marginals=[Marginal(by=["sex"], sums=["age", "ward"])])
+    other = Case(((Compare("=", Column("sex"), Literal("M")), Const("z")),), Ref("ward"))
+    with pytest.raises(cl.UnsupportedQuery, match=r"by=\['sex', 'ward'\]"):
+        SumReader(form).needed(of_women(other, table=form.table))
 
 
 @pytest.mark.parametrize(

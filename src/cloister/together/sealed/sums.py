@@ -52,8 +52,8 @@ Home: TypeAlias = tuple[int, dict[Statistic, Any]]
 """A marginal by its place, and how often each of its numbers counts: the same in all cells, or for each cell."""
 _CELL = "cell of the format"
 _POLYNOMIALS = (Const, Add, Subtract, Negate, Multiply, Case, Coalesce)
-_GRIDS = 16
-"""Marginals whose cells are kept as a table."""
+_GRIDS = 32
+"""Tables of cells that are kept."""
 
 
 class SumReader:
