@@ -16,7 +16,7 @@ import cloister as cl
 from cloister.crypto import WrongKey
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteLaplace, Random
-from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Filtered, Literal, Stacked
+from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Filtered, Literal, Relation, Stacked
 from cloister.tables.engines.noised import Cells, Combination, Integers, KeyCodes, NoisedRequest
 from cloister.tables.expression.scalars import Add, Case, Const, Ln, Multiply, Ref, Truth
 from cloister.together import Journal, Marginal, Paillier, Sealer
@@ -104,7 +104,7 @@ def test_multiples_and_subsets_cost_what_they_tell(tmp_path: Path) -> None:
 def of_women(computed: Any, scale: Any = 90, table: Any = AGES.table, **other: Any) -> NoisedRequest:
     """The sum of what is computed of women's rows."""
     base = Filtered(source=Base(name="people", table=table), where=WOMEN)
-    made = Extended(source=base, scalars=[("c", computed)])
+    made = Extended(source=base, scalars=(("c", computed),))
     total = Aggregation(None, aggregates=(Aggregate("s", "sum", (("c", 0),)),))
     return replace(request(scale, aggregations=(total,), **other), table=made)
 
@@ -117,7 +117,9 @@ def test_the_key_holder_bounds_what_is_computed_by_itself(tmp_path: Path) -> Non
     rows, age = (batch.head.id, ALL), Ref("age")
     narrow = cl.PrivateTable({"age": [17], "sex": ["F"]}, {**AGES.columns, "age": cl.Integer(17, 18)})
     twice = of_women(Add(age, age), table=narrow)
-    assert str(cost_of(twice, twice.table)) == "ε = 0.4"  # as the hub would have it: 36/90
+    hubs = twice.table
+    assert isinstance(hubs, Relation)
+    assert str(cost_of(twice, hubs)) == "ε = 0.4"  # as the hub would have it: 36/90
     with pytest.raises(cl.BudgetExceeded, match="it costs ε = 1000"):
         holder.answer(asked(of_women(Multiply(age, Case(((WOMEN, Const(1000)),), Const(1))), table=narrow), rows))
     by_c = (Aggregation(None, keys=("c",), aggregates=(SUM,)),)
@@ -126,7 +128,7 @@ def test_the_key_holder_bounds_what_is_computed_by_itself(tmp_path: Path) -> Non
         (of_women(Multiply(age, age)), r"squares=\['age'\]"),
         (of_women(Ref("pay"), table=cl.PrivateTable({"pay": [1], "sex": ["F"]}, {"pay": cl.Integer(0, 1), "sex": SEX})), "'pay'"),
         (of_women(Ln(age)), "may differ"),
-        (replace(twice, table=Stacked(sources=(twice.table, twice.table))), "A join, a union"),
+        (replace(twice, table=Stacked(sources=(hubs, hubs))), "A join, a union"),
         (replace(of_women(Truth(WOMEN)), aggregations=by_c, cells=Cells((ONE,))), "not the groups of its keys"),
     ):
         for ask in (holder.agreed, holder.answer):

@@ -143,7 +143,7 @@ def test_no_row_moves_what_is_computed_further_than_is_charged(tmp_path: Path) -
     reader, random, answered = SumReader(form), np.random.default_rng(4), 0
     base = Base(name="people", table=form.table)
     while answered < 40:
-        relation = Extended(source=base, scalars=[("c", random_scalar(random, 3))])
+        relation = Extended(source=base, scalars=(("c", random_scalar(random, 3)),))
         offset, factor = int(random.integers(-2, 3)), int(random.integers(1, 4))
         asked = Aggregation(None, aggregates=(Aggregate("s", "sum", (("c", offset),)), Aggregate("n", "values", (("c", 0),))))
         parts = Integers("s", Combination((("s", factor), ("n", 1))), DiscreteLaplace(scale=1))

@@ -100,7 +100,10 @@ class SumReader:
                 why="rows were counted when they were sealed",
                 instead=f"at most {self.format.max_rows} rows a person, as the format says",
             )
-        columns, by = ({name: {name: 1.0} for name in self.format.columns}, {}) if isinstance(table, str) else _powers(table)
+        columns: dict[str, Powers] = {name: {name: 1.0} for name in self.format.columns}
+        by: Powers = {}
+        if isinstance(table, Relation):
+            columns, by = _powers(table)
         keys = [key if isinstance(key, str) else key.name for key in asked.keys]
         by |= _apart([*keys, *(sorted(asked.where.columns()) if asked.where is not None else [])], columns)
         powers = [_powers_of(each, columns, by) for each in asked.aggregates]
@@ -127,8 +130,9 @@ class SumReader:
             held = {name for columns, _ in marginal.statistics for name in columns}
             rest = {name: int(powers[name]) for name in sorted(powers.keys() - set(marginal.by)) if powers[name] < inf}
             if rest.keys() <= held and powers.keys() - rest.keys() <= set(marginal.by):
-                plain = isinstance(table, str)
-                terms = self.format.expressed(aggregate) if plain else self._weights(asked, aggregate, rest, place, table)
+                terms: dict[Statistic, Any] = self.format.expressed(aggregate) if isinstance(table, str) else {}
+                if isinstance(table, Relation):
+                    terms = self._weights(asked, aggregate, rest, place, table)
                 if terms.keys() <= set(marginal.statistics):
                     yield place, terms
 
@@ -141,7 +145,7 @@ class SumReader:
         one = replace(aggregate, kind="rows" if aggregate.kind == "units" else aggregate.kind)
         found = self._over(place, relation, probes).aggregate(replace(asked, keys=(_CELL,), aggregates=(one,), max_rows=None))
         sizes = [size + 1 for _, size in probes]
-        values = np.zeros(self.format.cells(self.format.marginals[place]) * prod(sizes), dtype=object)
+        values: Any = np.zeros(self.format.cells(self.format.marginals[place]) * prod(sizes), dtype=object)
         values[found.keys[0]] = found.values[one.name]
         values = values.reshape(-1, *sizes)
         for axis in range(1, len(sizes) + 1):
@@ -277,10 +281,10 @@ def _rebuilt(relation: Relation, grid: Prepared) -> Relation:
     if isinstance(relation, Filtered):
         return replace(relation, source=source)
     if isinstance(relation, Extended):
-        kept = [(name, scalar) for name, scalar in relation.scalars if scalar.columns() <= source.columns.keys()]
+        kept = tuple((name, scalar) for name, scalar in relation.scalars if scalar.columns() <= source.columns.keys())
         return replace(relation, source=source, scalars=kept)
-    names = [(new, old) for new, old in relation.names if old in source.columns]
-    return replace(relation, source=source, names=[*names, (_CELL, _CELL)])
+    names = ((new, old) for new, old in relation.names if old in source.columns)
+    return replace(relation, source=source, names=(*names, (_CELL, _CELL)))
 
 
 def check_room(request: NoisedRequest, rows: int) -> None:

@@ -175,7 +175,6 @@ def _nowhere(*_: Any, **__: Any) -> NoReturn:
 class _Masked(Answering):
     """Masked cells that can be asked, of a table or of a relation over it."""
 
-    dialect: ClassVar[str] = "duckdb"
     aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
     source: SealedSource
     _reader: SumReader
@@ -253,6 +252,8 @@ class SealedPrepared(_Masked, Prepared):
 
 class SealedRelated(_Masked):
     """A relation over a table of masked cells."""
+
+    dialect = "duckdb"
 
     def __init__(self, home: SealedPrepared, relation: Relation) -> None:
         self.declared, self.workspace = relation, home.workspace
