@@ -16,9 +16,11 @@ import cloister as cl
 from cloister.crypto import WrongKey
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteLaplace, Random
-from cloister.tables import Aggregate, Aggregation
-from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
-from cloister.together import Journal, Paillier, Sealer
+from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Filtered, Literal, Relation, Stacked
+from cloister.tables.engines.noised import Cells, Combination, Integers, KeyCodes, NoisedRequest
+from cloister.tables.expression.scalars import Add, Case, Const, Ln, Multiply, Ref, Truth
+from cloister.together import Journal, Marginal, Paillier, Sealer
+from cloister.together.accounting import cost_of
 from cloister.together.plan import Plan
 from cloister.together.sealed.batches import Batch, pad_sums, pages_of
 from cloister.together.sealed.holder import KeyHolder, SealedPlan
@@ -27,14 +29,17 @@ from cloister.together.sealed.table import SealedSource
 from tests.together.sealed.cells import AGES, MUCH, ages, asked, holder_of, panel
 
 ALL = ((0, 8),)
+ONE = KeyCodes(0, 1)
+SEX = AGES.columns["sex"]
+WOMEN = Compare("=", Column("sex"), Literal("F"))
 SUM = Aggregate("s", "sum", (("age", 0),))
 
 
 def request(scale: Any = 730, coefficient: int = 1, **other: Any) -> NoisedRequest:
     """The sum of ages, with noise; ε is 90·coefficient/scale."""
     total = Integers("s", Combination((("s", coefficient),)), DiscreteLaplace(scale=scale))
-    given = {"aggregations": (Aggregation(None, aggregates=(SUM,)),), **other}
-    return NoisedRequest(table="people", integers=(total,), cells=Cells(), **given)
+    given = {"table": "people", "aggregations": (Aggregation(None, aggregates=(SUM,)),), "cells": Cells(), **other}
+    return NoisedRequest(integers=(total,), **given)
 
 
 class Recording:
@@ -94,6 +99,62 @@ def test_multiples_and_subsets_cost_what_they_tell(tmp_path: Path) -> None:
     }
     assert len(differences) > 15  # each charge has noise of its own
     assert str(holder.spent("patients")) == "ε = 14"
+
+
+def of_women(computed: Any, scale: Any = 90, table: Any = AGES.table, **other: Any) -> NoisedRequest:
+    """The sum of what is computed of women's rows."""
+    base = Filtered(source=Base(name="people", table=table), where=WOMEN)
+    made = Extended(source=base, scalars=(("c", computed),))
+    total = Aggregation(None, aggregates=(Aggregate("s", "sum", (("c", 0),)),))
+    return replace(request(scale, aggregations=(total,), **other), table=made)
+
+
+def test_the_key_holder_bounds_what_is_computed_by_itself(tmp_path: Path) -> None:
+    """A hub that declares narrower columns, takes multiples or another formula, or says fewer groups: all is worked out of the
+    format that the sealed key is bound to, and charged or refused by that."""
+    holder = holder_of(cl.PureDP(20))
+    batch = ages(tmp_path, holder)
+    rows, age = (batch.head.id, ALL), Ref("age")
+    narrow = cl.PrivateTable({"age": [17], "sex": ["F"]}, {**AGES.columns, "age": cl.Integer(17, 18)})
+    twice = of_women(Add(age, age), table=narrow)
+    hubs = twice.table
+    assert isinstance(hubs, Relation)
+    assert str(cost_of(twice, hubs)) == "ε = 0.4"  # as the hub would have it: 36/90
+    with pytest.raises(cl.BudgetExceeded, match="it costs ε = 1000"):
+        holder.answer(asked(of_women(Multiply(age, Case(((WOMEN, Const(1000)),), Const(1))), table=narrow), rows))
+    by_c = (Aggregation(None, keys=("c",), aggregates=(SUM,)),)
+    for cheat, why in (
+        (of_women(Case(((Compare(">", Column("age"), Literal(40)), age),), Const(0))), r"by=\['sex', 'age'\]"),
+        (of_women(Multiply(age, age)), r"squares=\['age'\]"),
+        (of_women(Ref("pay"), table=cl.PrivateTable({"pay": [1], "sex": ["F"]}, {"pay": cl.Integer(0, 1), "sex": SEX})), "'pay'"),
+        (of_women(Ln(age)), "may differ"),
+        (replace(twice, table=Stacked(sources=(hubs, hubs))), "A join, a union"),
+        (replace(of_women(Truth(WOMEN)), aggregations=by_c, cells=Cells((ONE,))), "not the groups of its keys"),
+    ):
+        for ask in (holder.agreed, holder.answer):
+            with pytest.raises((cl.UnsupportedQuery, cl.UnknownColumn), match=why):
+                ask(asked(cheat, rows))
+    text = asked(of_women(Add(age, Const(1))), rows)
+    for old, new in ((b"extended", b"Extended"), (b"ref", b"sqrt")):
+        assert old in text
+        with pytest.raises(cl.UnsupportedQuery):
+            holder.agreed(text.replace(old, new))
+    assert holder.spent("patients") == cl.PureDP(0)
+    total = seen(batch, twice, holder.answer(asked(twice, rows)))
+    assert str(holder.spent("patients")) == "ε = 2"  # 180/90
+    assert abs(total - 100) < 90 * 40
+    with pytest.raises(cl.UnsupportedQuery, match="another plan was asked under its charge"):
+        holder.answer(asked(of_women(Multiply(age, Const(2))), rows))
+    assert str(holder.spent("patients")) == "ε = 2"
+
+
+def test_the_places_of_a_category_in_a_list_are_no_polynomial() -> None:
+    """z, x, y in the place of x, y, z: by what becomes of the first two, the third would be moved beyond the list."""
+    wards = {**AGES.columns, "ward": cl.Category(["x", "y", "z"])}
+    form = replace(AGES, columns=wards, marginals=[Marginal(by=["sex"], sums=["age", "ward"])])
+    other = Case(((Compare("=", Column("sex"), Literal("M")), Const("z")),), Ref("ward"))
+    with pytest.raises(cl.UnsupportedQuery, match=r"by=\['sex', 'ward'\]"):
+        SumReader(form).needed(of_women(other, table=form.table))
 
 
 @pytest.mark.parametrize(

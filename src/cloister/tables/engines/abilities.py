@@ -33,7 +33,7 @@ class Abilities:
     row_sums: bool = False
     """Whether it adds up, with noise, what each row adds to a descent, where it hands out no rows (`row_sums.py`)."""
     relations: bool = True
-    """Whether it answers questions about computed columns, joins and whatever else is made of its rows."""
+    """Whether it answers every question about computed columns, joins and whatever else is made of its rows."""
     parts_of_a_person: int = 1
     """In how many parts, each with a cap of its own, one person may have rows. The sensitivity is so many times larger."""
     shares: tuple[int, int] | None = None

@@ -33,7 +33,7 @@ Statistic: TypeAlias = tuple[tuple[str, ...], tuple[int, ...]]
 """A number of a row: its columns, sorted, all of which have a value; and the power of each one's code less the lowest."""
 _MOST_NUMBERS = 1 << 16
 """Of a marginal in each row: half a gigabyte of pads a page."""
-_MOST_COLUMNS = 3
+MOST_COLUMNS = 3
 """In one product: its numbers are three to that power."""
 _MOST_PLACES = 62
 _LISTS = ("purposes", "prohibitions", "labels", "consent")
@@ -59,7 +59,7 @@ class Marginal:
         for name in ("by", "sums", "squares"):
             object.__setattr__(self, name, _names(getattr(self, name), f'{name}=["age"]'))
         object.__setattr__(self, "products", tuple(_names(each, 'products=[("age", "pay")]') for each in self.products))
-        if any(not 2 <= len(each) <= _MOST_COLUMNS for each in self.products):
+        if any(not 2 <= len(each) <= MOST_COLUMNS for each in self.products):
             raise _invalid(
                 "a product is of two or three columns; a square has a line of its own",
                 'products=[("age", "pay")], squares=["age"]',
@@ -186,12 +186,12 @@ class MaskedFormat:
             out[np.arange(rows), place, at] = value
         return out.reshape(rows, self.numbers(marginal))
 
-    def expressed(self, aggregate: Aggregate) -> dict[Statistic, int] | None:
-        """An aggregate as a sum of numbers of rows, each with its coefficient; None where rows have no such numbers."""
-        if aggregate.kind == "rows" or (aggregate.kind == "units" and (self.max_rows or 1) == 1):
-            return {ROWS: 1} if not aggregate.present else {_counted(aggregate.present): 1}
-        if aggregate.kind not in ("values", "sum"):
-            return None
+    def adds(self, aggregate: Aggregate) -> bool:
+        """Whether an aggregate is a sum of what each row has by itself."""
+        return aggregate.kind in ("rows", "values", "sum") or (aggregate.kind == "units" and (self.max_rows or 1) == 1)
+
+    def expressed(self, aggregate: Aggregate) -> dict[Statistic, int]:
+        """A sum over rows as one of their numbers, each with its coefficient."""
         columns = tuple(sorted({*(name for name, _ in aggregate.factors), *aggregate.present}))
         terms = {(0,) * len(columns): 1}
         for name, offset in aggregate.factors if aggregate.kind == "sum" else ():
@@ -272,11 +272,6 @@ def check_policy(policy: object) -> None:
         date.fromisoformat(policy.get("retention", "2030-12-31"))
     except ValueError:
         raise _invalid("the last day of its policy is invalid", 'policy={"retention": "2030-12-31"}') from None
-
-
-def _counted(present: Iterable[str]) -> Statistic:
-    columns = tuple(sorted(present))
-    return columns, (0,) * len(columns)
 
 
 def _names(given: object, instead: str) -> tuple[str, ...]:

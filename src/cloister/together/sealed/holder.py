@@ -12,8 +12,9 @@ whoever lacks k: no position is used twice (`batches.py`). So are the cells c, w
 simulator that is given z = A·Σ_S x + η draws uniform numbers for c and says r = A·Σ_S c − z: the same distribution. It holds
 for several charges at once, since each η is drawn for one charge. z is the mechanism that the laws promise: the key holder
 works out by itself how far a person moves A·Σ x, for the very map that it applies, from the bounds that the sealed key is bound
-to (`cost_of`), refuses a row that is twice in S, and charges that. A scaled map costs as much more; two subsets are two
-charges, each with noise of its own; one charge asked again gives the same bytes. A person at k owners counts k times. (2) r and
+to (`cost_of`; what is computed of a row it makes itself, of the format's columns: `sums.py`), refuses a row that is twice in S,
+and charges that. A scaled map costs as much more; two subsets are two charges, each with noise of its own; one charge asked again
+gives the same bytes. A person at k owners counts k times. (2) r and
 η are its own, and the release less η is A·Σ_S x + η′. ∎ Rows stand in random places among rows of zeros (`Sealer`), so to add
 or remove a person is to fill or empty their places, and the lemma holds for such neighbours too, but for the padded number of
 rows and the places that were withdrawn: those are public. A row that takes another's place in a later batch is in no sum with it:
@@ -42,11 +43,13 @@ from cloister.ledger import Ledger, Reservation
 from cloister.noise import Random, default_random
 from cloister.noise.shares import NoiseShares
 from cloister.privacy import ZCDP, Guarantee, PureDP
+from cloister.tables import Relation
 from cloister.tables.engines.noised import NoisedRequest
 from cloister.together.accounting import cost_of
 from cloister.together.journal import Journal, MemoryJournal
 from cloister.together.plan import Plan
 from cloister.together.reading import LONGEST, request_from
+from cloister.together.reading_relations import Over
 from cloister.together.sealed.batches import LONGEST_HEADER, Head, Ranges, in_order, joined, pad_sums, pages_of
 from cloister.together.sealed.format import MaskedFormat
 from cloister.together.sealed.sums import SumReader, sizes_of
@@ -303,8 +306,9 @@ class KeyHolder:
         firsts = {self._first(head) for head in heads}
         if len({self._head(batch).beginning for batch in firsts}) < len(firsts):
             raise _refused("its batches have the same rows twice, sealed again or renewed", "the batches of one beginning")
-        self._known(heads[0].format.population)
-        request = request_from(sealed.plan.request, heads[0].format.columns)
+        declared = heads[0].format
+        self._known(declared.population)
+        request = request_from(sealed.plan.request, declared.columns, Over(table=declared.table))
         return _Asked(sealed.plan, request, tuple(heads), tuple(ranges for _, ranges in sealed.rows), rows)
 
     def _known(self, population: str) -> str:
@@ -337,7 +341,8 @@ class KeyHolder:
     def _cost(self, asked: _Asked) -> Guarantee:
         """What it costs a person with rows at as many owners as the format allows; refused where it has no cells for it."""
         declared = asked.format
-        cost, reader = cost_of(asked.request, declared.table), self._reader(declared)
+        table = asked.request.table
+        cost, reader = cost_of(asked.request, table if isinstance(table, Relation) else declared.table), self._reader(declared)
         made = sum(parts[-1][1] for ranges in asked.ranges for parts in pages_of(ranges).values())  # those before a row, too
         pads = sum(declared.numbers(declared.marginals[place]) for place in reader.needed(asked.request)) * made
         if pads > MOST_PADS:

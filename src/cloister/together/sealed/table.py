@@ -172,26 +172,16 @@ def _nowhere(*_: Any, **__: Any) -> NoReturn:
     )
 
 
-class SealedPrepared(Prepared):
-    """Masked cells that can be asked."""
+class _Masked(Answering):
+    """Masked cells that can be asked, of a table or of a relation over it."""
 
-    dialect: ClassVar[str] = "duckdb"
     aggregate = each = rows = _fetch = _stream = plan = _planned = staticmethod(_nowhere)
-    _publish = _remove = _owner_report = _owner_offenders = staticmethod(_nowhere)
-
-    def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
-        super().__init__(table, materialised=True, workspace=workspace)
-        self.source, self._reader = source, SumReader(source.format)
-        self._token = default_random().bytes(16).hex()  # no two sessions ask under one charge, whatever theirs are called
+    source: SealedSource
+    _reader: SumReader
+    _token: str
 
     def compiled(self, request: NoisedRequest) -> Compiled:
         """Nothing: what the format, 64 bits or the key holder doesn't allow is refused here."""
-        if not isinstance(request.table, str):
-            raise UnsupportedQuery(
-                "A query about computed columns is not supported",
-                why="cells were made of the declared columns, and the key holder reads requests about those",
-                instead="declared columns, conditions on them in WHERE, and declared keys",
-            )
         try:
             text = self._asked(request)
         except TypeError:
@@ -229,24 +219,42 @@ class SealedPrepared(Prepared):
         purpose, who = (shown(each)[:LONGEST_WORDS] for each in (source.purpose or request.purpose, source.who or request.who))
         return source.plan(Plan(request=request.canonical(), token=self._token, purpose=purpose, who=who))
 
-    def related(
-        self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
-    ) -> Answering:
-        """No relation is: cells hold what each declared column adds up to."""
-        raise UnsupportedQuery(
-            "A join, or a query about computed columns, is not supported",
-            why="the rows are masked cells of the declared columns",
-            instead="a query about the table's own columns",
-        )
-
     def cancel(self, thread: int | None = None) -> None:
         """What the key holder has begun, it charged."""
 
     def _reading(self, work: Any) -> Any:
         return work()
 
+
+class SealedPrepared(_Masked, Prepared):
+    """A table of masked cells."""
+
+    dialect: ClassVar[str] = "duckdb"
+    _publish = _remove = _owner_report = _owner_offenders = staticmethod(_nowhere)
+
+    def __init__(self, table: PrivateTable, source: SealedSource, workspace: Workspace) -> None:
+        Prepared.__init__(self, table, materialised=True, workspace=workspace)
+        self.source, self._reader = source, SumReader(source.format)
+        self._token = default_random().bytes(16).hex()  # no two sessions ask under one charge, whatever theirs are called
+
+    def related(
+        self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
+    ) -> Answering:
+        """The relation, which the key holder makes by itself of the format that the keys are bound to."""
+        return SealedRelated(self, relation)
+
     def _bring(self, other: Prepared) -> Place | None:
         return None
 
     def _close(self) -> None:
         self._reader.close()
+
+
+class SealedRelated(_Masked):
+    """A relation over a table of masked cells."""
+
+    dialect = "duckdb"
+
+    def __init__(self, home: SealedPrepared, relation: Relation) -> None:
+        self.declared, self.workspace = relation, home.workspace
+        self.source, self._reader, self._token = home.source, home._reader, home._token
