@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
-from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, run_what_is_left, stop_workers
+from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -33,7 +33,6 @@ __all__ = [
     "caller_of_job",
     "came_of",
     "cancel",
-    "run_what_is_left",
     "stop_workers",
     "submit",
 ]
