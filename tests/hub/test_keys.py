@@ -21,6 +21,7 @@ from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.records.sites import SiteMessage
 from cloister.hub.records.streams import HeldStream, StreamBatch
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.secrets import stored_secret
@@ -110,7 +111,8 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
 
 
 def _all_others(house: House, otto: Visitor) -> None:
-    """A connection that arrived, one that is a version, an upload, a trial, a job that waits, and readings of a stream."""
+    """A connection that arrived, one that is a version, an upload, a trial, a job that waits, readings of a stream, and a message
+    of another process with its answer."""
     keys, now = house.hub.keys, house.hub.now()
     columns = {"person": otto.id, "columns": [], "typed": {}, "created": now}
     waiting = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n31,F,1\n"], "csv"))
@@ -128,6 +130,10 @@ def _all_others(house: House, otto: Visitor) -> None:
         job = Job(id="j1", kind="anonymizing.try", person=otto.id, payload={}, created=now)
         job.secret = keys.wrap(b"{}", job.about)
         db.add(job)
+        told = {"parties": "p", "name": "north", "digest": "d", "round": "r", "most": 1, "since": 0.0, "ends": 0.0}
+        message = SiteMessage(id="m1", **told)
+        message.message, message.answer = keys.wrap(b"?", message.about), keys.wrap(b"!", f"answer to {message.about}")
+        db.add(message)
         db.add(HeldStream(id="s1", owner=otto.id, title="A stream", declared={}, created=now))
         db.flush()
         db.add(StreamBatch(id="b1", stream="s1", arrived=now, last=1, body=keys.wrap(b"[]", "stream batch b1")))

@@ -72,7 +72,7 @@ class Hub:
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.serves = False
-        """Whether this process answers requests: sites can call it."""
+        """Whether this process answers requests: sites call it."""
         self.ends: float | None = None
         """When the process is ended, whatever still runs (`serving.end_by`), by `time.monotonic`."""
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}

@@ -18,15 +18,6 @@ from cloister.hub.database import DatabaseUnavailable
 _BASE = "https://cloister.readthedocs.io/problems/"
 
 
-class CalledElsewhere(errors.EngineError):
-    """Other machines call the process that serves pages and API, and this is another: a job is left to that one."""
-
-    stored = "CalledElsewhere"
-
-    def __init__(self, what: str, *, why: str = "", instead: str = "the hub's own process, which runs such jobs") -> None:
-        super().__init__(what, why=why, instead=instead)
-
-
 class Unauthenticated(errors.CloisterError):
     """Nobody is signed in."""
 

@@ -14,6 +14,7 @@ from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.records.sites import SiteMessage
 from cloister.hub.records.streams import StreamBatch
 from cloister.hub.secrets import StoredSecret
 
@@ -31,6 +32,7 @@ ROTATED = frozenset(
         *("kept_secret.wrapped", "person.totp", "web_session.setup"),
         *("data_set_version.key", "data_set_version.address", "arrival.key", "arrival.wrapped"),
         *("anonymizing_trial.wrapped", "job.secret", "stream_batch.body"),
+        *("site_message.message", "site_message.answer"),
     }
 )
 """Every column that holds something wrapped by the master key, as table.column."""
@@ -65,6 +67,10 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
         yield trial, "wrapped", trial.about
     for job in db.scalars(select(Job).where(Job.secret.is_not(None))):
         yield job, "secret", job.about
+    for message in db.scalars(select(SiteMessage)):
+        yield message, "message", message.about
+        if message.answer is not None:
+            yield message, "answer", f"answer to {message.about}"
     for arrival in db.scalars(select(Arrival)):
         what = "connection" if arrival.kind == "connection" else "upload"
         yield arrival, "wrapped", f"{what} {arrival.id}"

@@ -115,8 +115,6 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[so
     """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: sockets that are bound already. `ends`:
     the process does nothing else, and has ended ten seconds after the signal, whatever still runs in it.
     """
-    from cloister.hub.platform.jobs import run_what_is_left
-
     check(hub.settings)
     web = server(hub)
     started = web.startup
@@ -136,7 +134,6 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[so
         handle_exit(sig, frame)
 
     web.handle_exit = told  # type: ignore[method-assign]
-    run_what_is_left(hub)
     settle()
     try:
         with _orderly():

@@ -11,6 +11,9 @@ body is read, and a body is no longer than the answer that is awaited can be.
 
 The coordinator believes no site either: what `ask` gives was signed by the site in this round. A site that is silent until the
 deadline is named, with the last that was wrong when it called.
+
+Several processes of one hub share a `Post`: a message that nobody has answered for a moment lies there too, a process that a site
+calls looks there for it, and leaves its answer there for the process that asked, which checks the signature once more.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -70,6 +73,10 @@ WAIT = 25.0
 CALLS = 8
 """Calls of one site at a time: one, and those of connections that broke before their poll ended. More would leave no room for
 the other sites."""
+LOOK = 0.25
+"""Seconds between two looks into the `Post`, and those for which a message waits for a call to this process alone."""
+_TELL = 15.0
+"""Seconds after which other processes are told again when a party called."""
 _SMALL = 1 << 16
 """Bytes of an answer that is no part of a round."""
 _ERRORS = {
@@ -103,20 +110,57 @@ class Presence:
         return f"it last called at {at}" + (f"; then {self.problem}" if self.problem else "")
 
 
-@dataclass(eq=False)
-class _Waiting:
-    """A message that waits for its answer."""
+@dataclass(eq=False, kw_only=True)
+class Letter:
+    """A message that waits for its answer until `ends`, by the clock. `most`: bytes of an answer."""
 
     name: str
     message: bytes
     round: str
     most: int
-    answers: queue.SimpleQueue[tuple[Message, bytes]]
+    ends: float
     since: float = field(default_factory=time.time)
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.digest = hashlib.sha256(self.message).hexdigest()
+
+
+@dataclass(eq=False, kw_only=True)
+class _Waiting(Letter):
+    answers: queue.SimpleQueue[tuple[Message, bytes]]
+
+
+class Post(Protocol):
+    """Where the processes of one hub leave messages to the same parties for one another, and the answers."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a message waits for a call to this process, before it is left: none where nobody calls it."""
+
+    def leave(self, letters: Iterable[Letter]) -> Mapping[str, str]:
+        """Messages that parties may fetch elsewhere: by the party's name, what this letter is called from now on."""
+
+    def remove(self, letters: Iterable[str]) -> None:
+        """They wait for nothing any more."""
+
+    def answers(self, letters: Iterable[str]) -> list[tuple[str, bytes]]:
+        """Those of letters that are there, by the party's name."""
+
+    def waiting(self) -> list[tuple[str, str, float]]:
+        """Whose answer to what is awaited since when, the oldest first: name and digest."""
+
+    def letter(self, name: str, digest: str) -> Letter | None:
+        """A message that still waits for its answer."""
+
+    def answer(self, name: str, digest: str, data: bytes) -> None:
+        """For everybody who waits for the answer to this message. Where nobody does, nothing is kept."""
+
+    def tell(self, name: str, presence: Presence) -> None:
+        """When a party called this process."""
+
+    def told(self) -> Mapping[str, Presence]:
+        """When each party last called one of the processes, as far as they told."""
 
 
 @dataclass
@@ -127,6 +171,10 @@ class _Box:
     """By the digest of the message: several may wait for the answer to one."""
     polls: set[Callable[[], object]] = field(default_factory=set)
     calls: int = 0
+    left: dict[str, float] = field(default_factory=dict)
+    """By their digests, since when messages wait that any process left, as the last look found them."""
+    told: Presence = field(default_factory=Presence)
+    """What other processes know of it from this one."""
 
 
 class Parties(Protocol):
@@ -163,7 +211,7 @@ class Mailboxes:
     """The hub's end, for any number of questions at once: a mailbox for each party.
 
     `deadline` is how many seconds a party may take for one step. `app` is the web application, for a server that there is
-    already; `serving` starts one.
+    already; `serving` starts one. `post` makes the `Post` of the parties with this digest, where several processes serve them.
     """
 
     party: ClassVar[str] = "site"
@@ -171,7 +219,15 @@ class Mailboxes:
     command: ClassVar[str] = "site"
     """And what runs one."""
 
-    def __init__(self, key: SigningKey, signed: Signed, *, deadline: float = 60.0, wait: float = WAIT) -> None:
+    def __init__(
+        self,
+        key: SigningKey,
+        signed: Signed,
+        *,
+        deadline: float = 60.0,
+        wait: float = WAIT,
+        post: Callable[[str], Post] | None = None,
+    ) -> None:
         signed.check()
         if signed.roster.hub != key.public:
             raise InvalidParameter("key= is invalid", why="it is not the hub's key of the roster", instead="the key of the hub")
@@ -179,35 +235,56 @@ class Mailboxes:
         self._boxes = {name: _Box(public) for name, public in signed.roster.sites.items()}
         self._lock = threading.Lock()
         self._ends = False
+        self._post, self._looked = post and post(signed.roster.digest), -LOOK
         self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
 
     @property
     def presence(self) -> Mapping[str, Presence]:
         """When each site last called, and what was wrong."""
-        return {name: box.presence for name, box in self._boxes.items()}
+        told: Mapping[str, Presence] = {}
+        if self._post is not None:
+            with contextlib.suppress(CloisterError):
+                told = self._post.told()
+        known = {name: (box.presence, told.get(name, box.presence)) for name, box in self._boxes.items()}
+        return {name: max(both, key=lambda each: (each.seen, bool(each.problem))) for name, both in known.items()}
 
     @property
     def awaited(self) -> Mapping[str, list[float]]:
         """Since when each party has a message that it has not answered, the oldest first."""
+        found: dict[str, dict[str, float]] = {name: {} for name in self._boxes}
+        for name, digest, since in [] if self._post is None else self._post.waiting():
+            found[name].setdefault(digest, since)
         with self._lock:
-            return {name: [each[0].since for each in box.waiting.values()] for name, box in self._boxes.items()}
+            for name, box in self._boxes.items():
+                found[name] |= {digest: each[0].since for digest, each in box.waiting.items()}
+        return {name: sorted(each.values()) for name, each in found.items()}
 
     def ask(self, messages: Mapping[str, bytes], round_id: str, most: int = _SMALL) -> Generator[tuple[str, Message, bytes]]:
         """Brings each site its message, and gives the answers as they come, until all are there or the deadline is over."""
         answers: queue.SimpleQueue[tuple[Message, bytes]] = queue.SimpleQueue()
-        asked = [_Waiting(name, message, round_id, most, answers) for name, message in messages.items()]
-        ends = time.monotonic() + self.deadline
+        told = {"round": round_id, "most": most, "ends": time.time() + self.deadline, "answers": answers}
+        asked = [_Waiting(name=name, message=message, **told) for name, message in messages.items()]  # type: ignore[arg-type]
+        ends, awaited, left = time.monotonic() + self.deadline, {each.name: each for each in asked}, dict[str, str]()
+        look = ends if self._post is None else time.monotonic() + self._post.patience
         for each in asked:
             with self._lock:
                 self._boxes[each.name].waiting.setdefault(each.digest, []).append(each)
         self._notify(self._boxes[each.name] for each in asked)
         try:
-            for _ in asked:
+            while awaited:
+                if self._post is not None and time.monotonic() >= look:
+                    with contextlib.suppress(CloisterError):  # a database that is away: those who call here answer all the same
+                        self._look_for_answers(self._post, awaited, left)
+                    look = time.monotonic() + LOOK
                 try:
-                    found, data = answers.get(timeout=max(0.0, ends - time.monotonic()))
+                    found, data = answers.get(timeout=max(0.0, min(ends, look) - time.monotonic()))
                 except queue.Empty:
-                    return
-                yield found.sender, found, data
+                    if time.monotonic() >= ends:
+                        return
+                    continue
+                if awaited.pop(found.sender, None) is not None:
+                    self._remove(left.pop(found.sender, ""))
+                    yield found.sender, found, data
         finally:
             with self._lock:
                 for each in asked:
@@ -217,6 +294,21 @@ class Mailboxes:
                         waiting[each.digest] = others
                     else:
                         waiting.pop(each.digest, None)
+            self._remove(*left.values())
+
+    def _look_for_answers(self, post: Post, awaited: Mapping[str, _Waiting], left: dict[str, str]) -> None:
+        """Leaves what nobody has answered, and takes what others were answered."""
+        left.update(post.leave([each for name, each in awaited.items() if name not in left]))
+        for name, data in post.answers(left.values()):
+            each = awaited[name]
+            with contextlib.suppress(RoundRefused):
+                if len(data) <= each.most:
+                    each.answers.put((unpack(data, None, each.round, {name: self._boxes[name].key}), data))
+
+    def _remove(self, *letters: str) -> None:
+        if self._post is not None and any(letters):
+            with contextlib.suppress(CloisterError):  # the next one who leaves something sweeps
+                self._post.remove(letters)
 
     def _notify(self, boxes: Iterable[_Box]) -> None:
         with self._lock:
@@ -228,7 +320,7 @@ class Mailboxes:
         """Why a site is missing that did not answer."""
         return EngineError(
             f"The {self.party} {name!r} is silent",
-            why=f"it did not answer for {self.deadline:g} seconds; {self._boxes[name].presence}",
+            why=f"it did not answer for {self.deadline:g} seconds; {self.presence[name]}",
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
@@ -330,9 +422,20 @@ class Mailboxes:
             return _problem(429, "A call was refused", f"{CALLS} calls of {name!r} are here already", "one call at a time")
         box.presence, box.calls = Presence(seen=now), box.calls + 1
         try:
+            if now - box.told.seen > _TELL:
+                await self._tell(name, box)
             return await self._answered(request, box, name, joined, answers)
         finally:
             box.calls -= 1
+            if box.presence.problem != box.told.problem:
+                await self._tell(name, box)
+
+    async def _tell(self, name: str, box: _Box) -> None:
+        """What other processes know of a party from now on."""
+        box.told = replace(box.presence)
+        if self._post is not None:
+            with contextlib.suppress(CloisterError):
+                await asyncio.to_thread(self._post.tell, name, box.told)
 
     async def _answered(self, request: Request, box: _Box, name: str, joined: str, answers: str) -> Response:
         """What a site's call brings it, once its own answer is taken."""
@@ -345,13 +448,15 @@ class Mailboxes:
                 return Response(self._roster, media_type="application/octet-stream")
             await asyncio.sleep(1)  # it refused the roster: not again at once
             return Response(status_code=204)
-        message = await self._next(box)
+        message = await self._next(name, box)
         return Response(message, media_type="application/octet-stream") if message else Response(status_code=204)
 
     async def _taken(self, request: Request, box: _Box, name: str, answers: str) -> bool:
         """Whether an answer is one, as far as the site's key and the round say."""
         with self._lock:
-            waiting = next(iter(box.waiting.get(answers, ())), None)
+            waiting: Letter | None = next(iter(box.waiting.get(answers, ())), None)
+        if waiting is None and self._post is not None:
+            waiting = await asyncio.to_thread(self._post.letter, name, answers)
         most, round_id = (_SMALL, "") if waiting is None else (waiting.most, waiting.round)
         if waiting is None and answers != hashlib.sha256(self._roster).hexdigest():
             return True  # too late, or for the second time: nobody waits for it
@@ -371,12 +476,15 @@ class Mailboxes:
             return True
         with self._lock:
             waiters = box.waiting.pop(answers, [])
+        box.left.pop(answers, None)
         for each in waiters:
             each.answers.put((found, bytes(body)))
+        if not waiters and self._post is not None:
+            await asyncio.to_thread(self._post.answer, name, answers, bytes(body))
         return True
 
-    async def _next(self, box: _Box) -> bytes | None:
-        """The oldest message for a site, when there is one."""
+    async def _next(self, name: str, box: _Box) -> bytes | None:
+        """The oldest message for a site, when there is one: of those asked here and those left elsewhere."""
         loop, came = asyncio.get_running_loop(), asyncio.Event()
 
         def notify() -> None:
@@ -386,19 +494,37 @@ class Mailboxes:
         ends = loop.time() + self.wait
         try:
             while True:
+                await self._look()
                 with self._lock:
                     box.polls.add(notify)
-                    if box.waiting:
-                        return next(iter(box.waiting.values()))[0].message
-                if self._ends:
+                    own: Letter | None = next(iter(box.waiting.values()))[0] if box.waiting else None
+                left = next((each for each in box.left if each not in box.waiting), None)
+                if left is not None and self._post is not None and (own is None or box.left[left] < own.since):
+                    del box.left[left]
+                    own = await asyncio.to_thread(self._post.letter, name, left)
+                    if own is None:  # somebody answered it meanwhile
+                        continue
+                if own is not None:
+                    return own.message
+                if self._ends or loop.time() >= ends:
                     return None
                 came.clear()
-                await asyncio.wait_for(came.wait(), ends - loop.time())
-        except TimeoutError:
-            return None
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(came.wait(), min(ends - loop.time(), self.wait if self._post is None else LOOK))
         finally:
             with self._lock:
                 box.polls.discard(notify)
+
+    async def _look(self) -> None:
+        """Finds what other processes left, once in a while for all who call."""
+        if self._post is None or time.monotonic() < self._looked + LOOK:
+            return
+        self._looked = time.monotonic()
+        with contextlib.suppress(CloisterError):
+            found = await asyncio.to_thread(self._post.waiting)
+            for name, box in self._boxes.items():
+                box.left = {digest: since for whose, digest, since in found if whose == name}
+            self._notify(box for box in self._boxes.values() if box.left)
 
 
 class Coordinator(Mailboxes):
@@ -418,8 +544,8 @@ class Coordinator(Mailboxes):
 
     signed: SignedRoster
 
-    def __init__(self, key: SigningKey, signed: SignedRoster, *, deadline: float = 60.0, wait: float = WAIT) -> None:
-        super().__init__(key, signed, deadline=deadline, wait=wait)
+    def __init__(self, key: SigningKey, signed: SignedRoster, **other: Any) -> None:
+        super().__init__(key, signed, **other)
 
     @property
     def sites(self) -> list[RemoteSite]:

@@ -426,7 +426,7 @@ def _coordinator_of(sites: Sequence[Site | RemoteSite]) -> Coordinator | None:
         return None
     coordinator = elsewhere[0].coordinator
     if elsewhere != list(sites) or [(each.name, each.coordinator) for each in elsewhere] != [
-        (name, coordinator) for name in coordinator.presence
+        (name, coordinator) for name in coordinator.signed.roster.sites
     ]:
         raise InvalidDeclaration(
             "The sites are invalid", why="they are not those of one roster, in its order", instead="sites=coordinator.sites"

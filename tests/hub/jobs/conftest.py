@@ -12,7 +12,6 @@ from cloister.errors import UnsupportedQuery
 from cloister.hub.hub import Hub
 from cloister.hub.platform.jobs import SERVICE, Stopped, submit
 from cloister.hub.platform.trail import SERVICE as TRAIL
-from cloister.hub.problems import CalledElsewhere
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress, Service
 from tests.hub.trail.conftest import Clock, add_person, clock, opens, postgres_server, settings
@@ -35,7 +34,6 @@ class Bench:
             JobType(kind="once", title="Once", run=self.held, again=False),
             JobType(kind="refuse", title="Refuse", run=self.refuse),
             JobType(kind="break", title="Break", run=self.crash),
-            JobType(kind="here", title="Here", run=self.here),
             JobType(kind="odd", title="Odd", run=lambda *_: {"value": object()}),
         )
 
@@ -55,12 +53,6 @@ class Bench:
 
     def refuse(self, *_: Any) -> Mapping[str, Any]:
         raise UnsupportedQuery("The query is not supported", why="it cannot be proved safe", instead="SELECT COUNT(*)")
-
-    def here(self, hub: Hub, payload: Mapping[str, Any], progress: Progress) -> Mapping[str, Any]:
-        if not hub.serves:
-            raise CalledElsewhere("The data set can't be asked in this process", why="its sites call another")
-        self.ran.append("here")
-        return {"attempt": progress.attempt}
 
     def crash(self, *_: Any) -> Mapping[str, Any]:
         raise ValueError("row 17: Ada Lovelace")

@@ -262,35 +262,3 @@ def test_the_trail_tells_of_jobs(hub, ada):
     with hub.database.reading() as db:
         lines = [(line.action, line.person, line.purpose) for line in db.query(AuditLine).order_by(AuditLine.number)]
     assert lines == [("job.submit", "ada", "a study"), ("job.end", "", "")]
-
-
-def test_what_needs_the_process_that_serves_is_left_to_it(hub, ada, bench):
-    """It was no attempt; that process runs it whether it has workers for all jobs or for such jobs alone."""
-    jobs = [ask(hub, ada, "here"), ask(hub, ada, "here"), ask(hub, ada, "note", name="anywhere")]
-    assert run_all(hub) == 3
-    assert [look(hub, each).state for each in jobs] == ["waiting", "waiting", "done"]
-    assert [look(hub, each).attempts for each in jobs] == [0, 0, 1]
-    ask(hub, ada, "note", name="later")
-    hub.serves = True
-    left = Workers(hub, 0, left=True)
-    assert left.run_one()
-    assert sorted(look(hub, each).state for each in jobs) == ["done", "done", "waiting"]
-    assert bench.ran == ["anywhere", "here"], "and nothing that others can run"
-    assert run_all(hub) == 2
-    assert [look(hub, each).result.get("attempt") for each in jobs[:2]] == [1, 1]
-    assert not left.run_one()
-
-
-def test_what_was_left_and_lost_is_left_once_more(hub, ada, bench, clock):
-    """The process that serves died with it: another process that takes it up leaves it again, and its second attempt remains."""
-    job = ask(hub, ada, "here")
-    assert run_all(hub) == 1
-    hub.serves = True
-    assert claim(hub, "dies", LOST, left=True) is not None
-    hub.serves = False
-    clock.now += timedelta(seconds=61)
-    assert run_all(hub) == 1
-    assert (look(hub, job).state, look(hub, job).attempts) == ("waiting", 1)
-    hub.serves = True
-    assert Workers(hub, 0, left=True).run_one()
-    assert (look(hub, job).state, look(hub, job).attempts) == ("done", 2)

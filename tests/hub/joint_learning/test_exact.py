@@ -115,7 +115,6 @@ def played(folder: Path) -> Iterator[Play]:
     for name in NAMES:
         keys[name] = bytes.fromhex(json.loads(said("site", "init", folder / name, "--name", name).splitlines()[0])[name])
     house = House(folder / "hub", Clock(), key_holder=f"keys {public}")
-    house.hub.serves = True
     owner = house.person("owner", email="olga@example.org")
     roster = Roster(sites=keys, hub=key_of(house.hub).public, missing=0)
     signing = {name: SigningKey(bytes.fromhex((folder / name / "site.key").read_text().strip())) for name in NAMES}

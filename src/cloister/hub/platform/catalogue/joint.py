@@ -1,8 +1,8 @@
 """Data sets whose rows are at several sites: the hub holds who takes part (a roster that all signed), and never a row.
 
-One coordinator (`together.Coordinator`) for each roster, in the process that the sites call. What a version keeps is the roster
-with its signatures and the declared overlap. A site with several tables is in a data set for each, all of one owner's and under
-one roster: who calls for one calls for all.
+One coordinator (`together.Coordinator`) for each roster in each process; sites call any of them, and any asks. What a version
+keeps is the roster with its signatures and the declared overlap. A site with several tables is in a data set for each, all of
+one owner's and under one roster: who calls for one calls for all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from cloister.crypto import SigningKey, canonical_json
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
-from cloister.hub.problems import CalledElsewhere, Conflict
+from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import domains_of
 from cloister.together import Coordinator, Roster, SignedRoster
@@ -129,7 +129,8 @@ class Coordinators(Called[Coordinator]):
         with self._lock:
             found = self._known.get(signed.roster.digest)
             if found is None:
-                found = self._known[signed.roster.digest] = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=WAIT)
+                found = Coordinator(key_of(self._hub), signed, deadline=DEADLINE, wait=WAIT, post=self._post)
+                self._known[signed.roster.digest] = found
             return found
 
     def of_version(self, version: DataSetVersion) -> Coordinator:
@@ -144,11 +145,6 @@ def coordinators_of(hub: Hub) -> Coordinators:
 
 
 def source_at_sites(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
-    """The rows of such a version, where sites call this process."""
-    if not hub.serves:
-        raise CalledElsewhere(
-            f"The data set {row.name!r} can't be asked in this process",
-            why="its rows are at sites, which call the hub's own process",
-        )
+    """The rows of such a version."""
     joined = joined_in(hub, version)
     return joined.source(hub, row.declaration, coordinators_of(hub).of(joined.signed))

@@ -2,7 +2,7 @@
 
 What a version keeps is whose key it is and which batches there are; the batches are files of their own in the folder `masked`,
 by their ids. Each version has the batches of the one before and one more (`together/sealed/batches.py`), or the same ones under
-another key holder's pads. A key holder calls the hub's own process, as sites do (`joint.py`).
+another key holder's pads. A key holder calls any process of the hub, as sites do (`joint.py`).
 
 Cells that a batch withdraws are overwritten once no question can be reading them any more: an hour after, as soon as anything is
 uploaded or a version destroyed, or the hub starts.
@@ -27,7 +27,7 @@ from cloister.crypto import canonical_json
 from cloister.errors import CloisterError
 from cloister.hub.platform.catalogue.joint import DEADLINE, WAIT, key_of
 from cloister.hub.platform.catalogue.remote import Called, RowsElsewhere, legible, newest_of, text_in
-from cloister.hub.problems import CalledElsewhere, Conflict
+from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.together.sealed.batches import Batch, Head, in_order, withdrawn_by
 from cloister.together.sealed.table import SealedSource
@@ -148,7 +148,8 @@ class Lines(Called[KeyHolderLine]):
         with self._lock:
             about = (masked.name, masked.key)
             if about not in self._known:
-                self._known[about] = KeyHolderLine(key_of(self._hub), masked.name, masked.key, deadline=DEADLINE, wait=WAIT)
+                how = {"deadline": DEADLINE, "wait": WAIT, "post": self._post}
+                self._known[about] = KeyHolderLine(key_of(self._hub), masked.name, masked.key, **how)
             return self._known[about]
 
     def of_version(self, version: DataSetVersion) -> KeyHolderLine:
@@ -175,12 +176,8 @@ def lines_of(hub: Hub) -> Lines:
     return hub.parts.setdefault(MASKED, Lines(hub)) if found is None else found
 
 
-def masked_source(hub: Hub, row: DataSet, version: DataSetVersion) -> Source:
-    """The cells of a version, where its key holder calls this process."""
-    if not hub.serves:
-        raise CalledElsewhere(
-            f"The data set {row.name!r} can't be asked in this process", why="its key holder calls the hub's own process"
-        )
+def masked_source(hub: Hub, version: DataSetVersion) -> Source:
+    """The cells of a version."""
     masked = masked_in(hub, version)
     return masked.source(hub, line_of(hub, masked))
 

@@ -1,24 +1,29 @@
 """Versions of data sets whose rows are elsewhere (sites, key holders, other data sets): what is kept of them, and who calls.
 
-What a version keeps is one text, under the hub's key. Who answers for it calls this process, and finds a mailbox here.
+What a version keeps is one text, under the hub's key. Who answers for it calls any process of the hub, and finds a mailbox
+there; what another process asks, a worker too, comes through the database (`SharedPost`).
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, delete, select, update
+from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import CloisterError
 from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.together.coordinator import Mailboxes
+from cloister.hub.records.sites import SiteCall, SiteMessage
+from cloister.together.coordinator import LOOK, Letter, Mailboxes, Presence
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -87,13 +92,98 @@ class RowsElsewhere:
         return made
 
 
+class SharedPost:
+    """What the processes of a hub leave for one another in its database, about parties with one digest: a `Post`. Messages and
+    answers lie there under the hub's key; what nobody waits for any more is gone when the next message is left."""
+
+    def __init__(self, hub: Hub, parties: str) -> None:
+        self._hub, self._parties = hub, parties
+
+    @property
+    def patience(self) -> float:
+        """None for a worker, whom nobody calls."""
+        return LOOK if self._hub.serves else 0.0
+
+    def _open(self, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+        here = SiteMessage.parties == self._parties
+        return and_(here, SiteMessage.answer.is_(None), SiteMessage.ends > time.time(), *more)
+
+    def leave(self, letters: Iterable[Letter]) -> Mapping[str, str]:
+        """Where other processes serve: with its database in files a hub is one, besides its workers."""
+        rows = []
+        for each in letters if self._hub.database.is_postgres or not self._hub.serves else ():
+            told = {"digest": each.digest, "round": each.round, "most": each.most, "since": each.since, "ends": each.ends}
+            rows.append(SiteMessage(id=new_id(), parties=self._parties, name=each.name, message=b"", **told))
+            rows[-1].message = self._hub.keys.wrap(each.message, rows[-1].about)
+        if rows:
+            with self._hub.database.begin() as db:
+                db.execute(delete(SiteMessage).where(SiteMessage.ends < time.time()))
+                db.add_all(rows)
+        return {row.name: row.id for row in rows}
+
+    def remove(self, letters: Iterable[str]) -> None:
+        """They wait for nothing any more."""
+        with self._hub.database.begin() as db:
+            db.execute(delete(SiteMessage).where(SiteMessage.id.in_(list(letters))))
+
+    def answers(self, letters: Iterable[str]) -> list[tuple[str, bytes]]:
+        """Those of letters that are there, by the party's name."""
+        wanted = list(letters)
+        if not wanted:
+            return []
+        with self._hub.database.reading() as db:
+            found = db.scalars(select(SiteMessage).where(SiteMessage.id.in_(wanted), SiteMessage.answer.is_not(None)))
+            return [(row.name, self._hub.keys.unwrap(row.answer or b"", f"answer to {row.about}")) for row in found]
+
+    def waiting(self) -> list[tuple[str, str, float]]:
+        """Whose answer to what is awaited since when, the oldest first: name and digest."""
+        with self._hub.database.reading() as db:
+            columns = select(SiteMessage.name, SiteMessage.digest, SiteMessage.since)
+            found = db.execute(columns.where(self._open()).order_by(SiteMessage.since))
+            return [(name, digest, since) for name, digest, since in found]
+
+    def letter(self, name: str, digest: str) -> Letter | None:
+        """A message that still waits for its answer."""
+        with self._hub.database.reading() as db:
+            asked = self._open(SiteMessage.name == name, SiteMessage.digest == digest)
+            row = db.scalars(select(SiteMessage).where(asked).order_by(SiteMessage.most.desc()).limit(1)).first()
+            message = b"" if row is None else self._hub.keys.unwrap(row.message, row.about)
+        if row is None:
+            return None
+        return Letter(name=name, message=message, round=row.round, most=row.most, ends=row.ends, since=row.since)
+
+    def answer(self, name: str, digest: str, data: bytes) -> None:
+        """For everybody who waits for the answer to this message. Where nobody does, nothing is kept."""
+        with self._hub.database.begin() as db:
+            for row in db.scalars(
+                select(SiteMessage).where(self._open(SiteMessage.name == name, SiteMessage.digest == digest)).with_for_update()
+            ):
+                row.answer = self._hub.keys.wrap(data, f"answer to {row.about}")
+
+    def tell(self, name: str, presence: Presence) -> None:
+        """When a party called this process, unless another was called since."""
+        row = {"seen": presence.seen, "problem": presence.problem}
+        mine = (SiteCall.parties == self._parties, SiteCall.name == name)
+        with suppress(IntegrityError), self._hub.database.begin() as db:  # two processes that are called first: one is enough
+            if db.scalar(select(SiteCall.seen).where(*mine)) is None:
+                db.add(SiteCall(parties=self._parties, name=name, **row))
+            else:
+                db.execute(update(SiteCall).where(*mine, SiteCall.seen <= presence.seen).values(row))
+
+    def told(self) -> Mapping[str, Presence]:
+        """When each party last called one of the processes, as far as they told."""
+        with self._hub.database.reading() as db:
+            found = db.scalars(select(SiteCall).where(SiteCall.parties == self._parties))
+            return {row.name: Presence(seen=row.seen, problem=row.problem) for row in found}
+
+
 class Called(Generic[Box]):
     """The mailboxes of one kind in one process."""
 
     kind: ClassVar[str]
 
     def __init__(self, hub: Hub) -> None:
-        self._hub, self._lock = hub, threading.Lock()
+        self._hub, self._lock, self._post = hub, threading.Lock(), partial(SharedPost, hub)
         self._open: tuple[int, list[Box]] = (-1, [])
 
     @abstractmethod

@@ -37,7 +37,7 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     if version.kind == POOLED:
         return pooled_of(hub, row, version)
     if version.kind == MASKED:
-        return masked_source(hub, row, version)
+        return masked_source(hub, version)
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)

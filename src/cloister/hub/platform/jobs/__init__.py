@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.platform.jobs.queue import Superseded, caller_of_job, came_of, cancel, submit
-from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, run_what_is_left, stop_workers
+from cloister.hub.platform.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 from cloister.hub.service import Card, Link, Service
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ __all__ = [
     "caller_of_job",
     "came_of",
     "cancel",
-    "run_what_is_left",
     "stop_workers",
     "submit",
 ]

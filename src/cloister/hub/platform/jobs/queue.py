@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, and_, event, false, func, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, event, func, or_, select, update
 from sqlalchemy.orm import aliased
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
 _LONGEST_PAYLOAD, _MOST_WAITING = 2**20, 100
-_SERVING = "serving"
-"""In the place of a waiting job's worker: that it needs the process that serves."""
+_WAITING = Job.state == "waiting"
 _HUB = Caller(name="cloister", via="system")
 _LOST = Problem(
     status=500,
@@ -130,18 +129,17 @@ def cancel(hub: Hub, db: Session, caller: Caller, job: str) -> str:
     return row.state
 
 
-def waits(hub: Hub, db: Session, lost: timedelta, *, left: bool = False) -> bool:
+def waits(hub: Hub, db: Session, lost: timedelta) -> bool:
     """Whether there is anything to claim; a look that locks nothing."""
-    wanted = and_(Job.kind.in_(hub.jobs), or_(_waiting(hub, left=left), false() if left else _silent(hub, lost)))
+    wanted = and_(Job.kind.in_(hub.jobs), or_(_WAITING, _silent(hub, lost)))
     return db.scalar(select(Job.id).where(wanted).limit(1)) is not None
 
 
-def claim(hub: Hub, worker: str, lost: timedelta, *, left: bool = False) -> Claim | None:
-    """Take the next job: one that a dead worker left, then the one that waits longest. None: there is none. `left`: of those
-    alone that other processes left to the one that serves."""
+def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
+    """Take the next job: one that a dead worker left, then the one that waits longest. None: there is none."""
     with hub.database.begin() as db:
         while True:
-            row = (None if left else _next(hub, db, _silent(hub, lost))) or _next(hub, db, _waiting(hub, left=left))
+            row = _next(hub, db, _silent(hub, lost)) or _next(hub, db, _WAITING)
             if row is None:
                 return None
             if row.state == "waiting" or _again(hub, row):
@@ -226,13 +224,6 @@ def give_back(hub: Hub, claimed: Claim) -> bool:
         return db.execute(back.returning(Job.id)).one_or_none() is not None
 
 
-def leave(hub: Hub, claimed: Claim) -> None:
-    """Leave a job to the process that serves: that was no attempt."""
-    with hub.database.begin() as db:
-        values = {"state": "waiting", "worker": _SERVING, "beat": None, "share": None, "attempts": claimed.attempt - 1}
-        db.execute(update(Job).where(_mine(claimed)).values(values))
-
-
 def _next(hub: Hub, db: Session, which: ColumnElement[bool]) -> Job | None:
     """Such a job that no other worker is just taking: of whom the fewest run, then of whom none was begun for the longest, and of
     theirs the oldest. So a person's hundred jobs hold up one of another by what runs now, and by no more."""
@@ -242,11 +233,6 @@ def _next(hub: Hub, db: Session, which: ColumnElement[bool]) -> Job | None:
     lately = select(func.max(other.begun)).where(theirs).scalar_subquery()
     wanted = select(Job).where(which, Job.kind.in_(hub.jobs)).order_by(running, lately.nulls_first(), Job.created, Job.id)
     return db.scalar(wanted.limit(1).with_for_update(skip_locked=True, of=Job))
-
-
-def _waiting(hub: Hub, *, left: bool) -> ColumnElement[bool]:
-    here = Job.worker == _SERVING if left else true() if hub.serves else Job.worker != _SERVING
-    return and_(Job.state == "waiting", here)
 
 
 def _silent(hub: Hub, lost: timedelta) -> ColumnElement[bool]:

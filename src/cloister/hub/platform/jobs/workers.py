@@ -1,8 +1,7 @@
 """Workers: threads that claim jobs and run them, one more that says they live.
 
-They run in the hub's own process, or in `cloister worker`. What needs machines that call the hub's own process is left to that
-one: it has a thread for it where it has no other worker. Ending, they take nothing new, wait for what runs, and give back what
-takes too long; a thread cannot be stopped from outside, so its process should end then.
+They run in the hub's own process, or in `cloister worker`. Ending, they take nothing new, wait for what runs, and give back
+what takes too long; a thread cannot be stopped from outside, so its process should end then.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
-from cloister.hub.platform.jobs.queue import Claim, Superseded, beat, claim, end, finish, give_back, leave, note, waits
-from cloister.hub.problems import CalledElsewhere, Problem, problem_of
+from cloister.hub.platform.jobs.queue import Claim, Superseded, beat, claim, end, finish, give_back, note, waits
+from cloister.hub.problems import Problem, problem_of
 from cloister.hub.service import Progress
 
 if TYPE_CHECKING:
@@ -94,9 +93,8 @@ class _Running:
 class Workers:
     """Some threads that run jobs of this hub."""
 
-    def __init__(self, hub: Hub, number: int, timing: Timing | None = None, *, left: bool = False) -> None:
+    def __init__(self, hub: Hub, number: int, timing: Timing | None = None) -> None:
         self.timing = timing or Timing()
-        self._left = left
         self._hub = hub
         self._name = f"{socket.gethostname()[:40]} {os.getpid()}"
         self._ending = threading.Event()
@@ -137,7 +135,7 @@ class Workers:
 
     def run_one(self) -> bool:
         """Claim a job and run it, here and now; False where there was none."""
-        claimed = claim(self._hub, self._name, timedelta(seconds=self.timing.lost), left=self._left)
+        claimed = claim(self._hub, self._name, timedelta(seconds=self.timing.lost))
         if claimed is None:
             return False
         running = self._running[claimed.job] = _Running(self._hub, claimed)
@@ -157,9 +155,6 @@ class Workers:
 
     def _end(self, claimed: Claim, ended: Mapping[str, Any]) -> None:
         """Write down how it ended; work that found the database or the ledger away waits for its second attempt instead."""
-        if ended["state"] == "left":
-            leave(self._hub, claimed)
-            return
         problem = ended.get("problem")
         away = problem is not None and problem.status == _AWAY
         if not (away and give_back(self._hub, claimed)):
@@ -184,8 +179,6 @@ class Workers:
             return {"state": "done", "result": result}
         except (Stopped, Superseded):  # nothing is written of the latter: it is another worker's
             return {"state": "cancelled"}
-        except CalledElsewhere:
-            return {"state": "left"}
         except CloisterError as error:
             return {"state": "failed", "problem": problem_of(error)}
         except Exception as error:  # its words may hold a row, so neither the job nor the log has them
@@ -201,7 +194,7 @@ class Workers:
                 woken = self._woken
             try:
                 with self._hub.database.reading() as db:
-                    some = waits(self._hub, db, timedelta(seconds=self.timing.lost), left=self._left)
+                    some = waits(self._hub, db, timedelta(seconds=self.timing.lost))
                 if some and self.run_one():
                     continue
             except (CloisterError, SQLAlchemyError) as error:
@@ -220,13 +213,6 @@ def opened(hub: Hub) -> None:
     """Begin as many workers as the settings say."""
     workers = hub.parts["jobs"] = Workers(hub, hub.settings.workers)
     workers.start()
-
-
-def run_what_is_left(hub: Hub) -> None:
-    """In a process that serves and has no worker: one for the jobs that can't run elsewhere."""
-    if not hub.settings.workers:
-        workers = hub.parts["jobs"] = Workers(hub, 1, left=True)
-        workers.start()
 
 
 def closed(hub: Hub) -> None:
