@@ -22,6 +22,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -176,6 +177,7 @@ def run(*streams: int, words: list[str], environment: dict[str, str]) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # it is looked for anew, in this environment
     how, what, *sys.argv[1:] = words
     if how == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
