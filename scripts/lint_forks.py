@@ -40,7 +40,7 @@ WORDS = ("fork", "preexec_fn", "multiprocessing", "concurrent")
 
 ALLOWED = {
     "src/cloister/guests/sandbox/fork_server.py": "the guests' fork server: it has one thread and imports what has none",
-    "tests/hub/learning/dying.py": "a program of its own, with one thread",
+    "tests/hub/forked.py": "a program of its own, with one thread, which is counted before each fork",
     "tests/ledger/forking.py": "a program of its own, with one thread",
     "tests/noise/forking.py": "a program of its own, with one thread",
     "tests/stored/making.py": "a program of its own, run by hand",

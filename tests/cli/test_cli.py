@@ -64,30 +64,30 @@ def cloister(*arguments: str, at: Path, code: int = 0) -> subprocess.CompletedPr
     return subprocess.CompletedProcess(arguments, ended, out.getvalue(), err.getvalue())
 
 
-def test_the_demo_in_a_terminal_prints_an_answer_with_its_error_and_cost() -> None:
+def test_the_demo_in_a_terminal_prints_an_answer_with_its_error_and_cost(tmp_path: Path) -> None:
     shown = started("demo", "--terminal", "--once").stdout
     assert "±" in shown
     assert "cost ε = 0.1" in shown
     assert "left of the budget: ε = 0.9" in shown
-    assert json.loads(started("demo", "--terminal", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
+    assert json.loads(cloister("demo", "--terminal", "--json", at=tmp_path).stdout)["columns"]["sex"] == ["Female", "Male"]
 
 
 def test_query_explain_and_ledger_work_on_declared_files(folder: Path) -> None:
     sql = "SELECT sex, COUNT(*) AS n, AVG(pay) AS pay FROM people GROUP BY sex"
     common = ("--tables", "tables.toml", "--ledger", "budget.db")
-    assert "nothing was spent" in started("explain", sql, "--spend", "0.4", *common, at=folder).stdout
+    assert "nothing was spent" in cloister("explain", sql, "--spend", "0.4", *common, at=folder).stdout
     answer = json.loads(
         started("query", sql, "--spend", "0.4", *common, "--json", "--who", "ada", "--purpose", "a look", at=folder).stdout
     )
     assert answer["columns"]["sex"] == ["F", "M"]
     assert answer["margin95"]["n"][0] > 0
     assert answer["cost"] == {"people": "ε = 0.4"}
-    charges = json.loads(started("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
+    charges = json.loads(cloister("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
     assert [(charge["who"], charge["cost"], charge["state"], charge["purpose"]) for charge in charges] == [
         ("ada", "ε = 0.4", "settled", "a look")
     ]
-    assert "none changed" in started("ledger", "verify", "budget.db", at=folder).stdout
-    assert "ε = 0.6" in started("ledger", "show", "budget.db", at=folder).stdout
+    assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
+    assert "ε = 0.6" in cloister("ledger", "show", "budget.db", at=folder).stdout
 
 
 def test_a_refusal_is_one_message_and_exit_code_1(folder: Path) -> None:

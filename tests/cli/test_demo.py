@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +24,11 @@ import pytest
 import cloister as cl
 from cloister.cli.demo_hub import FIRST, PEOPLE, SECOND, SPEND
 from tests.cli.test_cli import cloister, started
+from tests.hub import forked
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
 
 JOIN = "SELECT p.town, COUNT(*) AS n FROM patients AS p JOIN visits AS v ON v.patient = p.patient GROUP BY p.town"
-
-
-def told(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(finished.stdout)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +45,11 @@ def copied(opened: tuple[Path, str], into: Path) -> str:
 
 
 @contextmanager
-def running(*arguments: str, temporary: Path, sites: bool = False) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def running(*arguments: str, temporary: Path, sites: bool = False) -> Iterator[tuple[forked.Forked, dict[str, Any]]]:
     """A demonstration that serves at any port, and what it printed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "demo", "--json", *(() if sites else ("--no-sites",)), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "CLOISTER_HUB_PORT": "0", "TMPDIR": str(temporary)},
-    )
+    words = ["-m", "cloister", "demo", "--json", *(() if sites else ("--no-sites",)), *arguments]
+    env = {**os.environ, "CLOISTER_HUB_PORT": "0", "TMPDIR": str(temporary)}
+    process = forked.python(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     lines: queue.Queue[str] = queue.Queue()
     assert process.stdout is not None
     threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()  # type: ignore[union-attr]
@@ -85,7 +75,12 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(opened: tup
             pass  # somebody else has it: as good
         else:
             taken.listen()
-        again = told(started("demo", "--once", "--json", "--no-sites", "--data", folder))
+        words = ["-m", "cloister", "demo", "--once", "--json", "--no-sites", "--data", folder]
+        process = forked.python(*words, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        with process.stdout as said:
+            again = json.load(said)
+        assert process.wait(100) == 0
     assert not again["address"].endswith(":8765")
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}
@@ -94,7 +89,7 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(opened: tup
     assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
 
 
-def ended(process: subprocess.Popen[str], how: signal.Signals) -> None:
+def ended(process: forked.Forked, how: signal.Signals) -> None:
     process.send_signal(how)
     assert process.wait(30) == 0
     assert process.stderr is not None

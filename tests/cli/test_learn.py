@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import chdir
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from cloister.cli.main import cli
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
+from tests.cli.test_cli import cloister as command
 
 TOML = """
 [tables.people]
@@ -99,11 +98,9 @@ def test_classes_that_a_spreadsheet_would_compute_are_guarded_on_demand(folder: 
 
 
 def test_a_refusal_is_one_message_and_no_trace(folder: Path) -> None:
-    line = [sys.executable, "-m", "cloister", "learn", "people.csv", "--model", "StandardScaler", "--features", "age"]
-    finished = subprocess.run(line, capture_output=True, text=True, cwd=folder, stdin=subprocess.DEVNULL, check=False)
-    assert finished.returncode == 1
-    assert "not declared" in finished.stderr
-    assert "Traceback" not in finished.stderr
+    said = command("learn", "people.csv", "--model", "StandardScaler", "--features", "age", at=folder, code=1).stderr
+    assert "not declared" in said
+    assert "Traceback" not in said
 
 
 def test_a_program_reads_what_was_spent(folder: Path) -> None:

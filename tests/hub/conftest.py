@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,15 +70,6 @@ def world(tmp_path: Path, empty_hub: Path, clock: Clock, kind_of_world: Callable
     made = kind_of_world(tmp_path, clock)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def workers() -> Iterator[subprocess.Popen[str]]:
-    """What starts workers that are killed (`learning/dying.py`): it reads its modules once for all the files that kill some."""
-    from tests.hub.learning.dying import started
-
-    with started() as process:
-        yield process
 
 
 @pytest.fixture

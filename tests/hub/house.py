@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -200,6 +200,12 @@ class House:
         client = self.client()
         client.cookies.set(cookie_name(self.settings), secret)
         return Visitor(caller=caller, client=client, token=token)
+
+    def again(self, visitor: Visitor) -> Visitor:
+        """Somebody of the hub that this one's folder is a copy of, with a browser of this one that is logged in."""
+        client, name = self.client(), cookie_name(self.settings)
+        client.cookies.set(name, visitor.client.cookies[name])
+        return replace(visitor, client=client, known={})
 
     def awake(self, visitor: Visitor) -> None:
         """Their browser was in use until now: it is logged in still, however far the clock was moved."""

@@ -10,7 +10,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from cryptography.x509.oid import NameOID
 import cloister as cl
 from cloister.client import HubUnreachable
 from cloister.errors import InvalidParameter
+from tests.hub import forked
 from tests.hub.house import Clock, House, served
 from tests.tiers import some_by_day
 
@@ -190,13 +190,9 @@ def test_it_ends_in_order_when_it_is_told_to(tmp_path: Path, empty_hub: Path, ho
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "hub", "--data", str(tmp_path / "hub"), "--port", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "CLOISTER_HUB_LOG_LEVEL": "warning", "PYTHONUNBUFFERED": "1"},
-    )
+    words = ["-m", "cloister", "hub", "--data", str(tmp_path / "hub"), "--port", str(port)]
+    env = {**os.environ, "CLOISTER_HUB_LOG_LEVEL": "warning"}
+    process = forked.python(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == f"cloister is at http://127.0.0.1:{port}\n"
@@ -204,7 +200,9 @@ def test_it_ends_in_order_when_it_is_told_to(tmp_path: Path, empty_hub: Path, ho
         link = process.stdout.readline().strip()
         assert httpx.get(link, timeout=60).status_code == 200
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        process.wait(60)
+        assert process.stderr is not None
+        err = process.stderr.read()
     finally:
         process.kill()
     assert process.returncode == 0, err

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from cloister.hub.locks import HubRuns, exclusive_lock, serving_lock, shared_lock
 from cloister.hub.settings import Settings
 from tests.cli.test_hub import cloister
+from tests.hub import forked
 from tests.hub.house import Clock, House
 
 
@@ -27,22 +27,18 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen[str]]:
+def running(data: Path, port: int, **settings: str) -> Iterator[forked.Forked]:
     """`cloister hub` on a folder, taking connections."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "hub", "--data", str(data), "--port", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "CLOISTER_HUB_LOG_LEVEL": "warning", "PYTHONUNBUFFERED": "1", **settings},
-    )
+    words = ["-m", "cloister", "hub", "--data", str(data), "--port", str(port)]
+    env = {**os.environ, "CLOISTER_HUB_LOG_LEVEL": "warning", **settings}
+    process = forked.python(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == f"cloister is at http://127.0.0.1:{port}\n"
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def test_a_hub_in_files_is_one_process_and_on_postgresql_it_is_several(tmp_path: Path) -> None:

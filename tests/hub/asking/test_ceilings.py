@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +11,7 @@ from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import MandatoryRule, Spend
 from cloister.hub.work.bounds import bounds_of
 from cloister.privacy import ZCDP, PureDP
+from tests.hub import forked
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.asking.test_policy import reader, rule
 from tests.hub.house import Visitor
@@ -72,12 +72,13 @@ print(done)
 
 def test_two_processes_keep_to_the_ceiling(stage: Stage):
     rule(stage, epsilon_of_population="0.4")
-    words = [sys.executable, "-c", PROCESS, str(stage.house.settings.data), stage.ana.id]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "ready\n"
+    other = forked.python("-c", PROCESS, str(stage.house.settings.data), stage.ana.id, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    with other.stdout as said:
+        assert said.readline() == "ready\n"
         here = [older(stage, number) for number in range(30, 34)]
-        there = int(other.communicate(timeout=300)[0])
+        assert other.wait(300) == 0
+        there = int(said.read())
     assert here.count(201) + there == 1
     assert {*here} <= {201, 403, 409}
     assert stage.spent == "ε = 0.3"

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.hub import forked
 from tests.hub.faults.prepared import Prepared
+from tests.hub.forked import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 200.0
 """Seconds after which a process that is not ready, or does not end, has failed; no test measures by it."""
 
@@ -29,19 +30,25 @@ class Process:
     ):
         self.name = name
         self.log = log.open("ab")
-        self.popen = subprocess.Popen(
-            list(words),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if ready else self.log,
-            stderr=self.log,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
-            start_new_session=True,
-        )
+        out, env = subprocess.PIPE if ready else self.log, {**os.environ, **(environment or {})}
+        self.popen: forked.Forked | subprocess.Popen[str]
+        if words[0] == sys.executable:
+            self.popen = forked.python(*words[1:], stdout=out, stderr=self.log, env=env)
+        else:
+            self.popen = subprocess.Popen(
+                list(words),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=self.log,
+                cwd=ROOT,
+                env=env,
+                text=True,
+                start_new_session=True,
+            )
         if ready:
-            self._wait_for(ready.encode(), log)
+            self._wait_for(ready, log)
 
-    def _wait_for(self, ready: bytes, log: Path) -> None:
+    def _wait_for(self, ready: str, log: Path) -> None:
         assert self.popen.stdout is not None
         alarm = threading.Timer(PATIENCE, self.popen.kill)
         alarm.start()

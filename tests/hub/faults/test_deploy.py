@@ -6,7 +6,6 @@ import configparser
 import json
 import re
 import subprocess
-import sys
 import threading
 import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ import yaml
 from cloister.hub.checking import weaknesses
 from cloister.hub.settings import load
 from scripts import engines
+from tests.cli.test_hub import cloister
 from tests.hub.faults import proxy
 from tests.hub.faults.processes import ROOT, free_port
 
@@ -39,9 +39,7 @@ def test_a_unit_starts_a_command_that_there_is(unit: Path) -> None:
     read.read(unit)
     words = read["Service"]["ExecStart"].replace("%i", "8765").split()
     assert words[0] == "/opt/cloister/bin/cloister"
-    help_text = subprocess.run(
-        [sys.executable, "-m", "cloister", words[1], "--help"], capture_output=True, text=True, check=True, cwd=ROOT
-    ).stdout
+    help_text = cloister(words[1], "--help").stdout
     assert all(word in help_text for word in words if word.startswith("--"))
     assert int(read["Service"]["TimeoutStopSec"]) > 20
 
@@ -113,9 +111,7 @@ def test_the_containers_are_as_the_page_says(tmp_path: Path) -> None:
     assert not {"ADD"} & set(words)
     assert all(re.fullmatch(r"FROM python:[0-9.]+-slim( AS build)?", line) for line in lines if line.startswith("FROM"))
     command = json.loads(words["CMD"].removeprefix("CMD ")) if words["CMD"].startswith("CMD [") else []
-    help_text = subprocess.run(
-        [sys.executable, "-m", "cloister", command[0], "--help"], capture_output=True, text=True, check=True
-    ).stdout
+    help_text = cloister(command[0], "--help").stdout
     assert all(word in help_text for word in command if word.startswith("--"))
     settings = load(tmp_path, file=DEPLOY / "container.toml")
     assert settings.secure

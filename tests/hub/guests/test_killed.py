@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +30,9 @@ def play(tmp_path: Path) -> Iterator[Play]:
 
 @pytest.mark.timeout(600)
 @some_by_day("stage", STAGES[:4], day=lambda stage: stage == STAGES[1])  # the frame is killed at any moment: jobs/test_killed.py
-def test_a_run_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str], play: Play, stage: str) -> None:
+def test_a_run_is_made_once_more_under_its_own_charge(play: Play, stage: str) -> None:
     job = play.post("/algorithm-runs", ORDER).json()["job"]
-    kill_one(workers, play.house.settings, stage)
+    kill_one(play.house.settings, stage)
     hub = play.house.hub
     before = hub.ledger.charges("people")
     assert [each.state for each in before] == {"before the charge": [], "after the charge": ["reserved"]}.get(stage, ["settled"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,6 +15,7 @@ from cloister.hub.platform.jobs import Timing, Workers
 from cloister.hub.platform.trail import verify
 from cloister.hub.records.jobs import Job
 from cloister.privacy import PureDP
+from tests.hub import forked
 from tests.hub.jobs.charging import COST, open_hub
 from tests.hub.jobs.conftest import ask
 from tests.hub.trail.conftest import add_person, new_schema
@@ -42,14 +42,10 @@ def kill_workers(place: tuple[Path, str, str], times: int, *, seed: int) -> None
             for _ in range(min(20, 80 - waiting)):  # a slow worker leaves many, and a person may have a hundred
                 ask(hub, ada, "charge", what=f"plan {asked}")
                 asked += 1
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.hub.jobs.charging", str(folder), database, ledger],
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = forked.python("-m", "tests.hub.jobs.charging", str(folder), database, ledger, stdout=subprocess.PIPE)
             try:
                 if attempt % 5 != 4 and attempt < times - 1:  # every fifth time and the last, while it starts
-                    assert process.stdout.read(5) == b"ready"
+                    assert process.stdout.read(5) == "ready"
                 if attempt % 5 == 0:  # once in the middle of its work, however slow the machine is
                     while process.poll() is None and not any(job.state == "done" for job in jobs_of(hub)):
                         time.sleep(0.01)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 
 from click.testing import CliRunner
 
 from cloister.cli.worker import worker
+from tests.hub import forked
 from tests.tiers import some_by_day
 
 SCRIPT = """
@@ -31,8 +31,7 @@ def test_it_runs_jobs_until_it_is_told_to_end(tmp_path, told):
         hub.ledger.open("people", PureDP(1), who="owner")
         ada = add_person(hub, "ada", "analyst")
         job = ask(hub, ada, "charge", what="plan")
-        arguments = [sys.executable, "-c", SCRIPT, "--data", str(tmp_path / "hub"), "--jobs", "2"]
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        process = forked.python("-c", SCRIPT, "--data", str(tmp_path / "hub"), "--jobs", "2", stdout=subprocess.PIPE)
         try:
             assert process.stdout.readline() == "ready: 2 at once, for cloister\n"
             wait_for_end(hub, job)
@@ -40,9 +39,8 @@ def test_it_runs_jobs_until_it_is_told_to_end(tmp_path, told):
             assert process.wait(60) == 0
             assert process.stdout.read() == "ending\n"
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
             process.stdout.close()
 
 

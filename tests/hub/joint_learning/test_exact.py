@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +28,10 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
 from cloister.together import Roster
+from tests.hub import forked
 from tests.hub.house import Clock, House, Visitor, served
 
 NAMES = ("north", "south", "west")
-PROCESS = "from cloister.cli import cli; cli()"
-ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = """[tables.hospitals.columns]
 age = { kind = "integer", low = 0, high = 100 }
 pay = { kind = "integer", low = 0, high = 100 }
@@ -141,12 +137,8 @@ def parties(play: Play) -> Iterator[None]:
         csp = play.folder / "keys" / "csp.toml"
         text = csp.read_text(encoding="utf-8").replace('hub_key = ""', f'hub_key = "{key_of(play.house.hub).public.hex()}"')
         csp.write_text(text.replace("https://hub.example.org", address).replace("exact = false", "exact = true"))
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
         words = [("csp", "keys"), *(("site", name) for name in NAMES)]
-        processes = [
-            subprocess.Popen([sys.executable, "-c", PROCESS, kind, "--data", str(play.folder / name)], env=environment)
-            for kind, name in words
-        ]
+        processes = [forked.python("-m", "cloister", kind, "--data", str(play.folder / name)) for kind, name in words]
         try:
             deadline = time.monotonic() + 120
             while play.owner.client.get("/sites").text.count('data-label="Last call"><time ') < 3:

@@ -1,20 +1,16 @@
-"""Workers that each take one job, and kill their own process (kill -9) at a stage of it:
+"""A worker that takes one job, and kills its own process (kill -9) at a stage of it:
 
-    python -m tests.hub.learning.dying
+    python -m tests.hub.learning.dying FOLDER DATABASE STAGE
 
-Each line of its input is a JSON list of the hub's folder, the address of database and ledger (empty for files in the folder) and
-the stage; it is answered with how that worker's process ended. The modules are read once, and each worker is a fork.
+DATABASE is the address of database and ledger, empty for files in the folder.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +21,16 @@ from cloister.hub.services import all_services
 from cloister.hub.services.learning import fitting
 from cloister.hub.settings import Settings
 from cloister.hub.work import orders
-from cloister.learn import GaussianNB, LogisticRegression
 from cloister.ledger import Ledger
+from tests.hub import forked
 
-LEARNT = (GaussianNB, LogisticRegression)
-"""Read before the forks."""
 STAGES = ("before the charge", "after the charge", "after settling", "before it is kept", "after it was kept")
 
 
-@contextmanager
-def started() -> Iterator[subprocess.Popen[str]]:
-    """What starts the workers that are killed."""
-    words = [sys.executable, "-m", "tests.hub.learning.dying"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def kill_one(workers: subprocess.Popen[str], settings: Settings, stage: str) -> None:
+def kill_one(settings: Settings, stage: str) -> None:
     """A worker takes a job of that hub, and is killed at that stage."""
-    assert workers.stdin is not None
-    assert workers.stdout is not None
-    workers.stdin.write(json.dumps([str(settings.data), settings.database, stage]) + "\n")
-    workers.stdin.flush()
-    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
+    dying = forked.python("-m", "tests.hub.learning.dying", str(settings.data), settings.database, stage)
+    assert dying.wait(600) == -signal.SIGKILL
 
 
 def dies(*_: Any, **__: Any) -> Any:
@@ -92,15 +73,5 @@ def work(folder: str, database: str, stage: str) -> None:
         Workers(hub, 0).run_one()
 
 
-def main() -> None:
-    """A process for each line."""
-    for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            work(*json.loads(line))
-            os._exit(0)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    work(*sys.argv[1:])

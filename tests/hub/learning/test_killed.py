@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,11 +69,9 @@ def order(house: House, method: str) -> str:
     ],
     indirect=["place"],
 )
-def test_it_is_learnt_once_more_under_its_own_charge(
-    workers: subprocess.Popen[str], place: House, method: str, stage: str
-) -> None:
+def test_it_is_learnt_once_more_under_its_own_charge(place: House, method: str, stage: str) -> None:
     hub, job = place.hub, order(place, method)
-    kill_one(workers, place.settings, stage)
+    kill_one(place.settings, stage)
     before = hub.ledger.charges("people")
     assert [each.state for each in before] == {"before the charge": [], "after the charge": ["reserved"]}.get(stage, ["settled"])
     assert Workers(hub, 0, Timing(lost=0)).run_one() is (stage != STAGES[4])
@@ -104,12 +101,12 @@ def test_it_is_learnt_once_more_under_its_own_charge(
 @pytest.mark.parametrize(
     ("place", "method"), [("sqlite", SUMS), pytest.param("sqlite", ROWS, marks=pytest.mark.slow)], indirect=["place"]
 )
-def test_what_is_killed_twice_is_lost_and_its_charge_stands(workers: subprocess.Popen[str], place: House, method: str) -> None:
+def test_what_is_killed_twice_is_lost_and_its_charge_stands(place: House, method: str) -> None:
     hub, job = place.hub, order(place, method)
-    kill_one(workers, place.settings, "after the charge")
+    kill_one(place.settings, "after the charge")
     with hub.database.begin() as db:
         db.get_one(Job, job).beat = None  # silent for long
-    kill_one(workers, place.settings, "after the charge")
+    kill_one(place.settings, "after the charge")
     assert not Workers(hub, 0, Timing(lost=0)).run_one()
     with hub.database.reading() as db:
         row = db.get_one(Job, job)

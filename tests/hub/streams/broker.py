@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Semaphore
 from typing import Any
 
 from paho.mqtt.client import CallbackAPIVersion, Client, MQTTv5
@@ -85,8 +86,15 @@ class Device:
         self.client.on_message = lambda client, data, message: self.came.put(
             (message.topic, json.loads(message.payload) if message.payload else None)
         )
+        self.connections = Semaphore(0)
+        self.client.on_connect = lambda *_: self.connections.release()
         self.client.connect("localhost", broker.port)
         self.client.loop_start()
+        self.connected()
+
+    def connected(self) -> None:
+        """Wait until it is, once more: what is published before is an error to the client."""
+        assert self.connections.acquire(timeout=60), "no connection to the broker"
 
     def publish(self, number: str, key: str, body: Any, *, answers: str = "") -> Any:
         """A message of QoS 1 to a stream."""

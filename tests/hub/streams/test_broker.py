@@ -162,6 +162,7 @@ def test_each_reading_is_counted_once_though_the_hub_is_killed_and_the_broker_re
             if attempt == hubs - 2:
                 broker.process.end()
                 broker.start()
+                device.connected()
             for each in sent:  # a device that had no acknowledgement sends again by itself
                 each.wait_for_publish(30)
         _waits(hub, number, many)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from cloister.hub.web.render import LANGUAGE_COOKIE
 from cloister.local.survey import Survey, respond
 from cloister.local.survey.models import Answers, Chances, Line, model_from_json
 from cloister.noise import Random
-from tests.hub.house import served
+from tests.hub.house import Clock, House, Visitor, served
 from tests.hub.surveys.conftest import COPIED, Field
 
 YEAR = {"kind": "choice", "name": "year", "text": "Which year?", "options": ["first", "<third>"], "no_answer": False}
@@ -55,13 +58,38 @@ def api(field: Field, method: str, path: str, body: Any = None, who: Any = None)
     return field.house.client().request(method, f"/api/v1{path}", json=body, headers=(who or field.ana).bearer)
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> tuple[Path, Visitor, str]:
+    """The folder of a hub with a survey that 1,200 people have answered, whose it is, and its id."""
+    folder = tmp_path_factory.mktemp("answered") / "hub"
+    shutil.copytree(empty_hub, folder)
+    house = House(folder, Clock())
+    made = Field(house, house.person("analyst", email="ana@example.org", name="Ana Analyst"))
+    number = filled(made)
+    house.close()
+    return folder, made.ana, number
+
+
+@pytest.fixture
+def number(answered: tuple[Path, Visitor, str]) -> str:
+    return answered[2]
+
+
+@pytest.fixture
+def field(answered: tuple[Path, Visitor, str], tmp_path: Path, clock: Clock) -> Iterator[Field]:
+    """A copy of it."""
+    shutil.copytree(answered[0], tmp_path / "hub")
+    house = House(tmp_path / "hub", clock)
+    yield Field(house, house.again(answered[1]))
+    house.close()
+
+
 @pytest.fixture
 def bea(field: Field) -> Any:
     return field.house.person("analyst", email="bea@example.org", name="Bea Reader")
 
 
-def test_a_model_by_the_api_is_that_of_the_library(field: Field) -> None:
-    number = filled(field)
+def test_a_model_by_the_api_is_that_of_the_library(field: Field, number: str) -> None:
     model = learnt(field, number)
     told = api(field, "GET", f"/survey-models/{model}").json()
     assert (told["survey"], told["target"], told["features"], told["n"], told["cap"]) == (number, "copied", ["year"], 1200, "9")
@@ -80,8 +108,7 @@ def test_a_model_by_the_api_is_that_of_the_library(field: Field) -> None:
     assert not list(field.hub.ledger.populations()), "nothing is charged to anyone"
 
 
-def test_a_line_by_the_api(field: Field) -> None:
-    number = filled(field)
+def test_a_line_by_the_api(field: Field, number: str) -> None:
     model = learnt(field, number, method="regression", target="hours", title="Hours")
     line = model_from_json(api(field, "GET", f"/survey-models/{model}").json()["model"])
     assert isinstance(line, Line)
@@ -93,8 +120,7 @@ def test_a_line_by_the_api(field: Field) -> None:
     assert [each["title"] for each in api(field, "GET", "/survey-models").json()["models"]] == ["Hours"]
 
 
-def test_a_model_by_its_pages(field: Field) -> None:
-    number = filled(field)
+def test_a_model_by_its_pages(field: Field, number: str) -> None:
     assert f"/surveys/{number}/models" in field.ana.client.get(f"/surveys/{number}").text
     form = field.ana.client.get(f"/surveys/{number}/models").text
     assert "costs respondents nothing more" in form
@@ -150,8 +176,7 @@ def test_what_cannot_be_learnt_is_refused_before_a_job(field: Field) -> None:
     assert field.ask("POST", f"/{draft}/models", ORDER).status_code == 409
 
 
-def test_a_model_is_its_makers_until_it_is_shown(field: Field, bea: Any) -> None:
-    number = filled(field)
+def test_a_model_is_its_makers_until_it_is_shown(field: Field, number: str, bea: Any) -> None:
     model = learnt(field, number)
     assert field.ask("POST", f"/{number}/models", ORDER, who=bea).status_code == 404
     assert bea.client.get(f"/surveys/{number}/models").status_code == 404
@@ -167,10 +192,9 @@ def test_a_model_is_its_makers_until_it_is_shown(field: Field, bea: Any) -> None
     assert bea.client.get(f"/survey-models/{model}").status_code == 404
 
 
-def test_a_client_learns_one(field: Field) -> None:
+def test_a_client_learns_one(field: Field, number: str) -> None:
     import cloister as cl
 
-    number = filled(field)
     workers = Workers(field.hub, 1)
     workers.start()
     try:

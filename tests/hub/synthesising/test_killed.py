@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,12 +30,12 @@ def place(tmp_path: Path) -> Iterator[House]:
 
 @pytest.mark.timeout(600)
 @some_by_day("stage", STAGES[:4], day=lambda stage: stage == STAGES[1])  # the frame is killed at any moment: jobs/test_killed.py
-def test_it_is_made_once_more_under_its_own_charge(workers: subprocess.Popen[str], place: House, stage: str) -> None:
+def test_it_is_made_once_more_under_its_own_charge(place: House, stage: str) -> None:
     owner, ana = place.person("owner"), place.person("analyst", email="ana@example.org")
     people = place.sample_data_set("people", owner=owner, budget=PureDP("0.25"))
     place.grant(people, ana, by=owner, actions=MAY, share={"epsilon": "0.25"})
     job = place.client().post("/api/v1/synthetic-tables", json=ORDER, headers=ana.bearer).json()["job"]
-    kill_one(workers, place.settings, stage)
+    kill_one(place.settings, stage)
 
     hub = place.hub
     before = hub.ledger.charges("people")
