@@ -14,13 +14,13 @@ from starlette.testclient import TestClient
 
 from cloister.hub.app import make_app
 from cloister.hub.hub import Hub
+from cloister.hub.platform import accounts, trail
 from cloister.hub.platform.accounts.parts import parts_of
 from cloister.hub.platform.accounts.people import add_person
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.people import person_of_address
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.service import Service
-from cloister.hub.services import accounts, trail
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages

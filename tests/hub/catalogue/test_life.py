@@ -152,9 +152,9 @@ def test_what_is_over_is_closed_and_destroyed(world: World, ada: Sender) -> None
 
 
 def test_the_keeper_makes_a_job_of_the_owner(world: World, ada: Sender) -> None:
+    from cloister.hub.platform import jobs
     from cloister.hub.platform.catalogue.retention import Keeper
     from cloister.hub.records.jobs import Job
-    from cloister.hub.services import jobs
 
     world.register(metadata={"policy": {"retention": "2026-06-30"}})
     other = Hub(world.settings, [each.SERVICE for each in (*SERVICES, jobs)], clock=world.clock)

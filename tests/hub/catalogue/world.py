@@ -12,8 +12,9 @@ from sqlalchemy import select
 from cloister.hub.caller import Caller
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.hub import Hub
+from cloister.hub.platform import access, accounts, catalogue, trail
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
-from cloister.hub.services import access, accounts, asking, catalogue, trail
+from cloister.hub.services import asking
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.privacy import PureDP

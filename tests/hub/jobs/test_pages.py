@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from cloister.hub.platform import access, accounts
 from cloister.hub.platform.jobs import Workers, submit
 from cloister.hub.platform.jobs.queue import beat, claim
-from cloister.hub.services import access, accounts
 from tests.hub.jobs.conftest import look
 from tests.hub.trail.browsing import Visitor
 

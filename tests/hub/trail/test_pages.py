@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 
 from cloister.hub.caller import Caller
+from cloister.hub.platform import access, accounts, trail
 from cloister.hub.platform.trail import write_alone
 from cloister.hub.platform.trail.alerts import Notice, _keep
 from cloister.hub.platform.trail.profiles import Question
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import AuditLine
-from cloister.hub.services import access, accounts, trail
 from tests.hub.trail.browsing import Visitor
 
 
