@@ -12,7 +12,6 @@ from starlette.responses import Response
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.releases.kinds import ANSWERS, View, Which
@@ -32,7 +31,7 @@ from cloister.hub.releases.shapes import (
 from cloister.hub.releases.sharing import rename, share_release, shares_of, withdraw
 from cloister.hub.releases.tables import answer_in
 from cloister.hub.web.languages import language_of
-from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
+from cloister.hub.web.routing import After, Confidence, Number, Routes
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
@@ -43,11 +42,11 @@ Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
 
 def api(kinds: Iterable[ReleaseKind]) -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    _reading(router, sorted({file.media_type for kind in kinds for file in kind.files.values()}))
-    _sharing(router)
-    pooling_api(router, {kind.name: kind for kind in kinds})
-    return router
+    routes = Routes()
+    _reading(routes, sorted({file.media_type for kind in kinds for file in kind.files.values()}))
+    _sharing(routes)
+    pooling_api(routes, {kind.name: kind for kind in kinds})
+    return routes.router
 
 
 def kind_api(
@@ -61,18 +60,13 @@ def kind_api(
 ) -> APIRouter:
     """The releases of a kind under an address of their own: the list, lines under the first of `names`; each by its id; its file
     in one of these forms. `nouns`: what several are called, and one."""
-    router = APIRouter()
+    routes = Routes()
     told: dict[str, Any] = {names[0]: (list[line], ...), "next": (str | None, ...)}  # type: ignore[valid-type]
     about = f"Some {nouns[0]}, the newest first. `next`: what to give as `after` for the following ones."
     page = create_model(f"{line.__name__}s", __doc__=about, **told)
 
-    @router.get(
-        kind.path,
-        dependencies=[needs("release.see")],
-        summary=f"List {nouns[0]}",
-        response_description=f"The {nouns[0]}, the newest first",
-        response_model=page,
-        name=names[0],
+    @routes.get(
+        kind.path, "release.see", f"List {nouns[0]}", f"The {nouns[0]}, the newest first", response_model=page, name=names[0]
     )
     def several(
         hub: HubDep,
@@ -87,13 +81,8 @@ def kind_api(
         more = rows[limit - 1].id if len(rows) > limit else None
         return {names[0]: of_each(rows[:limit], line.of), "next": more}
 
-    @router.get(
-        f"{kind.path}/{{number}}",
-        dependencies=[needs("release.see")],
-        summary=f"Get {nouns[1]}",
-        response_description="All that is kept of it",
-        response_model=whole,
-        name=names[1],
+    @routes.get(
+        f"{kind.path}/{{number}}", "release.see", f"Get {nouns[1]}", "All that is kept of it", response_model=whole, name=names[1]
     )
     def one(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """One of them, whole."""
@@ -108,26 +97,21 @@ def kind_api(
         return file_of(hub, caller, number, form, kind=kind.name)
 
     file.__annotations__["form"] = Annotated[str, Query(pattern=f"^({'|'.join(forms)})$")]
-    router.get(
+    routes.get(
         f"{kind.path}/{{number}}/download",
-        dependencies=[needs("release.download")],
-        summary=f"Download {nouns[1]}",
+        "release.download",
+        f"Download {nouns[1]}",
         response_class=Response,
         responses={
             200: {"content": {kind.files[each].media_type.partition(";")[0]: {} for each in forms}, "description": "The file"}
         },
         name=names[2],
     )(file)
-    return router
+    return routes.router
 
 
-def _reading(router: APIRouter, media_types: list[str]) -> None:
-    @router.get(
-        "/releases",
-        dependencies=[needs("release.see")],
-        summary="List releases",
-        response_description="The releases, the newest first",
-    )
+def _reading(routes: Routes, media_types: list[str]) -> None:
+    @routes.get("/releases", "release.see", "List releases", "The releases, the newest first")
     def releases(
         hub: HubDep,
         caller: CallerDep,
@@ -145,11 +129,8 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return Releases(releases=of_each(rows[:limit], lambda row: ReleaseLine.of(row, mine=row.person == caller.id)), next=more)
 
-    @router.post(
-        "/releases/answer",
-        dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Ask a released table",
-        response_description="The answer, with intervals and how sure each is",
+    @routes.post(
+        "/releases/answer", "question.ask", "Ask a released table", "The answer, with intervals and how sure each is", ticked=True
     )
     def answer(hub: HubDep, caller: CallerDep, wanted: TableQuestion) -> TableAnswered:
         """SQL on a release that is a table, such as a synthetic one, by its name in queries: nothing is charged. What others show
@@ -165,10 +146,11 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
         how: dict[str, Any] = {"confidence": wanted.confidence, "cost": dict(asked.cost), "notes": list(told.notes)}
         return TableAnswered(release=asked.which.id, table=asked.which.name, columns=columns, **how)
 
-    @router.get(
+    @routes.get(
         "/releases/{number}/download/{form}",
-        dependencies=[TICKED, needs("release.download")],
-        summary="Download a release",
+        "release.download",
+        "Download a release",
+        ticked=True,
         response_class=Response,
         responses={200: {"content": {kind: {} for kind in media_types}, "description": "The file"}},
     )
@@ -179,12 +161,12 @@ def _reading(router: APIRouter, media_types: list[str]) -> None:
         return file_of(hub, caller, number, form, confidence=confidence)
 
 
-def _sharing(router: APIRouter) -> None:
-    @router.get(
+def _sharing(routes: Routes) -> None:
+    @routes.get(
         "/releases/{number}/shares",
-        dependencies=[needs("release.share")],
-        summary="List the shares of a release",
-        response_description="The e-mail addresses and projects that it is shared with",
+        "release.share",
+        "List the shares of a release",
+        "The e-mail addresses and projects that it is shared with",
     )
     def shares(hub: HubDep, caller: CallerDep, number: Number) -> Shares:
         """The addresses and projects, for the analyst who asked; `asleep` says why a share is suspended."""
@@ -192,11 +174,11 @@ def _sharing(router: APIRouter) -> None:
             row = own_release(hub, db, caller, number, "release.see")
         return _shares(hub, caller, row)
 
-    @router.post(
+    @routes.post(
         "/releases/{number}/shares",
-        dependencies=[needs("release.share"), WRITTEN],
-        summary="Share a release",
-        response_description="The e-mail addresses and projects that it is shared with",
+        "release.share",
+        "Share a release",
+        "The e-mail addresses and projects that it is shared with",
     )
     def share(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
         """Show it to the person with an e-mail address (you are not told whether there is one), or to a project of your own."""
@@ -206,11 +188,11 @@ def _sharing(router: APIRouter) -> None:
             share_release(hub, db, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
-    @router.post(
+    @routes.post(
         "/releases/{number}/shares/withdraw",
-        dependencies=[needs("release.share"), WRITTEN],
-        summary="Stop sharing a release",
-        response_description="The e-mail addresses and projects that it is still shared with",
+        "release.share",
+        "Stop sharing a release",
+        "The e-mail addresses and projects that it is still shared with",
     )
     def unshare(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
         """What was looked at or downloaded before is not undone."""
@@ -220,12 +202,7 @@ def _sharing(router: APIRouter) -> None:
             withdraw(hub, db, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
-    @router.post(
-        "/releases/{number}/title",
-        dependencies=[needs("release.share"), WRITTEN],
-        summary="Rename a release",
-        response_description="The release under its new name",
-    )
+    @routes.post("/releases/{number}/title", "release.share", "Rename a release", "The release under its new name")
     def title(hub: HubDep, caller: CallerDep, number: Number, wanted: Renamed) -> ReleaseLine:
         """Another name for one's own release."""
         with hub.database.begin() as db:

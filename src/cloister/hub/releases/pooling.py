@@ -24,7 +24,7 @@ from cloister.hub.releases.shapes import ReleaseLine, Sent, Title
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.web.routing import TICKED, Routes
 from cloister.hub.work.concurrency import working
 
 if TYPE_CHECKING:
@@ -66,14 +66,15 @@ def pool(hub: Hub, caller: Caller, kind: ReleaseKind, ids: Sequence[str], *, tab
     return keep_derived(hub, caller, kind, sources, body=body, details=details, title=title)
 
 
-def pooling_api(router: APIRouter, kinds: Mapping[str, ReleaseKind]) -> None:
+def pooling_api(routes: Routes, kinds: Mapping[str, ReleaseKind]) -> None:
     """The route, for whatever kinds are pooled."""
 
-    @router.post(
+    @routes.post(
         "/releases/pool",
-        dependencies=[TICKED, needs("release.see"), WRITTEN],
-        summary="Pool releases of different populations",
-        response_description="The pool, a release of the same kind",
+        "release.see",
+        "Pool releases of different populations",
+        "The pool, a release of the same kind",
+        ticked=True,
         status_code=201,
     )
     def pooled(hub: HubDep, caller: CallerDep, wanted: Pooling) -> ReleaseLine:

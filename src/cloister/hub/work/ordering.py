@@ -29,7 +29,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
+from cloister.hub.web.routing import TICKED, IdempotencyKey, Routes
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.orders import OrderedWork, submit_order
@@ -184,7 +184,7 @@ def order_api(
     called in the API's description; one alone: there is no price. `mark`, and all fields but those `without`, are what a key is
     for. `job`: where another kind than the work's own does it. The request may bring an example (`description.example`)."""
     request.__pydantic_config__ = {**getattr(request, "__pydantic_config__", {}), **ConfigDict(extra="forbid")}
-    router, body = APIRouter(), Annotated[request, Body()]
+    routes, body = Routes(), Annotated[request, Body()]
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
@@ -199,28 +199,13 @@ def order_api(
 
     for route in (order, priced):
         route.__annotations__["wanted"] = body
-    needed = [TICKED, needs(work.action), WRITTEN]
     name = path.strip("/")
-    router.post(
-        path,
-        dependencies=needed,
-        summary=summaries[0] or f"Order: {name}",
-        name=f"order {name}",
-        status_code=202,
-        response_model=JobOfWork,
-        response_description="The job that does it",
-    )(order)
-    if len(summaries) < 2:
-        return router
-    router.post(
-        f"{path}/price",
-        dependencies=needed,
-        summary=summaries[1] or f"Price: {name}",
-        name=f"price {name}",
-        response_model=Priced if errors is None else Forecast,
-        response_description="The cost",
-    )(priced)
-    return router
+    how: dict[str, Any] = {"name": f"order {name}", "status_code": 202, "response_model": JobOfWork, "ticked": True}
+    routes.post(path, work.action, summaries[0] or f"Order: {name}", "The job that does it", **how)(order)
+    if len(summaries) > 1:
+        how = {"name": f"price {name}", "response_model": Priced if errors is None else Forecast, "ticked": True}
+        routes.post(f"{path}/price", work.action, summaries[1] or f"Price: {name}", "The cost", **how)(priced)
+    return routes.router
 
 
 def submit_form(

@@ -105,14 +105,13 @@ def _pages() -> APIRouter:
 
 
 def _api() -> APIRouter:
-    from fastapi import APIRouter
-
     from cloister.hub.platform.access import api, api_requests, api_studies
+    from cloister.hub.web.routing import Routes
 
-    router = APIRouter()
+    routes = Routes()
     for each in (api, api_requests, api_studies):
-        each.routes(router)
-    return router
+        each.add(routes)
+    return routes.router
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:

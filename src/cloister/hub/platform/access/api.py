@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query
+from fastapi import Body, Query
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.api_models import After, DecisionOut, GrantOut, Items, Limit, NewGrant, RuleOut, paged
 from cloister.hub.platform.access.granting import grant, grants_on, own_data_set, revoke_in
@@ -17,55 +16,40 @@ from cloister.hub.platform.access.preview import preview
 from cloister.hub.platform.access.rules import end_rule, every_rule, make_rule
 from cloister.hub.platform.access.views import grant_views, rule_views
 from cloister.hub.records.access import Grant
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 _Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
-_WRITTEN = Depends(written_here)
 _RULES = [{"title": "Clinical data", "labels": ["clinical"], "second_factor": True, "epsilon_of_population": "2"}]
 """An example of what is sent."""
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
-    grants, revokes = needs("dataset.grant"), needs("dataset.revoke")
 
-    @router.get(
-        "/grants",
-        dependencies=[grants],
-        summary="List the grants on a data set of yours",
-        response_description="The grants, the newest first",
-    )
+    @routes.get("/grants", "dataset.grant", "List the grants on a data set of yours", "The grants, the newest first")
     def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
         with hub.database.reading() as db:
             row, _which = own_data_set(hub, db, caller, data_set)
             found = [GrantOut.of(view) for view in grant_views(hub, db, grants_on(db, "data-set", row.id))]
         return paged(found, after, limit)
 
-    @router.post(
-        "/grants",
-        dependencies=[grants, _WRITTEN],
-        status_code=201,
-        summary="Create a grant on a data set of yours",
-        response_description="The grant",
-    )
+    @routes.post("/grants", "dataset.grant", "Create a grant on a data set of yours", "The grant", status_code=201)
     def make(hub: HubDep, caller: PersonDep, body: NewGrant) -> GrantOut:
         number = grant(hub, caller, data_set=body.data_set, role=body.role, members=body.members, rules=body.rules)
         with hub.database.reading() as db:
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
 
-    @router.delete(
-        "/grants/{number}", dependencies=[revokes, _WRITTEN], summary="Revoke a grant", response_description="The revoked grant"
-    )
+    @routes.delete("/grants/{number}", "dataset.revoke", "Revoke a grant", "The revoked grant")
     def revoke(hub: HubDep, caller: PersonDep, number: Id) -> GrantOut:
         with hub.database.begin() as db:
             return GrantOut.of(grant_views(hub, db, [revoke_in(hub, db, caller, number)])[0])
 
-    @router.get(
+    @routes.get(
         "/grants/preview",
-        dependencies=[grants],
-        summary="Preview what a person may do with a data set of yours",
-        response_description="Each action with the decision and its reason",
+        "dataset.grant",
+        "Preview what a person may do with a data set of yours",
+        "Each action with the decision and its reason",
     )
     def foresee(
         hub: HubDep,
@@ -82,35 +66,19 @@ def routes(router: APIRouter) -> None:
             foreseen = preview(hub, db, found, which, purpose=purpose, address=address, method=method)
         return Items(items=[DecisionOut.of(each) for each in foreseen])
 
-    @router.get(
-        "/policy/rules",
-        dependencies=[needs("policy.see")],
-        summary="List the institution's rules",
-        response_description="The rules, ended ones too",
-    )
+    @routes.get("/policy/rules", "policy.see", "List the institution's rules", "The rules, ended ones too")
     def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:
         with hub.database.reading() as db:
             found = [RuleOut.of(view) for view in rule_views(db, every_rule(db))]
         return paged(found, after, limit)
 
-    @router.post(
-        "/policy/rules",
-        dependencies=[needs("policy.write"), _WRITTEN],
-        status_code=201,
-        summary="Create a rule",
-        response_description="The rule",
-    )
+    @routes.post("/policy/rules", "policy.write", "Create a rule", "The rule", status_code=201)
     def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body(examples=_RULES)]) -> RuleOut:
         """The body is the rule in its JSON form; what is not known there is refused."""
         with hub.database.begin() as db:
             return RuleOut.of(rule_views(db, [make_rule(hub, db, caller, body)])[0])
 
-    @router.delete(
-        "/policy/rules/{number}",
-        dependencies=[needs("policy.write"), _WRITTEN],
-        summary="End a rule",
-        response_description="The ended rule",
-    )
+    @routes.delete("/policy/rules/{number}", "policy.write", "End a rule", "The ended rule")
     def end(hub: HubDep, caller: PersonDep, number: Id) -> RuleOut:
         with hub.database.begin() as db:
             return RuleOut.of(rule_views(db, [end_rule(hub, db, caller, number)])[0])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Query
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import requests
 from cloister.hub.platform.access.api_models import (
@@ -26,7 +25,7 @@ from cloister.hub.platform.access.messages import say, thread
 from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Id
 from cloister.hub.platform.access.views import request_views
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -34,20 +33,13 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_WRITTEN = Depends(written_here)
 _Whose = Annotated[bool, Query(description="Those that wait for your decision, instead of your own.")]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
-    asks, sees, decides = needs("access.ask"), needs("access.see"), needs("access.decide")
 
-    @router.get(
-        "/access-requests",
-        dependencies=[asks],
-        summary="List access requests",
-        response_description="Your requests, or those that wait for your decision",
-    )
+    @routes.get("/access-requests", "access.ask", "List access requests", "Your requests, or those that wait for your decision")
     def listed(
         hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
     ) -> Items[RequestOut]:
@@ -56,13 +48,7 @@ def routes(router: APIRouter) -> None:
             found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
         return paged(found, after, limit)
 
-    @router.post(
-        "/access-requests",
-        dependencies=[asks, _WRITTEN],
-        status_code=201,
-        summary="Request access to a data set",
-        response_description="The request",
-    )
+    @routes.post("/access-requests", "access.ask", "Request access to a data set", "The request", status_code=201)
     def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
         with hub.database.begin() as db:
             row = requests.ask_access(
@@ -77,22 +63,17 @@ def routes(router: APIRouter) -> None:
             )
             return _shown(hub, db, caller, row.id)
 
-    @router.get(
-        "/access-requests/{number}",
-        dependencies=[sees],
-        summary="Get an access request",
-        response_description="The request with its messages",
-    )
+    @routes.get("/access-requests/{number}", "access.see", "Get an access request", "The request with its messages")
     def one(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
         with hub.database.reading() as db:
             return _shown(hub, db, caller, number)
 
-    @router.post(
+    @routes.post(
         "/access-requests/{number}/messages",
-        dependencies=[sees, _WRITTEN],
+        "access.see",
+        "Send a message on an access request",
+        "The request with its messages",
         status_code=201,
-        summary="Send a message on an access request",
-        response_description="The request with its messages",
     )
     def speak(hub: HubDep, caller: PersonDep, number: Id, body: Saying) -> RequestOut:
         with hub.database.begin() as db:
@@ -100,34 +81,21 @@ def routes(router: APIRouter) -> None:
             say(hub, db, caller, number, body.text)
             return _shown(hub, db, caller, number)
 
-    @router.post(
-        "/access-requests/{number}/withdraw",
-        dependencies=[asks, _WRITTEN],
-        summary="Withdraw your access request",
-        response_description="The withdrawn request",
-    )
+    @routes.post("/access-requests/{number}/withdraw", "access.ask", "Withdraw your access request", "The withdrawn request")
     def withdraw(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
         with hub.database.begin() as db:
             requests.withdraw(hub, db, caller, number)
             return _shown(hub, db, caller, number)
 
-    @router.post(
-        "/access-requests/{number}/grant",
-        dependencies=[decides, _WRITTEN],
-        summary="Grant an access request",
-        response_description="The granted request",
-    )
+    @routes.post("/access-requests/{number}/grant", "access.decide", "Grant an access request", "The granted request")
     def grant(hub: HubDep, caller: PersonDep, number: Id, body: AccessGiven) -> RequestOut:
         with hub.database.begin() as db:
             draft = {"role": body.role, "rules": body.rules}
             requests.grant_request(hub, db, caller, number, draft, body.message)
             return _shown(hub, db, caller, number)
 
-    @router.post(
-        "/access-requests/{number}/refuse",
-        dependencies=[decides, _WRITTEN],
-        summary="Refuse an access request",
-        response_description="The refused request with the reason",
+    @routes.post(
+        "/access-requests/{number}/refuse", "access.decide", "Refuse an access request", "The refused request with the reason"
     )
     def refuse(hub: HubDep, caller: PersonDep, number: Id, body: Refusing) -> RequestOut:
         with hub.database.begin() as db:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Path
+from fastapi import Body, Path
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import algorithms, invitations, projects
 from cloister.hub.platform.access.api_models import (
@@ -28,7 +27,7 @@ from cloister.hub.platform.access.names import names_in
 from cloister.hub.platform.access.parts import Id, Name
 from cloister.hub.platform.access.views import grant_views
 from cloister.hub.records.access import Grant
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.records.access import Project
 
-_WRITTEN = Depends(written_here)
 _RULES = [{"actions": ["question.ask"], "share": {"epsilon": "0.5"}}]
 _RUNNERS = [
     {
@@ -49,28 +47,21 @@ _RUNNERS = [
 _Member = Annotated[str, Path(max_length=254, pattern=r"^[^\x00-\x20/]+$")]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
-    _projects(router)
-    _algorithms(router)
+    _projects(routes)
+    _algorithms(routes)
 
 
-def _projects(router: APIRouter) -> None:
-    sees, creates, manages = needs("project.see"), needs("project.create"), needs("project.manage")
+def _projects(routes: Routes) -> None:
 
-    @router.get("/projects", dependencies=[sees], summary="List projects", response_description="The projects that you see")
+    @routes.get("/projects", "project.see", "List projects", "The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
         with hub.database.reading() as db:
             found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
         return paged(found, after, limit)
 
-    @router.post(
-        "/projects",
-        dependencies=[creates, _WRITTEN],
-        status_code=201,
-        summary="Create a project",
-        response_description="The project",
-    )
+    @routes.post("/projects", "project.create", "Create a project", "The project", status_code=201)
     def create(hub: HubDep, caller: PersonDep, body: NewProject) -> ProjectOut:
         with hub.database.begin() as db:
             made = projects.make_project(
@@ -78,21 +69,16 @@ def _projects(router: APIRouter) -> None:
             )
             return _shown(db, caller, made)
 
-    @router.get(
-        "/projects/{name}",
-        dependencies=[sees],
-        summary="Get a project",
-        response_description="The project with its members and data sets",
-    )
+    @routes.get("/projects/{name}", "project.see", "Get a project", "The project with its members and data sets")
     def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.reading() as db:
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post(
+    @routes.post(
         "/projects/{name}/members",
-        dependencies=[manages, _WRITTEN],
-        summary="Invite a person to a project",
-        response_description="The project with its members and invitations",
+        "project.manage",
+        "Invite a person to a project",
+        "The project with its members and invitations",
     )
     def invite(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
         """The person with the address may join; the answer is the same whether or not there is one."""
@@ -101,45 +87,38 @@ def _projects(router: APIRouter) -> None:
             invitations.invite(hub, db, caller, row, body.email)
             return _shown(db, caller, row)
 
-    @router.post(
-        "/projects/{name}/join",
-        dependencies=[sees, _WRITTEN],
-        summary="Join a project",
-        response_description="The project that you joined",
-    )
+    @routes.post("/projects/{name}/join", "project.see", "Join a project", "The project that you joined")
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
             return _shown(db, caller, invitations.join(hub, db, caller, name))
 
-    @router.delete(
+    @routes.delete(
         "/projects/{name}/members/{person}",
-        dependencies=[manages, _WRITTEN],
-        summary="Remove a member or an invitation from a project",
-        response_description="The project without them",
+        "project.manage",
+        "Remove a member or an invitation from a project",
+        "The project without them",
     )
     def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
         with hub.database.begin() as db:
             projects.remove_member(hub, db, caller, name, person)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post(
+    @routes.post(
         "/projects/{name}/data-sets",
-        dependencies=[manages, _WRITTEN],
-        summary="Request a data set for a project",
-        response_description="The project with the data sets that were requested",
+        "project.manage",
+        "Request a data set for a project",
+        "The project with the data sets that were requested",
     )
     def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
         with hub.database.begin() as db:
             projects.ask_data_set(hub, db, caller, name, body.data_set)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    approves = needs("access.decide")
-
-    @router.post(
+    @routes.post(
         "/projects/{name}/data-sets/{data_set}/approve",
-        dependencies=[approves, _WRITTEN],
-        summary="Approve a project's use of a data set",
-        response_description="The project with the approved data set",
+        "access.decide",
+        "Approve a project's use of a data set",
+        "The project with the approved data set",
     )
     def approve(
         hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body(examples=_RULES)]
@@ -149,11 +128,11 @@ def _projects(router: APIRouter) -> None:
             projects.approve(hub, db, caller, name, data_set, rules)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post(
+    @routes.post(
         "/projects/{name}/data-sets/{data_set}/confirm",
-        dependencies=[approves, _WRITTEN],
-        summary="Confirm the new members of a project",
-        response_description="The project with the confirmed members",
+        "access.decide",
+        "Confirm the new members of a project",
+        "The project with the confirmed members",
     )
     def confirm(hub: HubDep, caller: PersonDep, name: Name, data_set: Name) -> ProjectOut:
         """Let those work with a data set of yours who joined the project after you approved."""
@@ -161,35 +140,21 @@ def _projects(router: APIRouter) -> None:
             projects.confirm(hub, db, caller, name, data_set)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post(
-        "/projects/{name}/close",
-        dependencies=[manages, _WRITTEN],
-        summary="Close a project",
-        response_description="The closed project",
-    )
+    @routes.post("/projects/{name}/close", "project.manage", "Close a project", "The closed project")
     def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
             return _shown(db, caller, projects.close_project(hub, db, caller, name))
 
 
-def _algorithms(router: APIRouter) -> None:
-    sees, registers, manages = needs("algorithm.see"), needs("algorithm.register"), needs("algorithm.manage")
+def _algorithms(routes: Routes) -> None:
 
-    @router.get(
-        "/algorithms", dependencies=[sees], summary="List algorithms", response_description="The algorithms that you may see"
-    )
+    @routes.get("/algorithms", "algorithm.see", "List algorithms", "The algorithms that you may see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
         with hub.database.reading() as db:
             found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
         return paged(found, after, limit)
 
-    @router.post(
-        "/algorithms",
-        dependencies=[registers, _WRITTEN],
-        status_code=201,
-        summary="Register an algorithm",
-        response_description="The algorithm",
-    )
+    @routes.post("/algorithms", "algorithm.register", "Register an algorithm", "The algorithm", status_code=201)
     def register(hub: HubDep, caller: PersonDep, body: NewAlgorithm) -> AlgorithmOut:
         with hub.database.begin() as db:
             settings = algorithms.exact_settings(body.settings)
@@ -206,23 +171,12 @@ def _algorithms(router: APIRouter) -> None:
             )
             return AlgorithmOut.of(row)
 
-    @router.delete(
-        "/algorithms/{name}",
-        dependencies=[manages, _WRITTEN],
-        summary="Withdraw an algorithm",
-        response_description="The withdrawn algorithm",
-    )
+    @routes.delete("/algorithms/{name}", "algorithm.manage", "Withdraw an algorithm", "The withdrawn algorithm")
     def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
         with hub.database.begin() as db:
             return AlgorithmOut.of(algorithms.withdraw_algorithm(hub, db, caller, name))
 
-    @router.post(
-        "/algorithms/{name}/grants",
-        dependencies=[manages, _WRITTEN],
-        status_code=201,
-        summary="Create a grant on an algorithm",
-        response_description="The grant",
-    )
+    @routes.post("/algorithms/{name}/grants", "algorithm.manage", "Create a grant on an algorithm", "The grant", status_code=201)
     def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body(examples=_RUNNERS)]) -> GrantOut:
         """The body is the grant in its JSON form, on an algorithm of yours."""
         with hub.database.begin() as db:
@@ -231,11 +185,8 @@ def _algorithms(router: APIRouter) -> None:
             db.flush()
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
 
-    @router.delete(
-        "/algorithms/{name}/grants/{number}",
-        dependencies=[manages, _WRITTEN],
-        summary="Revoke a grant on an algorithm",
-        response_description="The revoked grant",
+    @routes.delete(
+        "/algorithms/{name}/grants/{number}", "algorithm.manage", "Revoke a grant on an algorithm", "The revoked grant"
     )
     def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
         with hub.database.begin() as db:

@@ -57,10 +57,11 @@ def _pages() -> APIRouter:
 
 def _api() -> APIRouter:
     from cloister.hub.platform.accounts import api
+    from cloister.hub.web.routing import Routes
 
-    router = APIRouter()
-    api.routes(router)
-    return router
+    routes = Routes()
+    api.add(routes)
+    return routes.router
 
 
 def _cards(_: Hub, db: Session, caller: Caller) -> list[Card]:

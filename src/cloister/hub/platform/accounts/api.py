@@ -9,18 +9,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
 from cloister.hub.platform.accounts.people import Row
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.people import folded, person_by_id
-from cloister.hub.web.forms import token_of, written_here
+from cloister.hub.web.forms import token_of
+from cloister.hub.web.routing import Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -32,18 +32,10 @@ Search = Annotated[str, Query(max_length=200)]
 Id = Annotated[str, Path(max_length=64)]
 
 
-_WRITTEN = Depends(written_here)
-
-
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
 
-    @router.get(
-        "/me",
-        dependencies=[needs("public.read")],
-        summary="Get the caller",
-        response_description="Who you are signed in as, with roles and the token against forgery",
-    )
+    @routes.get("/me", "public.read", "Get the caller", "Who you are signed in as, with roles and the token against forgery")
     def me(request: Request, caller: PersonDep) -> Me:
         return Me(
             id=caller.id,
@@ -59,61 +51,39 @@ def routes(router: APIRouter) -> None:
             csrf=token_of(request) if caller.via == "session" else "",
         )
 
-    _tokens(router)
-    _people(router)
+    _tokens(routes)
+    _people(routes)
 
 
-def _tokens(router: APIRouter) -> None:
-    own = needs("token.manage")
+def _tokens(routes: Routes) -> None:
 
-    @router.get(
-        "/tokens", dependencies=[own], summary="List your API tokens", response_description="Your API tokens, the newest first"
-    )
+    @routes.get("/tokens", "token.manage", "List your API tokens", "Your API tokens, the newest first")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
         with hub.database.reading() as db:
             rows, more = tokens.page_of_tokens(db, caller, after=after, limit=limit)
         return Tokens(items=[TokenOut.of(row) for row in rows], next=more or None)
 
-    @router.post(
-        "/tokens",
-        dependencies=[own, _WRITTEN],
-        status_code=201,
-        summary="Create an API token",
-        response_description="The API token; its secret is shown only here",
+    @routes.post(
+        "/tokens", "token.manage", "Create an API token", "The API token; its secret is shown only here", status_code=201
     )
     def make(hub: HubDep, caller: PersonDep, body: NewToken) -> TokenMade:
         with hub.database.begin() as db:
             row, secret = tokens.make_token(hub, db, caller, name=body.name, scopes=body.scopes, days=body.days)
         return TokenMade(**TokenOut.of(row).model_dump(), token=secret)
 
-    @router.get(
-        "/tokens/{token}",
-        dependencies=[own],
-        summary="Get one of your API tokens",
-        response_description="The API token, without its secret",
-    )
+    @routes.get("/tokens/{token}", "token.manage", "Get one of your API tokens", "The API token, without its secret")
     def one(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
         with hub.database.reading() as db:
             return TokenOut.of(tokens.own_token(db, caller, token))
 
-    @router.patch(
-        "/tokens/{token}",
-        dependencies=[own, _WRITTEN],
-        summary="Rename an API token",
-        response_description="The API token under its new name",
-    )
+    @routes.patch("/tokens/{token}", "token.manage", "Rename an API token", "The API token under its new name")
     def rename(hub: HubDep, caller: PersonDep, token: Id, body: Renaming) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
             tokens.rename(hub, db, caller, row, body.name)
         return TokenOut.of(row)
 
-    @router.delete(
-        "/tokens/{token}",
-        dependencies=[own, _WRITTEN],
-        summary="Revoke an API token",
-        response_description="The revoked API token",
-    )
+    @routes.delete("/tokens/{token}", "token.manage", "Revoke an API token", "The revoked API token")
     def revoke(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
         with hub.database.begin() as db:
             row = tokens.own_token(db, caller, token)
@@ -121,38 +91,28 @@ def _tokens(router: APIRouter) -> None:
         return TokenOut.of(row)
 
 
-def _people(router: APIRouter) -> None:
-    see, invite_, block_, roles_ = (needs(each) for each in ("people.see", "people.invite", "people.block", "roles.give"))
+def _people(routes: Routes) -> None:
 
-    @router.get("/people", dependencies=[see], summary="List people", response_description="The people, by e-mail address")
+    @routes.get("/people", "people.see", "List people", "The people, by e-mail address")
     def everybody(hub: HubDep, search: Search = "", after: After = "", limit: Limit = 50) -> People:
         with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=limit)
         return People(items=[PersonOut.of(row) for row in rows], next=more or None)
 
-    @router.post(
-        "/people/invitations",
-        dependencies=[invite_, _WRITTEN],
-        status_code=201,
-        summary="Invite a person",
-        response_description="The link to hand over, shown only here",
+    @routes.post(
+        "/people/invitations", "people.invite", "Invite a person", "The link to hand over, shown only here", status_code=201
     )
     def invite(hub: HubDep, caller: PersonDep, body: Invitation) -> Invited:
         with hub.database.begin() as db:
             link = links.invite(hub, db, caller, email=body.email, roles=body.roles)
         return Invited(email=folded(body.email), link=link)
 
-    @router.get("/people/{person}", dependencies=[see], summary="Get a person", response_description="The person")
+    @routes.get("/people/{person}", "people.see", "Get a person", "The person")
     def somebody(hub: HubDep, person: Id) -> PersonOut:
         with hub.database.reading() as db:
             return _shown(db, person)
 
-    @router.patch(
-        "/people/{person}",
-        dependencies=[roles_, _WRITTEN],
-        summary="Update a person",
-        response_description="The person, with institution, training and attributes",
-    )
+    @routes.patch("/people/{person}", "roles.give", "Update a person", "The person, with institution, training and attributes")
     def describe(hub: HubDep, caller: PersonDep, person: Id, body: Details) -> PersonOut:
         with hub.database.begin() as db:
             found = person_by_id(db, person)
@@ -161,35 +121,20 @@ def _people(router: APIRouter) -> None:
             )
             return _shown(db, person)
 
-    @router.put(
-        "/people/{person}/roles",
-        dependencies=[roles_, _WRITTEN],
-        summary="Set the roles of a person",
-        response_description="The person with exactly these roles",
-    )
+    @routes.put("/people/{person}/roles", "roles.give", "Set the roles of a person", "The person with exactly these roles")
     def give(hub: HubDep, caller: PersonDep, person: Id, body: Roles) -> PersonOut:
         with hub.database.begin() as db:
             if people.set_roles(hub, db, caller, person_by_id(db, person), body.roles) and person == caller.id:
                 sessions.end(db, caller.session)
             return _shown(db, person)
 
-    @router.post(
-        "/people/{person}/block",
-        dependencies=[block_, _WRITTEN],
-        summary="Block a person",
-        response_description="The blocked person",
-    )
+    @routes.post("/people/{person}/block", "people.block", "Block a person", "The blocked person")
     def block(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
             people.block(hub, db, caller, person_by_id(db, person))
             return _shown(db, person)
 
-    @router.post(
-        "/people/{person}/unblock",
-        dependencies=[block_, _WRITTEN],
-        summary="Unblock a person",
-        response_description="The unblocked person",
-    )
+    @routes.post("/people/{person}/unblock", "people.block", "Unblock a person", "The unblocked person")
     def unblock(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
             people.unblock(hub, db, caller, person_by_id(db, person))

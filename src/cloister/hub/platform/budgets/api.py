@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.policy.strict import guarantee_text
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.budgets import acts
 from cloister.hub.platform.budgets.granted import GrantedShare, granted_shares
@@ -28,45 +27,31 @@ from cloister.hub.platform.budgets.reading import (
     shares_of,
 )
 from cloister.hub.records.budgets import BudgetRequest
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 from cloister.ledger import Charge
 from cloister.printable import is_printable
 
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _Limit = Annotated[int, Query(ge=1, le=200)]
-_WRITTEN = Depends(written_here)
 
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    sees, asks, allots = needs("budget.see"), needs("budget.ask"), needs("dataset.budget")
+    routes = Routes()
 
-    @router.get(
-        "/budgets", dependencies=[sees], summary="List budgets", response_description="The budgets that you may see, by name"
-    )
+    @routes.get("/budgets", "budget.see", "List budgets", "The budgets that you may see, by name")
     def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: _Limit = 50) -> Balances:
         with hub.database.reading() as db:
             found = [each for each in balances(hub, db, caller) if each.population > after]
         more = found[limit - 1].population if len(found) > limit else None
         return Balances(items=[BalanceOut.of(each) for each in found[:limit]], next=more)
 
-    @router.get(
-        "/budgets/{population}",
-        dependencies=[sees],
-        summary="Get a budget",
-        response_description="The budget with the shares that you may see",
-    )
+    @routes.get("/budgets/{population}", "budget.see", "Get a budget", "The budget with the shares that you may see")
     def one(hub: HubDep, caller: PersonDep, population: _Name) -> BalanceOut:
         return _balance(hub, caller, population)
 
-    @router.get(
-        "/budgets/{population}/charges",
-        dependencies=[sees],
-        summary="List the charges of a budget",
-        response_description="The charges, the newest first",
-    )
+    @routes.get("/budgets/{population}/charges", "budget.see", "List the charges of a budget", "The charges, the newest first")
     def charges(
         hub: HubDep, caller: PersonDep, population: _Name, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: _Limit = 50
     ) -> Charges:
@@ -77,68 +62,39 @@ def api() -> APIRouter:
         found, more = charges_of(hub, row.name, only=only, after=after, limit=limit)
         return Charges(items=[ChargeOut.of(each) for each in found], next=more or None)
 
-    @router.post(
-        "/budgets/{population}/raise",
-        dependencies=[needs("budget.raise"), _WRITTEN],
-        summary="Raise a budget",
-        response_description="The raised budget",
-    )
+    @routes.post("/budgets/{population}/raise", "budget.raise", "Raise a budget", "The raised budget")
     def raise_(hub: HubDep, caller: PersonDep, population: _Name, body: Raising) -> BalanceOut:
         acts.raise_budget(hub, caller, population, amount=body.amount, why=body.why, delta=body.delta)
         return _balance(hub, caller, population)
 
-    @router.post(
-        "/budgets/{population}/shares",
-        dependencies=[allots, _WRITTEN],
-        summary="Set a person's share of a budget",
-        response_description="The budget with its shares",
+    @routes.post(
+        "/budgets/{population}/shares", "dataset.budget", "Set a person's share of a budget", "The budget with its shares"
     )
     def allot(hub: HubDep, caller: PersonDep, population: _Name, body: Allotting) -> BalanceOut:
         acts.allot(hub, caller, population, who=body.who, amount=body.amount)
         return _balance(hub, caller, population)
 
-    @router.post(
-        "/budgets/{population}/requests",
-        dependencies=[asks, _WRITTEN],
-        status_code=201,
-        summary="Request more budget",
-        response_description="The request",
-    )
+    @routes.post("/budgets/{population}/requests", "budget.ask", "Request more budget", "The request", status_code=201)
     def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
         number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
         with hub.database.reading() as db:
             return _asked(db.get_one(BudgetRequest, number))
 
-    @router.get(
-        "/budget-requests",
-        dependencies=[asks],
-        summary="List budget requests",
-        response_description="Your requests, or those that wait for your decision",
-    )
+    @routes.get("/budget-requests", "budget.ask", "List budget requests", "Your requests, or those that wait for your decision")
     def requests(hub: HubDep, caller: PersonDep, to_decide: bool = False) -> Requests:
         with hub.database.reading() as db:
             rows = acts.open_requests(db, caller) if to_decide else acts.mine(db, caller)
             return Requests(items=[_asked(row) for row in rows], next=None)
 
-    @router.post(
-        "/budget-requests/{number}/decide",
-        dependencies=[allots, _WRITTEN],
-        summary="Decide a budget request",
-        response_description="The decided request",
-    )
+    @routes.post("/budget-requests/{number}/decide", "dataset.budget", "Decide a budget request", "The decided request")
     def decide(hub: HubDep, caller: PersonDep, number: _Id, body: ShareDecision) -> Asked:
         return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
 
-    @router.post(
-        "/budget-requests/{number}/withdraw",
-        dependencies=[asks, _WRITTEN],
-        summary="Withdraw your budget request",
-        response_description="The withdrawn request",
-    )
+    @routes.post("/budget-requests/{number}/withdraw", "budget.ask", "Withdraw your budget request", "The withdrawn request")
     def withdraw(hub: HubDep, caller: PersonDep, number: _Id) -> Asked:
         return _asked(acts.withdraw_request(hub, caller, number))
 
-    return router
+    return routes.router
 
 
 def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:

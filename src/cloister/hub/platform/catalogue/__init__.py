@@ -102,14 +102,13 @@ def _pages() -> APIRouter:
 
 
 def _api() -> APIRouter:
-    from fastapi import APIRouter
-
     from cloister.hub.platform.catalogue import api, api_owner, api_upload
+    from cloister.hub.web.routing import Routes
 
-    router = APIRouter()
+    routes = Routes()
     for each in (api_upload, api, api_owner):
-        each.routes(router)
-    return router
+        each.add(routes)
+    return routes.router
 
 
 def _opened(hub: Hub) -> None:

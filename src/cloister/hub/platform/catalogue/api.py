@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Path, Query
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.metadata import from_outside
@@ -20,8 +19,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import parts_of, told_parts
-from cloister.hub.web.forms import written_here
-from cloister.hub.web.routing import TICKED
+from cloister.hub.web.routing import Routes
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -30,16 +28,14 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 DataSetName = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
-_WRITTEN = Depends(written_here)
 _Search = Annotated[str, Query(max_length=200)]
 _Limit = Annotated[int, Query(ge=1, le=200)]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
-    see, register, manage = (needs(each) for each in ("dataset.see", "dataset.register", "dataset.manage"))
 
-    @router.get("/datasets", dependencies=[see], summary="List data sets", response_description="The data sets")
+    @routes.get("/datasets", "dataset.see", "List data sets", "The data sets")
     def catalogue(
         hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: _Limit = 50
     ) -> DataSets:
@@ -49,13 +45,7 @@ def routes(router: APIRouter) -> None:
             items = [shown(hub, db, caller, each.row) for each in entries]
         return DataSets(items=items, next=entries[-1].row.name if more else None)
 
-    @router.post(
-        "/datasets",
-        dependencies=[register, _WRITTEN],
-        status_code=201,
-        summary="Register a data set",
-        response_description="The data set",
-    )
+    @routes.post("/datasets", "dataset.register", "Register a data set", "The data set", status_code=201)
     def make(hub: HubDep, caller: PersonDep, body: NewDataSet) -> DataSetOut:
         """What was uploaded or connected becomes a data set that is open; or nothing happens."""
         with hub.database.reading() as db:
@@ -64,22 +54,14 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, row.id))
 
-    @router.get(
-        "/datasets/{name}",
-        dependencies=[TICKED, see],
-        summary="Get a data set",
-        response_description="The data set with its declaration",
-    )
+    @routes.get("/datasets/{name}", "dataset.see", "Get a data set", "The data set with its declaration", ticked=True)
     def one(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
         """As it is declared."""
         with hub.database.reading() as db:
             return shown(hub, db, caller, reading.seen(hub, db, caller, name))
 
-    @router.patch(
-        "/datasets/{name}",
-        dependencies=[manage, _WRITTEN],
-        summary="Update the description of a data set",
-        response_description="The data set with its new description",
+    @routes.patch(
+        "/datasets/{name}", "dataset.manage", "Update the description of a data set", "The data set with its new description"
     )
     def change(hub: HubDep, caller: PersonDep, name: DataSetName, body: Changes) -> DataSetOut:
         """Title, description, policies, and whether everybody finds it. What is declared of columns stays."""
@@ -94,11 +76,8 @@ def routes(router: APIRouter) -> None:
                 managing.list_to_everybody(hub, db, caller, row, listed=body.listed)
             return shown(hub, db, caller, row)
 
-    @router.get(
-        "/populations",
-        dependencies=[register],
-        summary="List your populations",
-        response_description="Your populations, each with its data sets and its budget",
+    @routes.get(
+        "/populations", "dataset.register", "List your populations", "Your populations, each with its data sets and its budget"
     )
     def populations(hub: HubDep, caller: PersonDep) -> Populations:
         """Each with the data sets that draw on it, and its budget."""
@@ -107,11 +86,11 @@ def routes(router: APIRouter) -> None:
             items = [PopulationOut.of(row, reading.tables_on(db, row.name), reading.money_of(hub, row.name)) for row in rows]
         return Populations(items=items)
 
-    @router.get(
+    @routes.get(
         "/populations/{name}",
-        dependencies=[register],
-        summary="Get one of your populations",
-        response_description="The population with its data sets and its budget",
+        "dataset.register",
+        "Get one of your populations",
+        "The population with its data sets and its budget",
     )
     def population(hub: HubDep, caller: PersonDep, name: Annotated[str, Path(max_length=200)]) -> PopulationOut:
         """With the data sets that draw on it, and its budget."""

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Path
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import managing, reading
 from cloister.hub.platform.catalogue.api import DataSetName, shown
 from cloister.hub.platform.catalogue.shapes import AsRead, DataSetOut, NewVersion, NewWindow, VersionOut, Versions
 from cloister.hub.platform.catalogue.versions import add_version, add_window
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
-_WRITTEN = Depends(written_here)
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
-    version, manage, register, delete = (
-        needs(each) for each in ("dataset.version", "dataset.manage", "dataset.register", "dataset.delete")
-    )
 
-    @router.get(
-        "/datasets/{name}/versions",
-        dependencies=[version],
-        summary="List the versions of a data set",
-        response_description="The versions, the newest first",
+    @routes.get(
+        "/datasets/{name}/versions", "dataset.version", "List the versions of a data set", "The versions, the newest first"
     )
     def versions(hub: HubDep, caller: PersonDep, name: DataSetName) -> Versions:
         """For those who may add one, the newest first."""
@@ -39,13 +31,7 @@ def routes(router: APIRouter) -> None:
             row = reading.seen(hub, db, caller, name, "dataset.version")
             return Versions(items=[VersionOut.of(each) for each in managing.versions_of(db, row)])
 
-    @router.post(
-        "/datasets/{name}/versions",
-        dependencies=[version, _WRITTEN],
-        status_code=201,
-        summary="Add a version to a data set",
-        response_description="The version",
-    )
+    @routes.post("/datasets/{name}/versions", "dataset.version", "Add a version to a data set", "The version", status_code=201)
     def add(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewVersion) -> VersionOut:
         """Other rows under the same declaration and the same budget; questions read them at once."""
         with hub.database.reading() as db:
@@ -55,11 +41,11 @@ def routes(router: APIRouter) -> None:
             row = db.get_one(DataSet, data_set)
             return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
 
-    @router.get(
+    @routes.get(
         "/datasets/{name}/reading",
-        dependencies=[manage],
-        summary="Get the import report of a data set",
-        response_description="Exact numbers of dropped lines, NULL values and clamped values",
+        "dataset.manage",
+        "Get the import report of a data set",
+        "Exact numbers of dropped lines, NULL values and clamped values",
     )
     def read(hub: HubDep, caller: PersonDep, name: DataSetName) -> AsRead:
         """How many lines were no rows, and how many values of each column became none or were moved to a bound: exact numbers,
@@ -67,12 +53,12 @@ def routes(router: APIRouter) -> None:
         row, report = managing.preparation_report(hub, caller, name)
         return AsRead.of(row.version, report)
 
-    @router.delete(
+    @routes.delete(
         "/datasets/{name}/versions/{number}",
-        dependencies=[manage, _WRITTEN],
+        "dataset.manage",
+        "Delete a version of a data set",
+        "The version is deleted",
         status_code=204,
-        summary="Delete a version of a data set",
-        response_description="The version is deleted",
     )
     def destroy(hub: HubDep, caller: PersonDep, name: DataSetName, number: _Number) -> Response:
         """Its key first, then its file. Not the one that questions read."""
@@ -81,12 +67,12 @@ def routes(router: APIRouter) -> None:
         managing.destroy_old(hub, caller, data_set, number)
         return Response(status_code=204)
 
-    @router.post(
+    @routes.post(
         "/datasets/{name}/windows",
-        dependencies=[register, _WRITTEN],
+        "dataset.register",
+        "Add a window to a data set",
+        "The data set of the window",
         status_code=201,
-        summary="Add a window to a data set",
-        response_description="The data set of the window",
     )
     def window(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewWindow) -> DataSetOut:
         """A data set of its own, with a population and a budget of its own, declared as this one."""
@@ -96,12 +82,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, made.id))
 
-    @router.post(
-        "/datasets/{name}/close",
-        dependencies=[manage, _WRITTEN],
-        summary="Close a data set",
-        response_description="The closed data set",
-    )
+    @routes.post("/datasets/{name}/close", "dataset.manage", "Close a data set", "The closed data set")
     def close(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
         """Nobody can ask any more; everything stays."""
         with hub.database.begin() as db:
@@ -109,12 +90,7 @@ def routes(router: APIRouter) -> None:
             managing.close(hub, db, caller, row)
             return shown(hub, db, caller, row)
 
-    @router.post(
-        "/datasets/{name}/open",
-        dependencies=[manage, _WRITTEN],
-        summary="Reopen a data set",
-        response_description="The open data set",
-    )
+    @routes.post("/datasets/{name}/open", "dataset.manage", "Reopen a data set", "The open data set")
     def reopen(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
         """Those can ask again who may."""
         with hub.database.begin() as db:
@@ -122,13 +98,7 @@ def routes(router: APIRouter) -> None:
             managing.reopen(hub, db, caller, row)
             return shown(hub, db, caller, row)
 
-    @router.delete(
-        "/datasets/{name}",
-        dependencies=[delete, _WRITTEN],
-        status_code=204,
-        summary="Delete a data set",
-        response_description="The data set is deleted",
-    )
+    @routes.delete("/datasets/{name}", "dataset.delete", "Delete a data set", "The data set is deleted", status_code=204)
     def remove(hub: HubDep, caller: PersonDep, name: DataSetName) -> Response:
         """Its keys first, then its files. What its population has spent stays."""
         with hub.database.reading() as db:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.platform.catalogue.shapes import Connection, UploadOut, Uploads
 from cloister.hub.storage import Reading, missing_in
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _Sheet = Annotated[
@@ -30,15 +29,13 @@ _Pivot = Annotated[
 ]
 _Missing = Annotated[str, Query(max_length=2000, pattern=r"^[^\x00]*$", description="What stands for a missing value: NA, -99")]
 _Short = Annotated[bool, Query(description="Whether lines may end early, or go on with empty fields.")]
-_WRITTEN = Depends(written_here)
-_VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"text/csv": _BINARY, "application/vnd.apache.parquet": _BINARY}}
 }
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Routes) -> None:
     """Add them."""
 
     async def taken(
@@ -59,48 +56,28 @@ def routes(router: APIRouter) -> None:
         upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream(), how)
         return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload, how=how)))
 
-    for method in ("POST", "PUT"):
-        router.add_api_route(
-            "/uploads",
-            taken,
-            methods=[method],
-            status_code=201,
-            dependencies=[_VERSION, _WRITTEN],
-            openapi_extra=_BODY,
-            operation_id=f"upload_{method.lower()}",
-            summary="Upload a file",
-            response_description="The upload, which waits to be registered",
-        )
+    for name, way in (("upload_post", routes.post), ("upload_put", routes.put)):
+        given = "The upload, which waits to be registered"
+        way("/uploads", "dataset.version", "Upload a file", given, status_code=201, openapi_extra=_BODY, operation_id=name)(taken)
 
-    @router.get(
-        "/uploads",
-        dependencies=[_VERSION],
-        summary="List uploads",
-        response_description="The uploads that are not registered yet",
-    )
+    @routes.get("/uploads", "dataset.version", "List uploads", "The uploads that are not registered yet")
     def waiting(hub: HubDep, caller: PersonDep) -> Uploads:
         """One's own uploads and connections, the newest first."""
         with hub.database.reading() as db:
             return Uploads(items=[UploadOut.of(row) for row in arrivals_of(db, caller)])
 
-    @router.post(
+    @routes.post(
         "/connections",
-        dependencies=[_REGISTER, _WRITTEN],
+        "dataset.register",
+        "Connect a table of a database",
+        "The connection, which waits to be registered as an upload does",
         status_code=201,
-        summary="Connect a table of a database",
-        response_description="The connection, which waits to be registered as an upload does",
     )
     def connect(hub: HubDep, caller: PersonDep, body: Connection) -> UploadOut:
         """A table of a PostgreSQL or Spark Connect server that the hub's settings allow; it waits like an upload."""
         return UploadOut.of(connected(hub, caller, body.address))
 
-    @router.delete(
-        "/uploads/{number}",
-        dependencies=[_VERSION, _WRITTEN],
-        status_code=204,
-        summary="Delete an upload",
-        response_description="The upload is deleted",
-    )
+    @routes.delete("/uploads/{number}", "dataset.version", "Delete an upload", "The upload is deleted", status_code=204)
     def drop(hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         """Nothing of it stays."""
         discard(hub, caller, number)

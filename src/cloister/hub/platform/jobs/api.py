@@ -5,19 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.decisions.checking import check
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.jobs.pages import JOB
 from cloister.hub.platform.jobs.queue import cancel
 from cloister.hub.platform.jobs.views import PAGE, job_for, jobs_of, object_of
 from cloister.hub.records.jobs import Job
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 _Job = Annotated[str, JOB]
 
@@ -58,9 +57,9 @@ class Jobs(BaseModel):
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get("/jobs", dependencies=[needs("job.see")], summary="List jobs", response_description="The jobs, the newest first")
+    @routes.get("/jobs", "job.see", "List jobs", "The jobs, the newest first")
     def jobs(
         hub: HubDep,
         caller: CallerDep,
@@ -74,20 +73,13 @@ def api() -> APIRouter:
             older = rows[limit - 1].id if len(rows) > limit else None
             return Jobs(jobs=of_each(rows[:limit], lambda row: JobOut.of(row, caller)), older=older)
 
-    @router.get(
-        "/jobs/{job}", dependencies=[needs("job.see")], summary="Get a job", response_description="The job with its state"
-    )
+    @routes.get("/jobs/{job}", "job.see", "Get a job", "The job with its state")
     def one(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """One job."""
         with hub.database.reading() as db:
             return JobOut.of(job_for(hub, db, caller, job), caller)
 
-    @router.post(
-        "/jobs/{job}/cancel",
-        dependencies=[needs("job.cancel"), Depends(written_here)],
-        summary="Cancel a job",
-        response_description="The job with its state",
-    )
+    @routes.post("/jobs/{job}/cancel", "job.cancel", "Cancel a job", "The job with its state")
     def stop(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """End a job that waits; ask one that runs to stop."""
         with hub.database.begin() as db:
@@ -96,4 +88,4 @@ def api() -> APIRouter:
             cancel(hub, db, caller, job)
             return JobOut.of(row, caller)
 
-    return router
+    return routes.router

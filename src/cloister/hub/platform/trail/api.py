@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import alerts, mark_seen
 from cloister.hub.platform.trail.chain import BrokenLine
@@ -21,7 +20,7 @@ from cloister.hub.platform.trail.reading import FILTERS, PAGE, Filters, Scope, o
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.writing import write_alone
 from cloister.hub.records.people import person_by_id
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 
 class Line(BaseModel):
@@ -141,33 +140,23 @@ _Wanted = Annotated[Wanted, Query()]
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get(
-        "/trail",
-        dependencies=[needs("trail.read")],
-        summary="List audit entries",
-        response_description="The entries that the filters leave, the newest first",
-    )
+    @routes.get("/trail", "trail.read", "List audit entries", "The entries that the filters leave, the newest first")
     def everything(hub: HubDep, wanted: _Wanted) -> Lines:
         """All lines, by filters."""
         return _page(hub, wanted, Scope())
 
-    @router.get(
-        "/trail/mine",
-        dependencies=[needs("trail.own")],
-        summary="List your own audit entries",
-        response_description="The entries of what you did, the newest first",
-    )
+    @routes.get("/trail/mine", "trail.own", "List your own audit entries", "The entries of what you did, the newest first")
     def mine(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What the caller did."""
         return _page(hub, wanted, Scope(person=caller.id))
 
-    @router.get(
+    @routes.get(
         "/trail/uses",
-        dependencies=[needs("dataset.uses")],
-        summary="List the uses of your data sets",
-        response_description="The entries of what was done with your data sets, the newest first",
+        "dataset.uses",
+        "List the uses of your data sets",
+        "The entries of what was done with your data sets, the newest first",
     )
     def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What was done with the caller's data sets."""
@@ -175,47 +164,28 @@ def api() -> APIRouter:
             scope = own_data_sets(db, caller)
         return _page(hub, wanted, scope)
 
-    @router.get(
-        "/trail/export/{form}",
-        dependencies=[needs("trail.read")],
-        summary="Download the audit log",
-        response_description="The file",
-        response_class=Response,
-    )
+    @routes.get("/trail/export/{form}", "trail.read", "Download the audit log", "The file", response_class=Response)
     def export(hub: HubDep, caller: CallerDep, form: Form, wanted: _Wanted) -> Response:
         """All lines as a file."""
         filters = _filters(wanted)
         write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
         return response(hub, form, filters, Scope())
 
-    @router.get(
-        "/trail/mine/profile",
-        dependencies=[needs("trail.own")],
-        summary="Get your own usage profile",
-        response_description="What is usual for you",
-    )
+    @routes.get("/trail/mine/profile", "trail.own", "Get your own usage profile", "What is usual for you")
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
             return ProfileOut.of(shown(hub, read_history(db, caller.id)))
 
-    @router.get(
-        "/trail/people/{person}",
-        dependencies=[needs("trail.read")],
-        summary="Get the usage profile of a person",
-        response_description="What is usual for the person",
-    )
+    @routes.get("/trail/people/{person}", "trail.read", "Get the usage profile of a person", "What is usual for the person")
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
             return ProfileOut.of(shown(hub, read_history(db, person)))
 
-    @router.get(
-        "/trail/verify",
-        dependencies=[needs("trail.verify")],
-        summary="Verify the audit log",
-        response_description="Whether the chain holds, and the first entry that does not fit",
+    @routes.get(
+        "/trail/verify", "trail.verify", "Verify the audit log", "Whether the chain holds, and the first entry that does not fit"
     )
     def verified(hub: HubDep) -> Verified:
         """Check every line of the chain."""
@@ -224,27 +194,19 @@ def api() -> APIRouter:
             return Verified(holds=False, line=outcome.number, reason=outcome.reason)
         return Verified(holds=True)
 
-    @router.get(
-        "/trail/alerts", dependencies=[needs("trail.read")], summary="List alerts", response_description="The newest alerts"
-    )
+    @routes.get("/trail/alerts", "trail.read", "List alerts", "The newest alerts")
     def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
         """The newest alerts."""
         with hub.database.reading() as db:
             return [AlertOut.model_validate(each) for each in alerts(db, seen=seen)]
 
-    @router.post(
-        "/trail/alerts/{alert}/seen",
-        dependencies=[needs("trail.read"), Depends(written_here)],
-        status_code=204,
-        summary="Acknowledge an alert",
-        response_description="The alert is acknowledged",
-    )
+    @routes.post("/trail/alerts/{alert}/seen", "trail.read", "Acknowledge an alert", "The alert is acknowledged", status_code=204)
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
         """Write down that somebody looked."""
         with hub.database.begin() as db:
             mark_seen(hub, db, caller, alert)
 
-    return router
+    return routes.router
 
 
 def _filters(wanted: Wanted) -> Filters:

@@ -22,6 +22,7 @@ from cloister.hub.platform.access import unreadable_views
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.settings import known_settings
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Routes
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -64,14 +65,9 @@ def pages() -> APIRouter:
 
 def api() -> APIRouter:
     """What a client asks first: which hub is this, and is it well."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get(
-        "/hub",
-        dependencies=[needs("public.read")],
-        summary="Get the title, version and health of the hub",
-        response_description="Title, institution, version and health",
-    )
+    @routes.get("/hub", "public.read", "Get the title, version and health of the hub", "Title, institution, version and health")
     def about(hub: HubDep) -> dict[str, Any]:
         return {
             "title": hub.settings.title,
@@ -80,7 +76,7 @@ def api() -> APIRouter:
             "health": health(hub).told(),
         }
 
-    return router
+    return routes.router
 
 
 def _may_read(token: str, request: Request) -> bool:

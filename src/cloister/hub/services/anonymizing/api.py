@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.services.anonymizing.authorised import ACTION
@@ -17,7 +16,7 @@ from cloister.hub.services.anonymizing.reading import seen_trial
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.tables import TABLE, Anonymized, AnonymizedLine
 from cloister.hub.services.anonymizing.trying import TRY
-from cloister.hub.web.routing import Number
+from cloister.hub.web.routing import Number, Routes
 from cloister.hub.work.ordering import order_api
 
 
@@ -41,18 +40,15 @@ class Tried(BaseModel):
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Routes()
     trying: dict[str, Any] = {"mark": "anonymised Anonymizing", "job": TRY.kind, "without": frozenset({"name", "title"})}
     tried, released = ("Try settings of an anonymised table",), ("Release an anonymised table",)
-    router.include_router(order_api(ANONYMISING, Anonymizing, "/anonymised/trials", summaries=tried, **trying))
+    routes.router.include_router(order_api(ANONYMISING, Anonymizing, "/anonymised/trials", summaries=tried, **trying))
     mark = "anonymised Releasing"
-    router.include_router(order_api(ANONYMISING, Releasing, "/anonymised", summaries=released, mark=mark))
+    routes.router.include_router(order_api(ANONYMISING, Releasing, "/anonymised", summaries=released, mark=mark))
 
-    @router.get(
-        "/anonymised/trials/{number}",
-        dependencies=[needs(ACTION)],
-        summary="Get a trial of an anonymised table",
-        response_description="Risk and information loss for each k",
+    @routes.get(
+        "/anonymised/trials/{number}", ACTION, "Get a trial of an anonymised table", "Risk and information loss for each k"
     )
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
         """What was found, for its owner."""
@@ -63,5 +59,5 @@ def api() -> APIRouter:
 
     names, nouns = ("tables", "table", "download"), ("anonymised tables", "an anonymised table")
     forms = ("csv", "parquet")
-    router.include_router(kind_api(TABLE, AnonymizedLine, Anonymized, names=names, nouns=nouns, forms=forms))
-    return router
+    routes.router.include_router(kind_api(TABLE, AnonymizedLine, Anonymized, names=names, nouns=nouns, forms=forms))
+    return routes.router

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, kind_of
 from cloister.hub.releases.reading import read_release, seen_release
@@ -44,7 +43,7 @@ from cloister.hub.services.asking.shapes import (
     saved_line,
 )
 from cloister.hub.web.languages import language_of
-from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, IdempotencyKey, Number
+from cloister.hub.web.routing import After, Confidence, IdempotencyKey, Number, Routes
 from cloister.privacy import text_of
 
 _LONGEST_WORD = 200
@@ -55,20 +54,21 @@ _JSON = "application/json"
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    _asking(router)
-    _previewing(router)
-    routes(router)
-    _reading(router)
-    return router
+    routes = Routes()
+    _asking(routes)
+    _previewing(routes)
+    _saved(routes)
+    _reading(routes)
+    return routes.router
 
 
-def _asking(router: APIRouter) -> None:
-    @router.post(
+def _asking(routes: Routes) -> None:
+    @routes.post(
         "/questions",
-        dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Ask a query",
-        response_description="The private answer, with its guarantee, its margins of error and its cost",
+        "question.ask",
+        "Ask a query",
+        "The private answer, with its guarantee, its margins of error and its cost",
+        ticked=True,
         response_model=Answer,
         status_code=201,
         responses={202: {"model": JobTold, "description": "A job answers it, with `Prefer: respond-async`"}},
@@ -77,11 +77,12 @@ def _asking(router: APIRouter) -> None:
         """The private answer, charged. The same `Idempotency-Key` gives the same bytes and is charged once."""
         return _asked(hub, caller, question, key, later=_LATER in prefer.lower())
 
-    @router.post(
+    @routes.post(
         "/questions/workload",
-        dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Ask several queries together",
-        response_description="The private answers, under one charge",
+        "question.ask",
+        "Ask several queries together",
+        "The private answers, under one charge",
+        ticked=True,
         response_model=Answers,
         status_code=201,
     )
@@ -95,11 +96,12 @@ def _asking(router: APIRouter) -> None:
         status, body = ask_once(hub, caller, key, request, asking, _bodies, again=again)
         return Response(body, status, media_type=_JSON)
 
-    @router.post(
+    @routes.post(
         "/questions/stored",
-        dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Get an answer that was asked before",
-        response_description="The stored answer",
+        "question.ask",
+        "Get an answer that was asked before",
+        "The stored answer",
+        ticked=True,
         response_model=Answer,
         status_code=201,
     )
@@ -147,12 +149,13 @@ DIRECT = Direct(path="/questions", action="question.ask", read=_plain, answer=_d
 """`POST /questions`, with an API token."""
 
 
-def _previewing(router: APIRouter) -> None:
-    @router.post(
+def _previewing(routes: Routes) -> None:
+    @routes.post(
         "/questions/explain",
-        dependencies=[TICKED, needs("question.explain"), WRITTEN],
-        summary="Explain a query",
-        response_description="What it would measure, with which margin of error and at which cost",
+        "question.explain",
+        "Explain a query",
+        "What it would measure, with which margin of error and at which cost",
+        ticked=True,
     )
     def explain(hub: HubDep, caller: CallerDep, question: Question) -> Explained:
         """What an answer would measure, with which error, at which cost, and what would be left: spends nothing and reads no
@@ -170,11 +173,12 @@ def _previewing(router: APIRouter) -> None:
         ]
         return Explained(**told, left=left, denied=str(found.denied) if found.denied is not None else None)
 
-    @router.post(
+    @routes.post(
         "/questions/afford",
-        dependencies=[TICKED, needs("question.explain"), WRITTEN],
-        summary="Compare spends for a query",
-        response_description="The margins of error to expect over a range of spends",
+        "question.explain",
+        "Compare spends for a query",
+        "The margins of error to expect over a range of spends",
+        ticked=True,
     )
     def afford(hub: HubDep, caller: CallerDep, question: Question) -> Spends:
         """The margins to expect over a range of spends: spends nothing and reads no row."""
@@ -182,24 +186,25 @@ def _previewing(router: APIRouter) -> None:
         margins = {name: [finite(float(each)) for each in found.margins[name]] for name in found.margins.column_names}
         return Spends(confidence=found.confidence, spends=[text_of(each) for each in found.spends], margins=margins)
 
-    @router.post(
+    @routes.post(
         "/questions/rehearse",
-        dependencies=[needs("question.rehearse"), WRITTEN],
-        summary="Rehearse a query on made-up rows",
-        response_description="An answer of made-up rows, marked as such",
+        "question.rehearse",
+        "Rehearse a query on made-up rows",
+        "An answer of made-up rows, marked as such",
     )
     def rehearse(hub: HubDep, caller: CallerDep, question: Question) -> Rehearsed:
         """An answer from made-up rows: what it would look like. Nothing is spent."""
         return Rehearsed(release=rehearsal_of(hub, caller, question.wish()).to_json())
 
 
-def _reading(router: APIRouter) -> None:
-    @router.get(
+def _reading(routes: Routes) -> None:
+    @routes.get(
         "/releases/{number}",
-        dependencies=[TICKED, needs("release.see")],
+        "release.see",
+        "Get a release",
+        "The release as it was answered; of another kind than an answer, as its own address tells it",
+        ticked=True,
         response_model=Answer | dict[str, Any],
-        summary="Get a release",
-        response_description="The release as it was answered; of another kind than an answer, as its own address tells it",
     )
     def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
         """A stored release, byte for byte what was answered at that confidence; of another kind than an answer, what its own
@@ -210,11 +215,12 @@ def _reading(router: APIRouter) -> None:
         view = View(hub=hub, caller=caller, row=row, language=language_of("en"), confidence=confidence)
         return Response(kind_of(hub, row).told(view), media_type=_JSON)
 
-    @router.get(
+    @routes.get(
         "/releases/{number}/margins",
-        dependencies=[TICKED, needs("release.see")],
-        summary="Get the margins of error of a release",
-        response_description="The margins at the confidence that is asked for",
+        "release.see",
+        "Get the margins of error of a release",
+        "The margins at the confidence that is asked for",
+        ticked=True,
     )
     def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:
         """At another confidence; with `joint`, all intervals hold at once. It takes what the release takes."""
@@ -258,15 +264,10 @@ def _request(path: str, body: Question | Questions, way: str = "") -> bytes:
     return f"{path} {way}\n".encode() + body.model_dump_json().encode()
 
 
-def routes(router: APIRouter) -> None:
+def _saved(routes: Routes) -> None:
     """Add them."""
 
-    @router.get(
-        "/questions/saved",
-        dependencies=[needs("question.see")],
-        summary="List saved queries",
-        response_description="The saved queries, the newest first",
-    )
+    @routes.get("/questions/saved", "question.see", "List saved queries", "The saved queries, the newest first")
     def questions(
         hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
     ) -> SavedPage:
@@ -276,35 +277,21 @@ def routes(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return SavedPage(questions=[saved_line(row, caller.id) for row in rows[:limit]], next=more)
 
-    @router.post(
-        "/questions/saved",
-        dependencies=[needs("question.manage"), WRITTEN],
-        status_code=201,
-        summary="Save a query",
-        response_description="The saved query",
-    )
+    @routes.post("/questions/saved", "question.manage", "Save a query", "The saved query", status_code=201)
     def keep(hub: HubDep, caller: CallerDep, wanted: Saving) -> Saved:
         """Keep a question under a name; in a project, for its members too."""
         with hub.database.begin() as db:
             row = save(hub, db, caller, wanted.wish(), wanted.title)
         return saved_line(row, caller.id)
 
-    @router.get(
-        "/questions/saved/{number}",
-        dependencies=[needs("question.see")],
-        summary="Get a saved query",
-        response_description="The saved query",
-    )
+    @routes.get("/questions/saved/{number}", "question.see", "Get a saved query", "The saved query")
     def question(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
         """One question."""
         with hub.database.reading() as db:
             return saved_line(seen_question(hub, db, caller, number), caller.id)
 
-    @router.post(
-        "/questions/saved/{number}/remove",
-        dependencies=[needs("question.manage"), WRITTEN],
-        summary="Delete a saved query",
-        response_description="The saved query that was deleted",
+    @routes.post(
+        "/questions/saved/{number}/remove", "question.manage", "Delete a saved query", "The saved query that was deleted"
     )
     def forget(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
         """Remove one's own saved question; what it was answered stays."""

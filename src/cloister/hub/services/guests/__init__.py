@@ -55,10 +55,11 @@ def _pages() -> APIRouter:
 
 def _api() -> APIRouter:
     from cloister.hub.services.guests import packages
+    from cloister.hub.web.routing import Routes
     from cloister.hub.work.ordering import order_api
 
     summaries = ("Release the result of an algorithm", "Estimate the cost of a run")
-    return packages.api(order_api(RUNNING, Order, "/algorithm-runs", summaries=summaries, errors=expected))
+    return packages.api(Routes(order_api(RUNNING, Order, "/algorithm-runs", summaries=summaries, errors=expected)))
 
 
 def _run() -> SqlFunction:

@@ -32,7 +32,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import WRITTEN
+from cloister.hub.web.routing import Routes
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -150,16 +150,16 @@ class PackageOut(BaseModel):
     runs: int
 
 
-def api(router: APIRouter) -> APIRouter:
+def api(routes: Routes) -> APIRouter:
     """Add the route of the API."""
 
-    @router.post(
+    @routes.post(
         "/uploads/algorithms",
-        dependencies=[_REGISTER, WRITTEN],
+        "algorithm.register",
+        "Upload a package of an algorithm",
+        "The algorithm, and what became of its tests",
         status_code=201,
         openapi_extra=_BODY,
-        summary="Upload a package of an algorithm",
-        response_description="The algorithm, and what became of its tests",
     )
     async def uploaded(
         request: Request, hub: HubDep, caller: CallerDep, table: Annotated[str, Query(max_length=63)] = ""
@@ -171,7 +171,7 @@ def api(router: APIRouter) -> APIRouter:
         how = {"passed": tried.passed, "done": tried.done, "runs": tried.runs}
         return PackageOut(name=row.name, package=row.package or row.name, version=row.version, **how)
 
-    return router
+    return routes.router
 
 
 def pages(router: APIRouter) -> APIRouter:

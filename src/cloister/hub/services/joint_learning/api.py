@@ -7,12 +7,11 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.joint_learning.exact import EXACT, ExactJoint, before
 from cloister.hub.services.joint_learning.order import ACTION
 from cloister.hub.services.joint_learning.results import owned_results, take_away
-from cloister.hub.web.routing import TICKED, WRITTEN, Number, attachment
+from cloister.hub.web.routing import Number, Routes, attachment
 from cloister.hub.work.ordering import before_start
 
 
@@ -48,13 +47,10 @@ class OwnedList(BaseModel):
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get(
-        "/joint-learning/results",
-        dependencies=[needs("dataset.see")],
-        summary="List joint results that your rows are in",
-        response_description="The results, the newest first",
+    @routes.get(
+        "/joint-learning/results", "dataset.see", "List joint results that your rows are in", "The results, the newest first"
     )
     def listed(hub: HubDep, caller: CallerDep) -> OwnedList:
         """Those of which you own a part. Each goes to the owners of all parts."""
@@ -66,22 +62,24 @@ def api() -> APIRouter:
         ]
         return OwnedList(items=told)
 
-    @router.get(
+    @routes.get(
         "/joint-learning/results/{number}",
-        dependencies=[TICKED, needs("release.download")],
-        summary="Download a joint result as an owner",
-        response_description="The directions, how rows are projected by them, and the guarantee",
+        "release.download",
+        "Download a joint result as an owner",
+        "The directions, how rows are projected by them, and the guarantee",
+        ticked=True,
     )
     def taken(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """For the owner of a part; written down in the audit log."""
         found = take_away(hub, caller, number)
         return Response(found.body, headers=attachment(found.name), media_type="application/json")
 
-    @router.post(
+    @routes.post(
         "/joint-learning/exact/price",
-        dependencies=[TICKED, needs(ACTION), WRITTEN],
-        summary="Estimate what exact joint learning tells, takes and sends",
-        response_description="What leaves, to whom, and what it takes",
+        ACTION,
+        "Estimate what exact joint learning tells, takes and sends",
+        "What leaves, to whom, and what it takes",
+        ticked=True,
     )
     def told(hub: HubDep, caller: CallerDep, body: ExactJoint) -> BeforeOut:
         """From declarations alone: no site is asked, and no row is read."""
@@ -89,4 +87,4 @@ def api() -> APIRouter:
         text = found["tells"] % {"components": found["components"], "columns": found["columns"]}
         return BeforeOut(**{**found, "tells": text})
 
-    return router
+    return routes.router

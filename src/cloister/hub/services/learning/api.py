@@ -12,7 +12,6 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.policy.methods import offered
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.releases.api import kind_api
@@ -25,7 +24,7 @@ from cloister.hub.services.learning.models import MODEL, Learnt, LearntLine
 from cloister.hub.services.learning.order import Training
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.released import FreeTraining, submit_free
-from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey, Number
+from cloister.hub.web.routing import IdempotencyKey, Number, Routes
 from cloister.hub.work.ordering import JobOfWork, order_api, price
 from cloister.hub.work.submitting import accepted
 
@@ -71,14 +70,15 @@ class Curve(BaseModel):
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
+    routes = Routes()
+    routes.router.include_router(order_api(FITTING, Training, "/models", summaries=("Train a model",), mark="models"))
 
-    @router.post(
+    @routes.post(
         "/models/released",
-        dependencies=[TICKED, needs(ACTION), WRITTEN],
-        summary="Train a model on a released table",
-        response_description="The job that does it",
+        ACTION,
+        "Train a model on a released table",
+        "The job that does it",
+        ticked=True,
         status_code=202,
         response_model=JobOfWork,
     )
@@ -86,21 +86,13 @@ def api() -> APIRouter:
         """On rows of a synthetic table: nothing is spent, and the model has the guarantee of the table."""
         return accepted(submit_free(hub, caller, key, wanted))
 
-    @router.get(
-        "/models/methods",
-        dependencies=[needs(ACTION)],
-        summary="List methods of learning",
-        response_description="The methods and the guarantees that each works with",
-    )
+    @routes.get("/models/methods", ACTION, "List methods of learning", "The methods and the guarantees that each works with")
     def methods() -> list[Method]:
         """The ways to learn; `pure`: without a δ, `approximate`: with one."""
         return [Method.model_validate(each, from_attributes=True) for each in offered().values()]
 
-    @router.post(
-        "/models/expected",
-        dependencies=[TICKED, needs(ACTION), WRITTEN],
-        summary="Estimate the quality of a model",
-        response_description="The quality to expect over a range of ε",
+    @routes.post(
+        "/models/expected", ACTION, "Estimate the quality of a model", "The quality to expect over a range of ε", ticked=True
     )
     def expect(hub: HubDep, caller: CallerDep, training: Annotated[Training, Body()]) -> Curve:
         """The method on made-up rows that follow the declarations, over a range of ε: spends nothing and reads no row. 404 for a
@@ -110,12 +102,7 @@ def api() -> APIRouter:
             raise Missing("There is no curve", why="nothing measures what this method finds", instead="GaussianNB")
         return Curve.model_validate(asdict(found))
 
-    @router.post(
-        "/models/{number}/predictions",
-        dependencies=[needs("release.see"), WRITTEN],
-        summary="Predict with a model",
-        response_description="The predictions, row by row",
-    )
+    @routes.post("/models/{number}/predictions", "release.see", "Predict with a model", "The predictions, row by row")
     def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Predicting) -> Predicted:
         """What the model says of rows of one's own, which are kept nowhere. It spends nothing."""
         with hub.database.reading() as db:
@@ -123,5 +110,5 @@ def api() -> APIRouter:
         return Predicted(csv=predictions(row, wanted.csv))
 
     names, nouns = ("models", "model", "file"), ("models", "a model")
-    router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))
-    return router
+    routes.router.include_router(kind_api(MODEL, LearntLine, Learnt, names=names, nouns=nouns, forms=("json",)))
+    return routes.router

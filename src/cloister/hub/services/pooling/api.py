@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.services.pooling.comparing import compare
 from cloister.hub.services.pooling.making import MOST, Pool, Pooling, make, pool_named, pools
-from cloister.hub.web.forms import written_here
-from cloister.hub.web.routing import TICKED
+from cloister.hub.web.routing import Routes
 
 _PLAIN = r"^[^\x00]*$"
 _Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
 _Name = Annotated[str, Path(max_length=63)]
-_WRITTEN = Depends(written_here)
 
 
 class NewPool(BaseModel):
@@ -100,25 +97,25 @@ class WayOut(BaseModel):
 
 def api() -> APIRouter:
     """All routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get(
+    @routes.get(
         "/pooled-datasets",
-        dependencies=[needs("dataset.see")],
-        summary="List data sets of several owners",
-        response_description="The data sets with their parts, and what your own parts gave",
+        "dataset.see",
+        "List data sets of several owners",
+        "The data sets with their parts, and what your own parts gave",
     )
     def listed(hub: HubDep, caller: PersonDep) -> PoolList:
         """Those that you may see, or have a part in. What a part was charged is shown to its owner alone."""
         with hub.database.reading() as db:
             return PoolList(items=[PoolOut.of(each) for each in pools(hub, db, caller)])
 
-    @router.post(
+    @routes.post(
         "/pooled-datasets",
-        dependencies=[needs("dataset.register"), _WRITTEN],
+        "dataset.register",
+        "Register a data set of several owners",
+        "The data set with its parts",
         status_code=201,
-        summary="Register a data set of several owners",
-        response_description="The data set with its parts",
     )
     def made(hub: HubDep, caller: PersonDep, body: NewPool) -> PoolOut:
         """Made of data sets that you may see. A person who asks it needs a grant on it and on every part."""
@@ -127,11 +124,12 @@ def api() -> APIRouter:
         with hub.database.reading() as db:
             return PoolOut.of(pool_named(hub, db, caller, row.name))
 
-    @router.post(
+    @routes.post(
         "/pooled-datasets/{name}/compare",
-        dependencies=[TICKED, needs("question.explain"), _WRITTEN],
-        summary="Compare one query together and apart",
-        response_description="The margins of error of each way",
+        "question.explain",
+        "Compare one query together and apart",
+        "The margins of error of each way",
+        ticked=True,
     )
     def compared(hub: HubDep, caller: CallerDep, name: _Name, body: Comparing) -> list[WayOut]:
         """Of the whole, of each part that you may ask, and of all parts added up. Nothing is spent."""
@@ -139,4 +137,4 @@ def api() -> APIRouter:
             found = compare(hub, db, caller, pool_named(hub, db, caller, name), body.sql, body.spend, body.purpose)
         return [WayOut(way=each.way, margins=dict(each.margins), why=each.why, values=dict(each.values)) for each in found]
 
-    return router
+    return routes.router

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.crypto import fingerprint
 from cloister.hub.caller import Caller, PersonDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.catalogue import key_of
 from cloister.hub.services.sites.joining import Joining, Standing, change_roster, join, standings
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 _PLAIN = r"^[^\x00]*$"
 _Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
 _Text = Annotated[str, Field(max_length=2**20, pattern=_PLAIN)]
-_REGISTER, _WRITTEN = needs("dataset.register"), Depends(written_here)
 
 
 class NewJointDataSet(BaseModel):
@@ -109,13 +107,13 @@ class JointList(BaseModel):
 
 def api() -> APIRouter:
     """All routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.get(
+    @routes.get(
         "/joint-datasets",
-        dependencies=[_REGISTER],
-        summary="List your data sets at several sites",
-        response_description="The hub's key, and the data sets with their sites",
+        "dataset.register",
+        "List your data sets at several sites",
+        "The hub's key, and the data sets with their sites",
     )
     def listed(hub: HubDep, caller: PersonDep) -> JointList:
         """With when each site last called."""
@@ -124,12 +122,12 @@ def api() -> APIRouter:
             found = standings(hub, db, caller)
         return JointList(hub=key.hex(), fingerprint=fingerprint(key), items=[_shown(each) for each in found])
 
-    @router.post(
+    @routes.post(
         "/joint-datasets",
-        dependencies=[_REGISTER, _WRITTEN],
+        "dataset.register",
+        "Register a data set at several sites",
+        "The data set with its sites",
         status_code=201,
-        summary="Register a data set at several sites",
-        response_description="The data set with its sites",
     )
     def make(hub: HubDep, caller: PersonDep, body: NewJointDataSet) -> JointOut:
         """Of a roster that all sites signed. The rows stay where they are."""
@@ -142,18 +140,15 @@ def api() -> APIRouter:
         made = join(hub, caller, asked, budget)
         return _out(hub, caller, made.name)
 
-    @router.post(
-        "/joint-datasets/{name}/roster",
-        dependencies=[_REGISTER, _WRITTEN],
-        summary="Change the sites of a data set",
-        response_description="The data set with its sites",
+    @routes.post(
+        "/joint-datasets/{name}/roster", "dataset.register", "Change the sites of a data set", "The data set with its sites"
     )
     def change(hub: HubDep, caller: PersonDep, name: Annotated[str, Path(max_length=63)], body: NextRoster) -> JointOut:
         """By the next roster, which all of its sites signed, a site with another key by its old one too. The budget stays."""
         change_roster(hub, caller, name, json.dumps(body.roster), json.dumps(body.signatures))
         return _out(hub, caller, name)
 
-    return router
+    return routes.router
 
 
 def _out(hub: Hub, caller: Caller, name: str) -> JointOut:

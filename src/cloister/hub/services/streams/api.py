@@ -15,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import identify
 from cloister.hub.records.streams import HeldStream
@@ -32,9 +31,8 @@ from cloister.hub.services.streams.opening import (
     streams_of,
 )
 from cloister.hub.services.streams.showing import all_steps, csv_of, event_of, steps_of
-from cloister.hub.web.routing import WRITTEN, Number, attachment
+from cloister.hub.web.routing import Number, Routes, attachment
 
-_OPEN, _SEE, _MANAGE, _SEND = (needs(f"stream.{each}") for each in ("open", "see", "manage", "send"))
 _LOOK = 0.5
 _ROOM = {"room": {"kind": "category", "values": ["hall", "attic"]}}
 
@@ -157,16 +155,12 @@ def line_of(row: HeldStream) -> StreamLine:
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    _owning(router)
-    _reading(router)
+    routes = Routes()
+    _owning(routes)
+    _reading(routes)
 
-    @router.post(
-        "/streams/{number}/readings",
-        dependencies=[_SEND, WRITTEN],
-        summary="Send readings to a stream",
-        response_description="What became of the batch",
-        status_code=202,
+    @routes.post(
+        "/streams/{number}/readings", "stream.send", "Send readings to a stream", "What became of the batch", status_code=202
     )
     def send(
         hub: HubDep, number: Number, batch: ReadingBatch, device_key: Annotated[str, Header(max_length=100)] = ""
@@ -175,33 +169,24 @@ def api() -> APIRouter:
         seconds since 1970), and may have an `id`: one that is there already waits once. Beyond the device's quota: 429."""
         return ReceivedReadings(**receive(hub, Sent(number, device_key, batch.readings)))
 
-    return router
+    return routes.router
 
 
-def _owning(router: APIRouter) -> None:
-    @router.post(
-        "/streams", dependencies=[_OPEN, WRITTEN], summary="Open a stream", response_description="The stream", status_code=201
-    )
+def _owning(routes: Routes) -> None:
+    @routes.post("/streams", "stream.open", "Open a stream", "The stream", status_code=201)
     def open_(hub: HubDep, caller: CallerDep, wanted: StreamOpening) -> StreamLine:
         """All steps are charged now, once; nothing of it changes afterwards."""
         number = open_stream(hub, caller, Declared(**wanted.model_dump()))
         with hub.database.reading() as db:
             return line_of(db.get_one(HeldStream, number))
 
-    @router.post(
-        "/streams/{number}/close", dependencies=[_MANAGE, WRITTEN], summary="Close a stream", response_description="The stream"
-    )
+    @routes.post("/streams/{number}/close", "stream.manage", "Close a stream", "The stream")
     def close(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:
         """It takes no reading and releases no step any more; the charge stands."""
         with hub.database.begin() as db:
             return line_of(close_stream(hub, db, caller, number))
 
-    @router.get(
-        "/streams/{number}/devices",
-        dependencies=[_MANAGE],
-        summary="List the devices of a stream",
-        response_description="Devices",
-    )
+    @routes.get("/streams/{number}/devices", "stream.manage", "List the devices of a stream", "Devices")
     def devices(hub: HubDep, caller: CallerDep, number: Number) -> Devices:
         """By name, without their keys."""
         with hub.database.reading() as db:
@@ -210,11 +195,11 @@ def _owning(router: APIRouter) -> None:
         lines = [DeviceLine(id=each.id, name=each.name, created=each.created, revoked=each.revoked) for each in known]
         return Devices(devices=lines)
 
-    @router.post(
+    @routes.post(
         "/streams/{number}/devices",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Add a device to a stream",
-        response_description="The device and its key, which is shown only here",
+        "stream.manage",
+        "Add a device to a stream",
+        "The device and its key, which is shown only here",
         status_code=201,
     )
     def add(hub: HubDep, caller: CallerDep, number: Number, wanted: NewDevice) -> DeviceKey:
@@ -223,12 +208,8 @@ def _owning(router: APIRouter) -> None:
             device, key = add_device(hub, db, caller, number, wanted.name, wanted.person)
             return DeviceKey(id=device.id, name=device.name, key=key)
 
-    @router.delete(
-        "/streams/{number}/devices/{device}",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Revoke the key of a device",
-        response_description="The key is revoked",
-        status_code=204,
+    @routes.delete(
+        "/streams/{number}/devices/{device}", "stream.manage", "Revoke the key of a device", "The key is revoked", status_code=204
     )
     def revoke(hub: HubDep, caller: CallerDep, number: Number, device: Number) -> None:
         """What it sent before stays."""
@@ -236,22 +217,20 @@ def _owning(router: APIRouter) -> None:
             revoke_device(hub, db, caller, number, device)
 
 
-def _reading(router: APIRouter) -> None:
-    @router.get("/streams", dependencies=[_SEE], summary="List streams", response_description="Streams, the newest first")
+def _reading(routes: Routes) -> None:
+    @routes.get("/streams", "stream.see", "List streams", "Streams, the newest first")
     def listed(hub: HubDep, caller: CallerDep) -> Streams:
         """One's own, and those that are shown to everybody."""
         with hub.database.reading() as db:
             return Streams(streams=[line_of(row) for row in streams_of(hub, db, caller)])
 
-    @router.get("/streams/{number}", dependencies=[_SEE], summary="Get a stream", response_description="The stream")
+    @routes.get("/streams/{number}", "stream.see", "Get a stream", "The stream")
     def one(hub: HubDep, caller: CallerDep, number: Number) -> StreamLine:
         """What it costs, how far it is, and when it ends."""
         with hub.database.reading() as db:
             return line_of(seen_stream(hub, db, caller, number))
 
-    @router.get(
-        "/streams/{number}/steps", dependencies=[_SEE], summary="Get the released steps of a stream", response_description="Steps"
-    )
+    @routes.get("/streams/{number}/steps", "stream.see", "Get the released steps of a stream", "Steps")
     def steps(hub: HubDep, caller: CallerDep, number: Number, after: Annotated[int, Query(ge=0, le=2**53)] = 0) -> ReleasedSteps:
         """In their order, those after a number; at most 10,000."""
         with hub.database.reading() as db:
@@ -259,10 +238,10 @@ def _reading(router: APIRouter) -> None:
                 steps=[dict(each) for each in steps_of(db, seen_stream(hub, db, caller, number).id, after=after)]
             )
 
-    @router.get(
+    @routes.get(
         "/streams/{number}/steps.csv",
-        dependencies=[_SEE],
-        summary="Download the released steps of a stream",
+        "stream.see",
+        "Download the released steps of a stream",
         response_class=Response,
         responses={200: {"content": {"text/csv": {}}, "description": "The file"}},
     )
@@ -273,10 +252,10 @@ def _reading(router: APIRouter) -> None:
             body = csv_of(all_steps(db, row.id))
         return Response(body, media_type="text/csv", headers=attachment(f"stream-{row.id}.csv"))
 
-    @router.get(
+    @routes.get(
         "/streams/{number}/events",
-        dependencies=[_SEE],
-        summary="Get the steps of a stream as events",
+        "stream.see",
+        "Get the steps of a stream as events",
         response_class=StreamingResponse,
         responses={200: {"content": {"text/event-stream": {}}, "description": "An event for each step"}},
     )

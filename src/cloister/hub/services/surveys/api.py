@@ -17,7 +17,6 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import CallerDep
 from cloister.hub.database import of_each
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
@@ -34,7 +33,7 @@ from cloister.hub.services.surveys.modelling import (
     submit_training,
 )
 from cloister.hub.web.render import ExactJSON
-from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
+from cloister.hub.web.routing import After, IdempotencyKey, Number, Routes
 from cloister.hub.work.ordering import JobOfWork
 from cloister.hub.work.submitting import accepted
 
@@ -151,27 +150,22 @@ def line_of(row: HeldSurvey) -> SurveyLine:
     )
 
 
-_COMPOSE, _SEE, _MANAGE, _DOWNLOAD, _ANSWER = (
-    needs(f"survey.{each}") for each in ("compose", "see", "manage", "download", "answer")
-)
 _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}
 _RESULTS: dict[int | str, dict[str, Any]] = {**_FILE, 202: {"model": Looking, "description": "A job looks for words first"}}
 
 
 def api() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    _drafts(router)
-    _running(router)
-    _answering(router)
-    _learning(router)
-    return router
+    routes = Routes()
+    _drafts(routes)
+    _running(routes)
+    _answering(routes)
+    _learning(routes)
+    return routes.router
 
 
-def _drafts(router: APIRouter) -> None:
-    @router.get(
-        "/surveys", dependencies=[_COMPOSE], summary="List surveys", response_description="Your surveys, the newest first"
-    )
+def _drafts(routes: Routes) -> None:
+    @routes.get("/surveys", "survey.compose", "List surveys", "Your surveys, the newest first")
     def surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SurveyPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
@@ -179,9 +173,7 @@ def _drafts(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return SurveyPage(surveys=of_each(rows[:limit], line_of), next=more)
 
-    @router.post(
-        "/surveys", dependencies=[_COMPOSE, WRITTEN], summary="Create a survey", response_description="The draft", status_code=201
-    )
+    @routes.post("/surveys", "survey.compose", "Create a survey", "The draft", status_code=201)
     def make(hub: HubDep, caller: CallerDep, wanted: Composing) -> SurveyWhole:
         """A draft, with its questions where they are given."""
         if wanted.title is None:
@@ -190,13 +182,7 @@ def _drafts(router: APIRouter) -> None:
             row = drafts.make_survey(hub, db, caller, title=wanted.title, purpose=wanted.purpose or "")
             return _whole(_rewritten(hub, db, caller, row.id, wanted))
 
-    @router.get(
-        "/surveys/{number}",
-        dependencies=[_SEE],
-        summary="Get a survey",
-        response_description="The survey",
-        response_model=SurveyWhole,
-    )
+    @routes.get("/surveys/{number}", "survey.see", "Get a survey", "The survey", response_model=SurveyWhole)
     def survey(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What it asks, and of whom."""
         with hub.database.reading() as db:
@@ -204,55 +190,37 @@ def _drafts(router: APIRouter) -> None:
             # not through SurveyWhole: a stored text may hold half a letter, which pydantic cannot write
             return ExactJSON({**line_of(row).model_dump(mode="json"), "draft": row.draft, "survey": _body(row)})
 
-    @router.patch(
-        "/surveys/{number}",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Update the draft of a survey",
-        response_description="The changed draft",
-    )
+    @routes.patch("/surveys/{number}", "survey.manage", "Update the draft of a survey", "The changed draft")
     def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
         """What is stated takes the place of what was there; questions as a whole."""
         with hub.database.begin() as db:
             return _whole(_rewritten(hub, db, caller, number, wanted))
 
-    @router.delete(
-        "/surveys/{number}",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Delete the draft of a survey",
-        response_description="The draft is deleted",
-        status_code=204,
-    )
+    @routes.delete("/surveys/{number}", "survey.manage", "Delete the draft of a survey", "The draft is deleted", status_code=204)
     def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
         """A survey that was opened stays."""
         with hub.database.begin() as db:
             drafts.drop_draft(hub, db, caller, number)
 
 
-def _running(router: APIRouter) -> None:
-    @router.post(
-        "/surveys/{number}/open", dependencies=[_MANAGE, WRITTEN], summary="Open a survey", response_description="The open survey"
-    )
+def _running(routes: Routes) -> None:
+    @routes.post("/surveys/{number}/open", "survey.manage", "Open a survey", "The open survey")
     def open_(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """From now on nothing of it changes."""
         with hub.database.begin() as db:
             return line_of(drafts.open_survey(hub, db, caller, number))
 
-    @router.post(
-        "/surveys/{number}/close",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Close a survey",
-        response_description="The closed survey",
-    )
+    @routes.post("/surveys/{number}/close", "survey.manage", "Close a survey", "The closed survey")
     def close(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """It takes no report any more."""
         with hub.database.begin() as db:
             return line_of(drafts.close_survey(hub, db, caller, number))
 
-    @router.post(
+    @routes.post(
         "/surveys/{number}/invitations",
-        dependencies=[_MANAGE, WRITTEN],
-        summary="Create invitations to a survey",
-        response_description="The invitations; their codes are shown only here",
+        "survey.manage",
+        "Create invitations to a survey",
+        "The invitations; their codes are shown only here",
         status_code=201,
     )
     def invite(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
@@ -260,12 +228,8 @@ def _running(router: APIRouter) -> None:
         with hub.database.begin() as db:
             return Invitations(tokens=drafts.invite(hub, db, caller, number, wanted.count))
 
-    @router.get(
-        "/surveys/{number}/results",
-        dependencies=[_DOWNLOAD],
-        summary="Get the results of a survey",
-        response_class=Response,
-        responses=_RESULTS,
+    @routes.get(
+        "/surveys/{number}/results", "survey.download", "Get the results of a survey", response_class=Response, responses=_RESULTS
     )
     def results(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Estimates with margins, by level and together, as the library writes them (`Results.to_json`). Where words are asked
@@ -274,10 +238,10 @@ def _running(router: APIRouter) -> None:
         found = results_file(hub, caller, number, "json")
         return found if isinstance(found, Response) else _later(found)
 
-    @router.get(
+    @routes.get(
         "/surveys/{number}/reports",
-        dependencies=[_DOWNLOAD],
-        summary="Download the reports of a survey",
+        "survey.download",
+        "Download the reports of a survey",
         response_class=Response,
         responses=_FILE,
     )
@@ -300,12 +264,13 @@ class Foretold(BaseModel):
     predictions: list[str | float]
 
 
-def _learning(router: APIRouter) -> None:
-    @router.post(
+def _learning(routes: Routes) -> None:
+    @routes.post(
         "/surveys/{number}/models",
-        dependencies=[TICKED, _DOWNLOAD, WRITTEN],
-        summary="Train a model on the reports of a survey",
-        response_description="The job that does it",
+        "survey.download",
+        "Train a model on the reports of a survey",
+        "The job that does it",
+        ticked=True,
         status_code=202,
         response_model=JobOfWork,
     )
@@ -316,11 +281,8 @@ def _learning(router: APIRouter) -> None:
         questions. Nothing is charged, and no respondent's ε grows: only randomised reports are read."""
         return accepted(submit_training(hub, caller, key, number, wanted))
 
-    @router.post(
-        "/survey-models/{number}/predictions",
-        dependencies=[needs("release.see"), WRITTEN],
-        summary="Predict with a model of a survey",
-        response_description="The predictions, one for each",
+    @routes.post(
+        "/survey-models/{number}/predictions", "release.see", "Predict with a model of a survey", "The predictions, one for each"
     )
     def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Foretelling) -> Foretold:
         """What the model says of answers of one's own, which are kept nowhere. It spends nothing."""
@@ -329,15 +291,17 @@ def _learning(router: APIRouter) -> None:
         return Foretold(predictions=foretell(row, wanted.answers))
 
     names, nouns = ("models", "survey_model", "survey_model_file"), ("models of surveys", "a model of a survey")
-    router.include_router(kind_api(SURVEY_MODEL, SurveyModelLine, SurveyModelWhole, names=names, nouns=nouns, forms=("json",)))
+    routes.router.include_router(
+        kind_api(SURVEY_MODEL, SurveyModelLine, SurveyModelWhole, names=names, nouns=nouns, forms=("json",))
+    )
 
 
-def _answering(router: APIRouter) -> None:
-    @router.get(
+def _answering(routes: Routes) -> None:
+    @routes.get(
         "/surveys/{number}/form",
-        dependencies=[_ANSWER],
-        summary="Get the form of a survey",
-        response_description="Questions, levels and the integers of the promise",
+        "survey.answer",
+        "Get the form of a survey",
+        "Questions, levels and the integers of the promise",
         response_model=dict[str, Any],
     )
     def form(hub: HubDep, number: Number) -> Response:
@@ -347,11 +311,11 @@ def _answering(router: APIRouter) -> None:
             survey = of_text(asked(db, number).body)
         return ExactJSON({"survey": survey.to_dict(), "demonstration": demonstrations(survey)})
 
-    @router.post(
+    @routes.post(
         "/surveys/{number}/reports",
-        dependencies=[_ANSWER, WRITTEN],
-        summary="Send a report to a survey",
-        response_description="The receipt; whether the same report was here before",
+        "survey.answer",
+        "Send a report to a survey",
+        "The receipt; whether the same report was here before",
         status_code=201,
         response_model_exclude_defaults=True,
     )

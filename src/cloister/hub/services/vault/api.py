@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from cloister.crypto import fingerprint
 from cloister.hub.caller import PersonDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import key_of
 from cloister.hub.services.vault.keeping import Asked, followed, keep_scores, received, registered, renewed, standings
-from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import Routes
 
 _PLAIN = r"^[^\x00]*$"
 _Line = Annotated[str, Field(max_length=5000, pattern=_PLAIN)]
 _Name = Annotated[str, Path(max_length=63, pattern=_PLAIN)]
-_REGISTER, _WRITTEN = needs("dataset.register"), Depends(written_here)
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
@@ -129,15 +127,15 @@ class Version(BaseModel):
 
 def api() -> APIRouter:
     """All routes."""
-    router = APIRouter()
+    routes = Routes()
 
-    @router.post(
+    @routes.post(
         "/uploads/masked",
-        dependencies=[_REGISTER, _WRITTEN],
+        "dataset.register",
+        "Upload a batch of masked cells",
+        "The upload, or the version that it became",
         status_code=201,
         openapi_extra=_BODY,
-        summary="Upload a batch of masked cells",
-        response_description="The upload, or the version that it became",
     )
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> MaskedUpload:
         """The body is a batch, or a difference of pads. A batch that follows the newest of one's data set is its next version."""
@@ -153,11 +151,11 @@ def api() -> APIRouter:
             version=version,
         )
 
-    @router.get(
+    @routes.get(
         "/masked-datasets",
-        dependencies=[_REGISTER],
-        summary="List your data sets of masked cells",
-        response_description="The hub's key, and the data sets with their key holders",
+        "dataset.register",
+        "List your data sets of masked cells",
+        "The hub's key, and the data sets with their key holders",
     )
     def listed(hub: HubDep, caller: PersonDep) -> MaskedList:
         """With when each key holder last called."""
@@ -168,12 +166,8 @@ def api() -> APIRouter:
             items.append(MaskedOut(**about, batches=len(each.batches), rows=rows))
         return MaskedList(hub=key.hex(), fingerprint=fingerprint(key), items=items)
 
-    @router.post(
-        "/masked-datasets",
-        dependencies=[_REGISTER, _WRITTEN],
-        status_code=201,
-        summary="Register a data set of masked cells",
-        response_description="Its first version",
+    @routes.post(
+        "/masked-datasets", "dataset.register", "Register a data set of masked cells", "Its first version", status_code=201
     )
     def make(hub: HubDep, caller: PersonDep, body: NewMaskedDataSet) -> Version:
         """Of a first batch that was uploaded. Its format declares the columns."""
@@ -181,22 +175,22 @@ def api() -> APIRouter:
         asked = Asked(**body.model_dump(exclude={"epsilon", "delta", "rho"}))
         return Version(version=registered(hub, caller, asked, budget).version)
 
-    @router.post(
+    @routes.post(
         "/masked-datasets/{name}/pads",
-        dependencies=[_REGISTER, _WRITTEN],
-        summary="Put masked cells under another key holder's pads",
-        response_description="The version that questions read",
+        "dataset.register",
+        "Put masked cells under another key holder's pads",
+        "The version that questions read",
     )
     def pads(hub: HubDep, caller: PersonDep, name: _Name, body: NewPads) -> Version:
         """After a key was copied: the differences that `cloister csp renew` wrote. Versions before it are destroyed."""
         return Version(version=renewed(hub, caller, name, body.holder, body.key, body.uploads))
 
-    @router.put(
+    @routes.put(
         "/masked-datasets/{name}/scores",
-        dependencies=[_REGISTER, _WRITTEN],
+        "dataset.register",
+        "Keep leakage scores for yourself",
+        "They are kept for a week",
         status_code=204,
-        summary="Keep leakage scores for yourself",
-        response_description="They are kept for a week",
     )
     def scores(hub: HubDep, caller: PersonDep, name: _Name, body: Scores) -> None:
         """What attackers would get of each field of the owner's own store, and whether it is as it was written: for the owner
@@ -204,4 +198,4 @@ def api() -> APIRouter:
         verified = None if body.verified is None else body.verified.model_dump()
         keep_scores(hub, caller, name, body.scores, verified, body.layers)
 
-    return router
+    return routes.router
