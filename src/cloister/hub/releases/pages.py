@@ -173,9 +173,7 @@ def release_page(
         }
     view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)
     how = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
-    return render(
-        request, kind.template, status=200 if problem is None else problem.status, **how, **kind.shown(view), **(more or {})
-    )
+    return render(request, kind.template, **how, **kind.shown(view), **(more or {}))
 
 
 def _of_any(router: APIRouter) -> None:

@@ -61,9 +61,10 @@ class ExactJSON(JSONResponse):
         return json_of(content, allow_nan=False, separators=(",", ":")).encode()
 
 
-def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """The page of a template, or a part of a page where the page's script asked for one."""
-    language = request_language(request)
+def render(request: Request, template: str, *, status: int | None = None, **values: Any) -> HTMLResponse:
+    """The page of a template, or a part of a page where the page's script asked for one. Its status is that of the `problem`
+    which it shows, where none is given."""
+    language, status = request_language(request), status or getattr(values.get("problem"), "status", 200)
     return respond(request, environment(language.code), language, template, status, values)
 
 

@@ -188,7 +188,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         "attempts": attempts(),
         "column": column_of(row.window),
     }
-    return render(request, "catalogue/manage.html", status=200 if problem is None else problem.status, **values)
+    return render(request, "catalogue/manage.html", **values)
 
 
 def _declaration_page(

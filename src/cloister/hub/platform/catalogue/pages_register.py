@@ -258,7 +258,7 @@ def _trial_page(
         "unit": wanted.unit or UNITS[0],
         "problem": problem,
     }
-    return render(request, "catalogue/trial.html", status=200 if problem is None else problem.status, **values)
+    return render(request, "catalogue/trial.html", **values)
 
 
 def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Response:

@@ -156,7 +156,7 @@ def new_page(
         "address": address,
         "sheets": sheets,
     }
-    return render(request, "catalogue/new.html", status=200 if problem is None else problem.status, **values)
+    return render(request, "catalogue/new.html", **values)
 
 
 def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None) -> Response:
@@ -178,7 +178,7 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
         "column": column_of(row.window),
         "others": others,
     }
-    return render(request, "catalogue/version.html", status=200 if problem is None else problem.status, **values)
+    return render(request, "catalogue/version.html", **values)
 
 
 def _seen(hub: Hub, caller: Caller, name: str, action: str) -> DataSet:

@@ -207,7 +207,6 @@ def order_page(
     return render(
         request,
         "anonymizing/order.html",
-        status=200 if problem is None else problem.status,
         values={**values, "table": name},
         names=names,
         columns=columns,
@@ -267,7 +266,6 @@ def trial_page(
     return render(
         request,
         "anonymizing/trial.html",
-        status=200 if problem is None else problem.status,
         trial=trial,
         found=found,
         points=[{**each, "name": name, "place": f"{place}"} for place, (name, each) in enumerate(named(points))],

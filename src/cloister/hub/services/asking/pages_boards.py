@@ -142,7 +142,6 @@ def _board(
     return render(
         request,
         "asking/board.html",
-        status=200 if problem is None else problem.status,
         board=row,
         mine=mine,
         parts=parts,

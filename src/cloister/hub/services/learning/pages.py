@@ -99,7 +99,7 @@ def _free(
         (title, [(each.name, each.title) for each in offered().values() if each.task == task]) for task, title in TASKS.items()
     ]
     how = {"table": name, "columns": columns, "methods": methods, "typed": {**first, **typed}, "key": new_secret()}
-    return render(request, "learning/released.html", status=200 if problem is None else problem.status, problem=problem, **how)
+    return render(request, "learning/released.html", problem=problem, **how)
 
 
 def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:

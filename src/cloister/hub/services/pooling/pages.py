@@ -85,7 +85,6 @@ def _page(
     return render(
         request,
         "pooling/pools.html",
-        status=200 if problem is None else problem.status,
         problem=problem,
         typed=typed or {},
         chosen=[] if typed is None else typed.all("parts"),

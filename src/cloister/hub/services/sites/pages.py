@@ -120,7 +120,6 @@ def _page(
     return render(
         request,
         "sites/sites.html",
-        status=200 if problem is None else problem.status,
         problem=problem,
         typed={} if changing else typed or {},
         changed={changing: typed or {}},

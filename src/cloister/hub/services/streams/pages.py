@@ -184,7 +184,7 @@ def _list(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], 
     filled = {"since": now.isoformat(), "until": "", "title": "", "purpose": "", "columns": "", **typed}
     filled["rows"] = [*filled["rows"], *[("", "category", "")] * _ROWS]
     told: dict[str, Any] = {"streams": rows, "typed": filled, "opens": caller.has("owner"), "problem": problem, "kinds": _KINDS}
-    return render(request, "streams/list.html", status=problem.status if problem else 200, **told)
+    return render(request, "streams/list.html", **told)
 
 
 def _stream(
@@ -196,4 +196,4 @@ def _stream(
             "devices": devices_of(db, row.id) if row.owner == caller.id else None,
             "key": key,
         }
-    return render(request, "streams/stream.html", status=problem.status if problem else 200, **told, problem=problem)
+    return render(request, "streams/stream.html", **told, problem=problem)

@@ -239,9 +239,7 @@ def _order(
     numbers = [(each.name, each.text) for each in survey.questions if isinstance(each, NumberQuestion) and each.want == "mean"]
     first = {"method": "naive-bayes", "target": "", "features": (), "title": ""}
     how = {"row": row, "n": n, "methods": METHODS, "listed": listed, "targets": [*listed, *numbers], "key": new_secret()}
-    return render(
-        request, "surveys/train.html", status=problem.status if problem else 200, problem=problem, typed={**first, **typed}, **how
-    )
+    return render(request, "surveys/train.html", problem=problem, typed={**first, **typed}, **how)
 
 
 def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) -> Response:
@@ -278,7 +276,7 @@ def _list(
     surveys = of_each(rows[:_PAGE], line)
     older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
     told = {"surveys": surveys, "older": older, "paged": bool(after), "typed": typed or {"title": "", "purpose": ""}}
-    return render(request, "surveys/list.html", status=problem.status if problem else 200, **told, problem=problem)
+    return render(request, "surveys/list.html", **told, problem=problem)
 
 
 def _survey(

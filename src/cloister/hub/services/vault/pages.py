@@ -89,7 +89,6 @@ def _page(
     return render(
         request,
         "vault/list.html",
-        status=200 if problem is None else problem.status,
         problem=problem,
         typed=typed or {},
         standings=found,
