@@ -25,8 +25,8 @@ QUICK ?= tests/test_package.py $(addprefix tests/docs/test_,words.py pages.py co
 # Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
 # would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
 # time. Files run in their order, which ends with short pages: no process waits long for another's last file.
-check test prove ci slow nightly again: export OMP_NUM_THREADS := 1
-check test prove ci slow nightly again: export OPENBLAS_NUM_THREADS := 1
+check test prove ci slow nightly again coverage: export OMP_NUM_THREADS := 1
+check test prove ci slow nightly again coverage: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 # What is tested is this tree, whatever a shell has.
 unexport PYTHONPATH
@@ -42,7 +42,7 @@ STYLE := $(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --check --quiet
   && { said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; false; }; } && $(BIN)/python scripts/lint_randomness.py && $(BIN)/python scripts/lint_forks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test prove ci budget house bench docs wheel lint format slow nightly again broken clean setup
+.PHONY: help demo check test prove ci budget house bench docs wheel lint format slow nightly again broken coverage clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -83,6 +83,9 @@ nightly: setup  ## the night, PART=1/6 a part of it: slow tests on fresh noise w
 again: setup  ## of the night, PART=1/24 a part of it: each test that draws noise runs for 20 seconds more, or 1,000 times
 	@CLOISTER_PART="$(PART)" $(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder --disable-warnings \
 	  -m "not slow and not spark" --timeout 3600 --again $(or $(SECONDS_EACH),20) tests $(ARGS)
+
+coverage: setup  ## lines of each folder of src that no test of the day runs (ARGS="learn ledger --write before.json")
+	@CORES=$(CORES) $(BIN)/python -m scripts.coverage_by_folder $(ARGS)
 
 broken: setup  ## of the night: a line is broken in each of ten packages, and `make test` has to see it
 	@$(BIN)/python -m scripts.broken_lines $(ARGS)

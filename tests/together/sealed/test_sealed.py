@@ -14,7 +14,7 @@ import pytest
 
 import cloister as cl
 from cloister.crypto import WrongKey, unseal
-from cloister.learn import PCA, GaussianNB, LinearRegression
+from cloister.learn import PCA, GaussianNB, KMeans, LinearRegression
 from cloister.noise import DiscreteLaplace, Random, SummedNoise
 from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Literal
 from cloister.tables.engines.noised import Cells, Combination, Integers, NoisedRequest
@@ -98,6 +98,24 @@ def test_what_is_computed_of_a_row_is_what_the_rows_give(tmp_path: Path) -> None
             assert one == other, each
             assert sealed.spent == central.spent, each
     assert len(holder.ledger.charges("patients")) == len(COMPUTED)
+
+
+def test_columns_that_cells_are_by_are_summed_and_clustered(tmp_path: Path) -> None:
+    """A number that cells are by needs no sum of its own; k-means asks about the nearest centre of each cell."""
+    holder, budget = holder_of(), cl.PureDP(10**15)
+    given = panel(tmp_path, holder, marginals=[Marginal(by=["age", "height"])])
+    asked = "SELECT SUM(age) AS s, AVG(age * height) AS p, VARIANCE(height) AS v FROM people WHERE age > 30"
+    with central_session(rows(), budget) as central, session_of(given, holder, budget) as sealed:
+        one, other = (each.sql(asked, spend=10**12).to_pydict() for each in (central, sealed))
+        assert one == other
+        fits = [
+            KMeans(2, method="engine", random=Random.deterministic(1)).fit_table(
+                each, "people", features=["age", "height"], spend=10**12
+            )
+            for each in (central, sealed)
+        ]
+        np.testing.assert_allclose(fits[0].cluster_centers_, fits[1].cluster_centers_, rtol=1e-6)
+        assert central.spent == sealed.spent
 
 
 def test_what_is_no_linear_map_of_the_cells_is_refused_before_a_charge(tmp_path: Path) -> None:
@@ -201,7 +219,7 @@ def test_the_noise_is_that_of_both_and_the_margin_says_so(tmp_path: Path) -> Non
     [
         ("SELECT COUNT(*) AS n FROM people WHERE wealth > 10 AND age > 40", r"Marginal\(by=\['age', 'wealth'\]\)"),
         ("SELECT sex, SUM(wealth) AS s FROM people GROUP BY sex", r"by=\['sex'\], sums=\['wealth'\]"),
-        ("SELECT VARIANCE(wealth) AS v FROM people", r"squares=\['wealth'\]"),
+        ("SELECT sex, VARIANCE(wealth) AS v FROM people GROUP BY sex", r"by=\['sex'\], squares=\['wealth'\]"),
         ("SELECT CORR(wealth, age) AS c FROM people", r"products=\[\('age', 'wealth'\)\]"),
     ],
 )

@@ -130,20 +130,21 @@ class SumReader:
             held = {name for columns, _ in marginal.statistics for name in columns}
             rest = {name: int(powers[name]) for name in sorted(powers.keys() - set(marginal.by)) if powers[name] < inf}
             if rest.keys() <= held and powers.keys() - rest.keys() <= set(marginal.by):
-                terms: dict[Statistic, Any] = self.format.expressed(aggregate) if isinstance(table, str) else {}
-                if isinstance(table, Relation):
+                known = set(marginal.statistics)
+                terms: dict[Statistic, Any] = {} if isinstance(table, Relation) else self.format.expressed(aggregate)
+                if isinstance(table, Relation) or not terms.keys() <= known:
                     terms = self._weights(asked, aggregate, rest, place, table)
-                if terms.keys() <= set(marginal.statistics):
+                if terms.keys() <= known:
                     yield place, terms
 
     def _weights(
-        self, asked: Aggregation, aggregate: Aggregate, powers: dict[str, int], place: int, relation: Relation
+        self, asked: Aggregation, aggregate: Aggregate, powers: dict[str, int], place: int, table: str | Relation
     ) -> dict[Statistic, Any]:
-        """An aggregate of computed columns as numbers of the cells, and for each cell how often it counts: by the differences of
+        """An aggregate of columns of the cells, or computed of them, as numbers of the cells, and for each cell how often it counts: by the differences of
         what the engine finds without a value, and at the lowest codes."""
         probes = tuple((name, min(power, self.format.width(name)) + 1) for name, power in powers.items())
         one = replace(aggregate, kind="rows" if aggregate.kind == "units" else aggregate.kind)
-        found = self._over(place, relation, probes).aggregate(replace(asked, keys=(_CELL,), aggregates=(one,), max_rows=None))
+        found = self._over(place, table, probes).aggregate(replace(asked, keys=(_CELL,), aggregates=(one,), max_rows=None))
         sizes = [size + 1 for _, size in probes]
         values: Any = np.zeros(self.format.cells(self.format.marginals[place]) * prod(sizes), dtype=object)
         values[found.keys[0]] = found.values[one.name]
