@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from cloister.tables.expression import scalars
 from cloister.tables.expression.evaluate import evaluate
 from cloister.together import Journal, KeyHolder, Marginal, MaskedFormat, Sealer
 from cloister.together.accounting import cost_of
+from cloister.together.sealed import sums
 from cloister.together.sealed.batches import Batch, pad_sums
 from cloister.together.sealed.sums import SumReader
 from tests.session.test_parts import NONE, QUESTIONS, ROWS, rows
@@ -116,6 +118,18 @@ def test_columns_that_cells_are_by_are_summed_and_clustered(tmp_path: Path) -> N
         ]
         np.testing.assert_allclose(fits[0].cluster_centers_, fits[1].cluster_centers_, rtol=1e-6)
         assert central.spent == sealed.spent
+
+
+def test_a_table_of_cells_is_not_closed_under_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One table is kept; eight threads ask about two marginals in turns."""
+    monkeypatch.setattr(sums, "_GRIDS", 1)
+    holder, budget = holder_of(), cl.PureDP(10**15)
+    given = panel(tmp_path, holder, marginals=[Marginal(by=["age"]), Marginal(by=["height"])])
+    with session_of(given, holder, budget) as sealed, ThreadPoolExecutor(8) as pool:
+        asked = [(name, low + shift) for shift in range(8) for name, low in (("age", 30), ("height", 160))]
+        texts = [f"SELECT COUNT(*) AS n FROM people WHERE {name} > {low}" for name, low in asked]
+        found = list(pool.map(lambda text: sealed.sql(text, spend=10**11).to_pydict()["n"][0], texts))
+    assert found == [sum(each > low for each in rows()[name]) for name, low in asked]
 
 
 def test_what_is_no_linear_map_of_the_cells_is_refused_before_a_charge(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -73,16 +74,18 @@ class SumReader:
         self.format = declared
         self._grids: dict[tuple[int, tuple[tuple[str, int], ...]], Prepared] = {}
         self._lock = threading.Lock()
+        self._asked, self._passed = 0, list[Prepared]()  # requests that are being read, and tables to close after them
 
     def needed(self, request: NoisedRequest) -> list[int]:
         """The marginals that it takes; refused by name where the format has none that do."""
-        found = {place for asked in request.asked for place, _ in self._homes(asked, request.table)}
+        with self._reading():
+            found = {place for asked in request.asked for place, _ in self._homes(asked, request.table)}
         return sorted(found)
 
     def integers(self, request: NoisedRequest, sums: Sums) -> npt.NDArray[np.uint64]:
         """All integers of a request, one after another, modulo 2⁶⁴."""
         once = cache(sums)  # many aggregates take the same cells
-        with np.errstate(over="ignore"):
+        with self._reading(), np.errstate(over="ignore"):
             found = exact_integers(request, [self._groups(asked, request.table, once) for asked in request.asked])
         return np.concatenate([_modulo(np.asarray(found[each.name]).reshape(-1)) for each in request.integers])
 
@@ -91,6 +94,19 @@ class SumReader:
         with self._lock:
             while self._grids:
                 self._grids.popitem()[1].close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """While it lasts, no table is closed: another thread may just have taken it."""
+        with self._lock:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked -= 1
+                while self._passed and not self._asked:
+                    self._passed.pop().close()
 
     def _homes(self, asked: Aggregation, table: str | Relation) -> list[Home]:
         """Of each aggregate, the smallest marginal that has it, and which of its numbers make it."""
@@ -140,8 +156,8 @@ class SumReader:
     def _weights(
         self, asked: Aggregation, aggregate: Aggregate, powers: dict[str, int], place: int, table: str | Relation
     ) -> dict[Statistic, Any]:
-        """An aggregate of columns of the cells, or computed of them, as numbers of the cells, and for each cell how often it counts: by the differences of
-        what the engine finds without a value, and at the lowest codes."""
+        """An aggregate of columns of the cells, or computed of them, as numbers of the cells, and for each cell how often it
+        counts: by the differences of what the engine finds without a value, and at the lowest codes."""
         probes = tuple((name, min(power, self.format.width(name)) + 1) for name, power in powers.items())
         one = replace(aggregate, kind="rows" if aggregate.kind == "units" else aggregate.kind)
         found = self._over(place, table, probes).aggregate(replace(asked, keys=(_CELL,), aggregates=(one,), max_rows=None))
@@ -184,7 +200,7 @@ class SumReader:
         with self._lock:
             if (place, probes) not in self._grids:
                 if len(self._grids) >= _GRIDS:
-                    self._grids.pop(next(iter(self._grids))).close()
+                    self._passed.append(self._grids.pop(next(iter(self._grids))))
                 self._grids[place, probes] = self._made(self.format.marginals[place], probes)
             grid = self._grids[place, probes]
         return grid if isinstance(table, str) else relate(_rebuilt(table, grid), dict.fromkeys(table.bases(), grid))
