@@ -15,7 +15,7 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Object, Policy, actions
 from cloister.hub.decisions.policy.shares import PUBLISH
-from cloister.hub.guard import check_action, needs
+from cloister.hub.guard import check_action
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -31,7 +31,7 @@ from cloister.hub.releases.sharing import rename, share_release, shares_of, with
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
-from cloister.hub.web.routing import TICKED, After, Confidence, Number
+from cloister.hub.web.routing import After, Confidence, Number, Pages
 from cloister.hub.web.speaking import voiced
 
 if TYPE_CHECKING:
@@ -45,18 +45,18 @@ _PAGE = 30
 
 def pages(kinds: Iterable[ReleaseKind]) -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
     for kind in kinds:
-        _of_kind(router, kind)
-    _of_any(router)
-    return router
+        _of_kind(routes, kind)
+    _of_any(routes)
+    return routes.router
 
 
-def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
+def _of_kind(routes: Pages, kind: ReleaseKind) -> None:
     if kind.pooled is not None:
-        pooling_pages(router, kind)
+        pooling_pages(routes, kind)
 
-    @router.get(kind.path, dependencies=[needs("release.see")])
+    @routes.get(kind.path, "release.see")
     def releases(
         request: Request,
         hub: HubDep,
@@ -89,7 +89,7 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
             **more,
         )
 
-    @router.get(f"{kind.path}/{{number}}", dependencies=[TICKED, needs("release.see")])
+    @routes.get(f"{kind.path}/{{number}}", "release.see", ticked=True)
     def release(
         request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False
     ) -> Response:
@@ -102,11 +102,11 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
         return release_page(request, hub, caller, number, kind, confidence=confidence, joint=joint)
 
     if kind.against_rows is not None:
-        _compared(router, kind, kind.against_rows.action)
+        _compared(routes, kind, kind.against_rows.action)
     if kind.path == "/releases":
         return
 
-    @router.get(f"{kind.path}/{{number}}/{{file}}", dependencies=[needs("release.download")])
+    @routes.get(f"{kind.path}/{{number}}/{{file}}", "release.download")
     def file(
         request: Request,
         hub: HubDep,
@@ -120,8 +120,8 @@ def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
         return file_of(hub, caller, number, wanted, kind=kind.name, language=request_language(request))
 
 
-def _compared(router: APIRouter, kind: ReleaseKind, action: str) -> None:
-    @router.post(f"{kind.path}/{{number}}/comparison", dependencies=[TICKED, needs(action)])
+def _compared(routes: Pages, kind: ReleaseKind, action: str) -> None:
+    @routes.post(f"{kind.path}/{{number}}/comparison", action, ticked=True)
     def compare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Compare it with the rows that it was made of: to the page of the job."""
         with hub.database.reading() as db:
@@ -132,7 +132,7 @@ def _compared(router: APIRouter, kind: ReleaseKind, action: str) -> None:
             return release_page(request, hub, caller, number, kind, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
-    @router.get(f"{kind.path}/comparisons/{{number}}", dependencies=[needs(action)])
+    @routes.get(f"{kind.path}/comparisons/{{number}}", action)
     def comparison(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What was found, for the owner alone."""
         with hub.database.reading() as db:
@@ -176,15 +176,15 @@ def release_page(
     return render(request, kind.template, **how, **kind.shown(view), **(more or {}))
 
 
-def _of_any(router: APIRouter) -> None:
-    @router.get("/releases/{number}/download/{form}", dependencies=[TICKED, needs("release.download")])
+def _of_any(routes: Pages) -> None:
+    @routes.get("/releases/{number}/download/{form}", "release.download", ticked=True)
     def file(
         request: Request, hub: HubDep, caller: CallerDep, number: Number, form: Form, confidence: Confidence = 0.95
     ) -> Response:
         """The release as a file."""
         return file_of(hub, caller, number, form, confidence=confidence, language=request_language(request))
 
-    @router.post("/releases/{number}/share", dependencies=[needs("release.share")])
+    @routes.post("/releases/{number}/share", "release.share")
     def share(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Show it to an address, or to a project; the page says the same whether or not anybody has that address."""
         _ = request_gettext(request)
@@ -198,7 +198,7 @@ def _of_any(router: APIRouter) -> None:
         said = _("The person with this address here sees it now. Send them the link.")
         return go(request, _page_of(hub, row), _("The members of the project see it now.") if project else said)
 
-    @router.post("/releases/{number}/withdraw", dependencies=[needs("release.share")])
+    @routes.post("/releases/{number}/withdraw", "release.share")
     def unshare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Show it no longer."""
         _ = request_gettext(request)
@@ -207,7 +207,7 @@ def _of_any(router: APIRouter) -> None:
             withdraw(hub, db, caller, row, email=form.text("email", most=300), project=form.text("project", most=40))
         return go(request, _page_of(hub, row), _("It is no longer shown there."))
 
-    @router.post("/releases/{number}/title", dependencies=[needs("release.share")])
+    @routes.post("/releases/{number}/title", "release.share")
     def title(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Give it a name."""
         _ = request_gettext(request)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import Field
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.description import example
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.deriving import keep_derived, read_sources
@@ -24,7 +23,7 @@ from cloister.hub.releases.shapes import ReleaseLine, Sent, Title
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, Routes
+from cloister.hub.web.routing import Pages, Routes
 from cloister.hub.work.concurrency import working
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def pooling_api(routes: Routes, kinds: Mapping[str, ReleaseKind]) -> None:
             return ReleaseLine.of(read_release(hub, db, caller, number), mine=True)
 
 
-def pooling_pages(router: APIRouter, kind: ReleaseKind) -> None:
+def pooling_pages(routes: Pages, kind: ReleaseKind) -> None:
     """The form, and what it does."""
 
     def shown(request: Request, hub: Hub, caller: Caller, typed: Mapping[str, Any], problem: Problem | None = None) -> Response:
@@ -99,12 +98,12 @@ def pooling_pages(router: APIRouter, kind: ReleaseKind) -> None:
             request, "releases/pool.html", status=status, kind=kind, rows=parts, typed=first | {**typed}, problem=problem
         )
 
-    @router.get(f"{kind.path}/pool", dependencies=[needs("release.see")])
+    @routes.get(f"{kind.path}/pool", "release.see")
     def form(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """Those that may be pooled."""
         return shown(request, hub, caller, {})
 
-    @router.post(f"{kind.path}/pool", dependencies=[TICKED, needs("release.see")])
+    @routes.post(f"{kind.path}/pool", "release.see", ticked=True)
     def pooled(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """To the page of the pool."""
         typed = {name: form.text(name, most=200) for name in ("table", "title")}

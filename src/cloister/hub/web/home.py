@@ -9,7 +9,6 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.service import Card
 from cloister.hub.web.formats import is_address, zone_of
@@ -17,6 +16,7 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
 from cloister.hub.web.menu import anchor, guides, help_address
 from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render, request_gettext
+from cloister.hub.web.routing import Pages
 from cloister.hub.web.story import STORY, chapter_of
 from cloister.hub.web.terms import TERMS
 
@@ -25,9 +25,9 @@ _YEAR = 365 * 86400
 
 def home_pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/", dependencies=[needs("public.read")])
+    @routes.get("/", "public.read")
     def home(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """What this hub is, for a visitor; what waits for them, for a person."""
         if not caller.signed_in:
@@ -40,7 +40,7 @@ def home_pages() -> APIRouter:
         story = chapter_of(hub.parts.get(STORY, {}).get(caller.id))
         return render(request, "home.html", cards=sorted(cards, key=lambda card: card.order), story=story)
 
-    @router.get("/help", dependencies=[needs("public.read")])
+    @routes.get("/help", "public.read")
     def help_page(request: Request, hub: HubDep) -> Response:
         """The glossary, and the pages of the documentation."""
         _ = request_gettext(request)
@@ -55,7 +55,7 @@ def home_pages() -> APIRouter:
             anchor=anchor,
         )
 
-    @router.post("/preferences", dependencies=[needs("public.read")])
+    @routes.post("/preferences", "public.read")
     def choose(request: Request, hub: HubDep, form: FormDep) -> Response:
         """Keep the choices in cookies, and go back to the page that they were made on."""
         back = form.text("back", "/", most=2000)
@@ -73,4 +73,4 @@ def home_pages() -> APIRouter:
                 )
         return response
 
-    return router
+    return routes.router

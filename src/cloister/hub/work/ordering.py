@@ -19,7 +19,6 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
@@ -29,7 +28,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, IdempotencyKey, Routes
+from cloister.hub.web.routing import IdempotencyKey, Pages, Routes
 from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.orders import OrderedWork, submit_order
@@ -236,7 +235,7 @@ def order_pages(
     marked door has no price; `before` says what stands in its place. What `doubt` says is confirmed first. `more`: what a
     template of its own shows besides, by what was typed; of the plain form `choices`, by the name of a field, and `chosen`, the
     data set that they are of. A field that is a tuple is one of boxes to tick; one that is a mapping is not on the form."""
-    router = APIRouter()
+    routes = Pages()
     several = {each.name for each in fields(request) if each.metadata.get("several")}
     lists = {each.name: "tuple[" in str(each.type) for each in fields(request) if "Mapping[" not in str(each.type)}
 
@@ -260,7 +259,7 @@ def order_pages(
         texts = {name: form.text(name, most=2000, several=name in several) for name, many in lists.items() if not many}
         return request(**{**typed(form), **texts})
 
-    @router.get(path, dependencies=[needs(work.action)])
+    @routes.get(path, work.action)
     def start(asked: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=63)] = "") -> Response:
         """An empty order, for one data set."""
         return shown(asked, hub, caller, {"table": about})
@@ -286,9 +285,9 @@ def order_pages(
         return None
 
     if not work.marked or before is not None:
-        router.post(f"{path}/{priced_at}", dependencies=[TICKED, needs(work.action)])(priced)
+        routes.post(f"{path}/{priced_at}", work.action, ticked=True)(priced)
 
-    @router.post(path, dependencies=[TICKED, needs(work.action)])
+    @routes.post(path, work.action, ticked=True)
     def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Order it; a form that is sent twice orders once."""
         values = typed(form)
@@ -301,7 +300,7 @@ def order_pages(
             return shown(asked, hub, caller, values, problem=problem_of(error))
         return go(asked, f"/jobs/{job}")
 
-    return router
+    return routes.router
 
 
 def _inputs(

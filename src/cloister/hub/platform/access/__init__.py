@@ -87,8 +87,6 @@ def revoke(hub: Hub, caller: Caller, number: str) -> None:
 
 
 def _pages() -> APIRouter:
-    from fastapi import APIRouter
-
     from cloister.hub.platform.access import (
         pages_algorithms,
         pages_contributions,
@@ -97,11 +95,12 @@ def _pages() -> APIRouter:
         pages_projects,
         pages_requests,
     )
+    from cloister.hub.web.routing import Pages
 
-    router = APIRouter()
+    routes = Pages()
     for each in (pages_grants, pages_requests, pages_policy, pages_projects, pages_algorithms, pages_contributions):
-        each.routes(router)
-    return router
+        each.add(routes)
+    return routes.router
 
 
 def _api() -> APIRouter:

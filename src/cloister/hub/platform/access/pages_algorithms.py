@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.policy.actions import ALGORITHM_PROVIDER
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.algorithms import (
     algorithms_of,
@@ -32,23 +31,22 @@ from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_SEE, _REGISTER, _MANAGE = ([needs(each)] for each in ("algorithm.see", "algorithm.register", "algorithm.manage"))
 
-
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/algorithms", dependencies=_SEE)
+    @routes.get("/algorithms", "algorithm.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The algorithms that one may see."""
         return render(request, "access/algorithms.html", **_list(hub, caller, {}))
 
-    @router.post("/algorithms", dependencies=_REGISTER)
+    @routes.post("/algorithms", "algorithm.register")
     def register(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Register one."""
         name = form.text("name", most=63)
@@ -74,12 +72,12 @@ def routes(router: APIRouter) -> None:
         values = Typed.of(form)
         return done(request, act, f"/algorithms/{name}", said, "access/algorithms.html", lambda: _list(hub, caller, values))
 
-    @router.get("/algorithms/{name}", dependencies=_SEE)
+    @routes.get("/algorithms/{name}", "algorithm.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         """One algorithm, and for its provider who may run it on what."""
         return render(request, "access/algorithm.html", **_one(request, hub, caller, name, {}))
 
-    @router.post("/algorithms/{name}/grants", dependencies=_MANAGE)
+    @routes.post("/algorithms/{name}/grants", "algorithm.manage")
     def grant(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Say who may run it, on which data sets."""
 
@@ -92,7 +90,7 @@ def routes(router: APIRouter) -> None:
         path = f"/algorithms/{name}"
         return done(request, act, path, said, "access/algorithm.html", lambda: _one(request, hub, caller, name, values))
 
-    @router.post("/algorithms/{name}/grants/{grant}/revoke", dependencies=_MANAGE)
+    @routes.post("/algorithms/{name}/grants/{grant}/revoke", "algorithm.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
         """Take a grant back."""
         with hub.database.begin() as db:
@@ -101,7 +99,7 @@ def routes(router: APIRouter) -> None:
                 raise Missing("There is no such grant", why="it is not on this algorithm", instead=f"/algorithms/{name}")
         return go(request, f"/algorithms/{name}", request_gettext(request)("The grant was revoked."))
 
-    @router.post("/algorithms/{name}/withdraw", dependencies=_MANAGE)
+    @routes.post("/algorithms/{name}/withdraw", "algorithm.manage")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take the algorithm away."""
         with hub.database.begin() as db:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
 from cloister.hub.platform.access.days import last_day
@@ -23,20 +22,20 @@ from cloister.hub.platform.access.views import unreadable_views
 from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.platform.access.sentences import Gettext
 
-_SEE, _MANAGE = ([needs(each)] for each in ("contribution.see", "contribution.manage"))
 _Before = Annotated[int | None, Query(ge=1)]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/contributions", dependencies=_SEE)
+    @routes.get("/contributions", "contribution.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """What one gave."""
         with hub.database.reading() as db:
@@ -45,12 +44,12 @@ def routes(router: APIRouter) -> None:
         attached = {row.id for row in rows if parts_of(row).get("contribution")}
         return render(request, "access/contributions.html", rows=rows, names=names, attached=attached)
 
-    @router.get("/contributions/{name}", dependencies=_SEE)
+    @routes.get("/contributions/{name}", "contribution.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name, before: _Before = None) -> Response:
         """For what one contribution was used, and its policy."""
         return render(request, "access/contribution.html", **_one(hub, caller, name, before, {}, request_gettext(request)))
 
-    @router.post("/contributions/{name}", dependencies=_MANAGE)
+    @routes.post("/contributions/{name}", "contribution.manage")
     def keep(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Attach a policy to it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
@@ -13,7 +13,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import DAYS
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.guard import check_action, needs
+from cloister.hub.guard import check_action
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.drafts import PRESETS, bundles_for, draft_of, grantable, with_purposes
 from cloister.hub.platform.access.granting import grant_in, grants_on, own_data_set, revoke_in
@@ -27,6 +27,7 @@ from cloister.hub.problems import Missing
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -37,20 +38,19 @@ if TYPE_CHECKING:
     from cloister.hub.records.catalogue import DataSet
     from cloister.privacy import Guarantee
 
-_GRANT = [needs("dataset.grant")]
 _PRESENT = ("active", "waiting", "unreadable")
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/datasets/{name}/access", dependencies=_GRANT)
+    @routes.get("/datasets/{name}/access", "dataset.grant")
     def access(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         """Who may do what with a data set."""
         return render(request, "access/grants.html", **_page(request, hub, caller, name))
 
-    @router.get("/datasets/{name}/access/new", dependencies=_GRANT)
+    @routes.get("/datasets/{name}/access/new", "dataset.grant")
     def form_page(
         request: Request,
         hub: HubDep,
@@ -64,7 +64,7 @@ def routes(router: APIRouter) -> None:
         typed = {"preset": preset, "algorithms": algorithm, "columns": columns or []}
         return render(request, "access/new.html", **_form_page(hub, caller, name, typed))
 
-    @router.post("/datasets/{name}/access", dependencies=_GRANT)
+    @routes.post("/datasets/{name}/access", "dataset.grant")
     def make(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Grant."""
         _ = request_gettext(request)
@@ -80,7 +80,7 @@ def routes(router: APIRouter) -> None:
             said += " " + _("A grant to an address without an account applies once someone has an account with that address.")
         return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
 
-    @router.post("/datasets/{name}/access/{grant}/revoke", dependencies=[needs("dataset.revoke")])
+    @routes.post("/datasets/{name}/access/{grant}/revoke", "dataset.revoke")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, name: Name, grant: Id, form: FormDep) -> Response:
         """Take a grant back."""
         with hub.database.begin() as db:
@@ -90,7 +90,7 @@ def routes(router: APIRouter) -> None:
         said = request_gettext(request)("The grant was revoked. The next query that needs it is denied.")
         return go(request, f"/datasets/{name}/access", said)
 
-    @router.get("/datasets/{name}/access/preview", dependencies=_GRANT)
+    @routes.get("/datasets/{name}/access/preview", "dataset.grant")
     def foresee(
         request: Request,
         hub: HubDep,

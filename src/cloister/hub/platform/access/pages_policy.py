@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access.parts import Id, done
 from cloister.hub.platform.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
@@ -21,6 +20,7 @@ from cloister.hub.platform.access.views import conflict_views, rule_views, unrea
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 _WRITERS = ("steward", "administrator")
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/policy", dependencies=[needs("policy.see")])
+    @routes.get("/policy", "policy.see")
     def policy(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The rules that stand above every owner."""
         return render(request, "access/policy.html", **_page(request, hub, caller, {}))
 
-    @router.post("/policy/rules", dependencies=[needs("policy.write")])
+    @routes.post("/policy/rules", "policy.write")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Make a rule."""
 
@@ -49,7 +49,7 @@ def routes(router: APIRouter) -> None:
         again = partial(_page, request, hub, caller, Typed.of(form))
         return done(request, act, "/policy", said, "access/policy.html", again)
 
-    @router.post("/policy/rules/{number}/end", dependencies=[needs("policy.write")])
+    @routes.post("/policy/rules/{number}/end", "policy.write")
     def end(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """End a rule."""
         with hub.database.begin() as db:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
@@ -12,7 +12,6 @@ from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import project_object
 from cloister.hub.decisions.policy import actions
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import invitations, projects
 from cloister.hub.platform.access.drafts import draft_of, grantable, rules_in, with_purposes
@@ -24,6 +23,7 @@ from cloister.hub.platform.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,20 +33,19 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_SEE, _CREATE, _MANAGE, _DECIDE = ([needs(each)] for each in ("project.see", "project.create", "project.manage", "access.decide"))
 _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/projects", dependencies=_SEE)
+    @routes.get("/projects", "project.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The projects that one sees."""
         return render(request, "projects/list.html", **_list(hub, caller, {}))
 
-    @router.post("/projects", dependencies=_CREATE)
+    @routes.post("/projects", "project.create")
     def create(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Start one."""
         name = form.text("name", most=63)
@@ -59,12 +58,12 @@ def routes(router: APIRouter) -> None:
         said, values = request_gettext(request)("The project was started."), Typed.of(form)
         return done(request, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
 
-    @router.get("/projects/{name}", dependencies=_SEE)
+    @routes.get("/projects/{name}", "project.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         """One project."""
         return render(request, "projects/project.html", **_one(hub, caller, name, {}))
 
-    @router.post("/projects/{name}/members", dependencies=_MANAGE)
+    @routes.post("/projects/{name}/members", "project.manage")
     def invite(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Invite somebody; the page says the same whether or not anybody has that address."""
         said = request_gettext(request)("The person with this address here may join now. Tell them to open their projects.")
@@ -76,7 +75,7 @@ def routes(router: APIRouter) -> None:
 
         return _act(request, hub, caller, name, form, said, act)
 
-    @router.post("/projects/{name}/join", dependencies=_SEE)
+    @routes.post("/projects/{name}/join", "project.see")
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
@@ -85,31 +84,31 @@ def routes(router: APIRouter) -> None:
         said = _("The invitation was declined.") if stays else _("You are a member now.")
         return go(request, "/projects" if stays else f"/projects/{name}", said)
 
-    @router.post("/projects/{name}/data/confirm", dependencies=_DECIDE)
+    @routes.post("/projects/{name}/data/confirm", "access.decide")
     def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Let those work with a data set of one's own who joined since."""
         said, wanted = request_gettext(request)("The new members may use it now."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(hub, db, caller, name, wanted))
 
-    @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
+    @routes.post("/projects/{name}/members/remove", "project.manage")
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take somebody out."""
         said, person = request_gettext(request)("The person is not a member any more."), form.text("person", most=320)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(hub, db, caller, name, person))
 
-    @router.post("/projects/{name}/data", dependencies=_MANAGE)
+    @routes.post("/projects/{name}/data", "project.manage")
     def ask(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Ask an owner for a data set."""
         said, wanted = request_gettext(request)("Its owner was asked."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(hub, db, caller, name, wanted))
 
-    @router.post("/projects/{name}/data/remove", dependencies=_MANAGE)
+    @routes.post("/projects/{name}/data/remove", "project.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take a data set out."""
         said, gone = request_gettext(request)("The data set was taken out."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(hub, db, caller, name, gone))
 
-    @router.post("/projects/{name}/data/approve", dependencies=_DECIDE)
+    @routes.post("/projects/{name}/data/approve", "access.decide")
     def approve(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Let the project work with a data set of one's own."""
         data_set = form.text("data_set", most=63)
@@ -121,7 +120,7 @@ def routes(router: APIRouter) -> None:
 
         return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
 
-    @router.post("/projects/{name}/close", dependencies=_MANAGE)
+    @routes.post("/projects/{name}/close", "project.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """End the project."""
         with hub.database.begin() as db:

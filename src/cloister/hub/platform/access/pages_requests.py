@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.methods import titled
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import projects, requests
 from cloister.hub.platform.access.days import last_day
@@ -25,13 +24,13 @@ from cloister.hub.platform.access.views import request_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import AccessRequest
 
-_ASK, _SEE, _DECIDE = ([needs(each)] for each in ("access.ask", "access.see", "access.decide"))
 _Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
 _WANTED = ("dataset.see", "dataset.describe")
 """What asking needs no request for."""
@@ -40,10 +39,10 @@ _ELSEWHERE = ("algorithm.run", "dataset.version")
 _LIMITS = ("not_before", "hours", "networks", "algorithms", "only_with", "risk")
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/access/requests", dependencies=_ASK)
+    @routes.get("/access/requests", "access.ask")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """To decide, and mine."""
         _ = request_gettext(request)
@@ -57,12 +56,12 @@ def routes(router: APIRouter) -> None:
             }
         return render(request, "access/requests.html", **values)
 
-    @router.get("/access/requests/new", dependencies=_ASK)
+    @routes.get("/access/requests/new", "access.ask")
     def form_page(request: Request, hub: HubDep, caller: PersonDep, data_set: _Text = "") -> Response:
         """The form that asks for access to one data set."""
         return render(request, "access/ask.html", **_form_page(hub, caller, data_set, {}))
 
-    @router.post("/access/requests", dependencies=_ASK)
+    @routes.post("/access/requests", "access.ask")
     def ask(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Ask."""
         name = form.text("data_set", most=63)
@@ -87,12 +86,12 @@ def routes(router: APIRouter) -> None:
         answer = done(request, act, back, said, "access/ask.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
         return go(request, f"{back}/{made}", said) if made else answer
 
-    @router.get("/access/requests/{number}", dependencies=_SEE)
+    @routes.get("/access/requests/{number}", "access.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, number: Id) -> Response:
         """One request, with what was said."""
         return render(request, "access/request.html", **_one(request, hub, caller, number, {}))
 
-    @router.post("/access/requests/{number}/messages", dependencies=_SEE)
+    @routes.post("/access/requests/{number}/messages", "access.see")
     def speak(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """Say something."""
 
@@ -103,7 +102,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Your message was sent."))
 
-    @router.post("/access/requests/{number}/withdraw", dependencies=_ASK)
+    @routes.post("/access/requests/{number}/withdraw", "access.ask")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """Take it back."""
 
@@ -113,7 +112,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("The request was withdrawn."))
 
-    @router.post("/access/requests/{number}/grant", dependencies=_DECIDE)
+    @routes.post("/access/requests/{number}/grant", "access.decide")
     def grant(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """Grant it as the form has it: perhaps narrower than it was asked for."""
 
@@ -127,7 +126,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, caller, number, form, act, request_gettext(request)("Access was granted."))
 
-    @router.post("/access/requests/{number}/refuse", dependencies=_DECIDE)
+    @routes.post("/access/requests/{number}/refuse", "access.decide")
     def refuse(request: Request, hub: HubDep, caller: PersonDep, number: Id, form: FormDep) -> Response:
         """Refuse it, with a reason."""
 

@@ -48,11 +48,12 @@ __all__ = [
 
 def _pages() -> APIRouter:
     from cloister.hub.platform.accounts import pages_account, pages_log_in, pages_people, pages_second_factor
+    from cloister.hub.web.routing import Pages
 
-    router = APIRouter()
+    routes = Pages()
     for each in (pages_log_in, pages_account, pages_second_factor, pages_people):
-        each.routes(router)
-    return router
+        each.add(routes)
+    return routes.router
 
 
 def _api() -> APIRouter:

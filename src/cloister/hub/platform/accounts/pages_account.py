@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import second_factor, sessions, tokens
 from cloister.hub.platform.accounts.audit import log_event
@@ -23,23 +22,21 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
 from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_OWN = [needs("profile.manage")]
-_TOKENS = [needs("token.manage")]
 
-
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/account", dependencies=_OWN)
+    @routes.get("/account", "profile.manage")
     def account(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return render(request, "accounts/account.html", **_profile(hub, request, caller))
 
-    @router.post("/account", dependencies=_OWN)
+    @routes.post("/account", "profile.manage")
     def change_account(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             name = clean(form.text("name"), "the name", needed=True)
@@ -54,11 +51,11 @@ def routes(router: APIRouter) -> None:
             log_event(hub, db, caller, "profile.change", caller.id)
         return go(request, "/account", request_gettext(request)("Your profile was saved."))
 
-    @router.get("/account/password", dependencies=_OWN)
+    @routes.get("/account/password", "profile.manage")
     def password(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return render(request, "accounts/password.html", **_password(hub, caller))
 
-    @router.post("/account/password", dependencies=_OWN)
+    @routes.post("/account/password", "profile.manage")
     def set_password(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             keep = form.flag("keep_tokens")
@@ -74,13 +71,13 @@ def routes(router: APIRouter) -> None:
         sessions.give_cookie(response, hub, secret)
         return response
 
-    @router.get("/account/sessions", dependencies=_OWN)
+    @routes.get("/account/sessions", "profile.manage")
     def log_ins(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         with hub.database.reading() as db:
             listed = sessions.listed(hub, db, caller.id, caller.session)
         return render(request, "accounts/sessions.html", sessions=listed)
 
-    @router.post("/account/sessions/end", dependencies=_OWN)
+    @routes.post("/account/sessions/end", "profile.manage")
     def end_session(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         _ = request_gettext(request)
         with hub.database.begin() as db:
@@ -95,11 +92,11 @@ def routes(router: APIRouter) -> None:
             sessions.forget_cookie(response, hub)
         return response
 
-    @router.get("/account/tokens", dependencies=_TOKENS)
+    @routes.get("/account/tokens", "token.manage")
     def token_list(request: Request, hub: HubDep, caller: PersonDep, after: str = "", preset: str = "") -> Response:
         return render(request, "accounts/tokens.html", **_tokens(hub, caller, after, preset=preset))
 
-    @router.post("/account/tokens", dependencies=_TOKENS)
+    @routes.post("/account/tokens", "token.manage")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         typed = {"name": form.text("name")[:100], "scopes": form.all("scope"), "days": form.text("days")}
         try:
@@ -110,7 +107,7 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/tokens.html", error, **_tokens(hub, caller, "", typed=typed))
         return render(request, "accounts/tokens.html", **_tokens(hub, caller, "", secret=secret))
 
-    @router.post("/account/tokens/{token}/revoke", dependencies=_TOKENS)
+    @routes.post("/account/tokens/{token}/revoke", "token.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, token: str, form: FormDep) -> Response:
         with hub.database.begin() as db:
             tokens.revoke(hub, db, caller, tokens.own_token(db, caller, token))

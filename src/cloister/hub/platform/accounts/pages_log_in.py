@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.platform.accounts.audit import log_event
@@ -20,17 +19,16 @@ from cloister.hub.platform.accounts.pages_common import again, back_to, entered_
 from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-_OPEN = [needs("public.read")]
 
-
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/login", dependencies=_OPEN)
+    @routes.get("/login", "public.read")
     def login(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
         if caller.signed_in:
@@ -39,7 +37,7 @@ def routes(router: APIRouter) -> None:
             return RedirectResponse(onward("/login/second", back), 303)
         return render(request, "accounts/login.html", **_login_values(hub, back))
 
-    @router.post("/login", dependencies=_OPEN)
+    @routes.post("/login", "public.read")
     def sign_in(request: Request, hub: HubDep, form: FormDep) -> Response:
         back, email = back_to(form.get("next", "/")), form.get("email", "")
         try:
@@ -48,7 +46,7 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/login.html", error, **_login_values(hub, back, email[:320]))
         return entered_by(hub, entered, back)
 
-    @router.post("/logout", dependencies=_OPEN)
+    @routes.post("/logout", "public.read")
     def log_out(hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         if caller.session:
             with hub.database.begin() as db:
@@ -58,7 +56,7 @@ def routes(router: APIRouter) -> None:
         sessions.forget_cookie(response, hub)
         return response
 
-    @router.get("/login/second", dependencies=_OPEN)
+    @routes.get("/login/second", "public.read")
     def second(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
         if caller.signed_in:  # every sign-in that is whole comes by here
@@ -76,7 +74,7 @@ def routes(router: APIRouter) -> None:
             return RedirectResponse(onward("/account/second-factor", back), 303)
         return render(request, "accounts/second.html", problem=None, back=back)
 
-    @router.post("/login/second", dependencies=_OPEN)
+    @routes.post("/login/second", "public.read")
     def pass_second(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         back = back_to(form.get("next", "/"))
         if caller.signed_in:
@@ -87,7 +85,7 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/second.html", error, back=back)
         return entered_by(hub, entered, back)
 
-    @router.post("/login/sso", dependencies=_OPEN)
+    @routes.post("/login/sso", "public.read")
     def leave(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         address, browser = sign_on.leave(hub, caller, back_to(form.get("next", "/")))
         # a page that goes on by itself: our content policy forbids that a form ends up at another host
@@ -98,7 +96,7 @@ def routes(router: APIRouter) -> None:
         )
         return response
 
-    @router.get("/login/sso/callback", dependencies=_OPEN)
+    @routes.get("/login/sso/callback", "public.read")
     def come_back(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         returned = sign_on.come_back(hub, request, caller, request.query_params)
         if returned.entered is not None:
@@ -109,14 +107,14 @@ def routes(router: APIRouter) -> None:
         response.delete_cookie(sign_on.COOKIE, path="/login/sso", httponly=True, samesite="lax", secure=hub.settings.secure)
         return response
 
-    @router.get("/link/{secret}", dependencies=_OPEN)
+    @routes.get("/link/{secret}", "public.read")
     def link(request: Request, hub: HubDep, secret: str) -> Response:
         with hub.database.reading() as db:
             row = links.look(hub, db, secret)
         values: dict[str, Any] = {"link": row, "action": request.url.path, "email": "", "name": "", "problem": None}
         return render(request, "accounts/link.html", **values | _least(hub))
 
-    @router.post("/link/{secret}", dependencies=_OPEN)
+    @routes.post("/link/{secret}", "public.read")
     def follow(request: Request, hub: HubDep, secret: str, form: FormDep) -> Response:
         with hub.database.reading() as db:
             row = links.look(hub, db, secret)

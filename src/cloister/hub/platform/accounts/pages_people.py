@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, second_factor, sessions
 from cloister.hub.platform.accounts.audit import log_event
@@ -20,6 +19,7 @@ from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_SEE, _INVITE, _BLOCK, _ROLES = ([needs(each)] for each in ("people.see", "people.invite", "people.block", "roles.give"))
 _PAGE = 50
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/people", dependencies=_SEE)
+    @routes.get("/people", "people.see")
     def everybody(request: Request, hub: HubDep, search: str = "", after: str = "") -> Response:
         with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=_PAGE)
@@ -44,11 +43,11 @@ def routes(router: APIRouter) -> None:
         values: dict[str, Any] = {"people": rows, "search": search, "older": older, "first": bool(not after)}
         return render(request, "accounts/people.html", invitations=invitations, names=names, **values)
 
-    @router.get("/people/invite", dependencies=_INVITE)
+    @routes.get("/people/invite", "people.invite")
     def invitation(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return render(request, "accounts/invite.html", **_invitation(caller))
 
-    @router.post("/people/invite", dependencies=_INVITE)
+    @routes.post("/people/invite", "people.invite")
     def invite(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         email, roles = form.text("email"), form.all("role")
         try:
@@ -58,17 +57,17 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/invite.html", error, **_invitation(caller) | {"email": email[:320], "chosen": roles})
         return render(request, "accounts/handover.html", link=link, email=email, kind="invitation", onward="/people")
 
-    @router.post("/people/invitations/{name}/withdraw", dependencies=_INVITE)
+    @routes.post("/people/invitations/{name}/withdraw", "people.invite")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, name: str, form: FormDep) -> Response:
         with hub.database.begin() as db:
             links.withdraw(hub, db, caller, name)
         return go(request, "/people", request_gettext(request)("The invitation was withdrawn."))
 
-    @router.get("/people/{person}", dependencies=_SEE)
+    @routes.get("/people/{person}", "people.see")
     def somebody(request: Request, hub: HubDep, person: str) -> Response:
         return render(request, "accounts/person.html", **_person(hub, person))
 
-    @router.post("/people/{person}/roles", dependencies=_ROLES)
+    @routes.post("/people/{person}/roles", "roles.give")
     def give(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         secret = ""
 
@@ -84,7 +83,7 @@ def routes(router: APIRouter) -> None:
             sessions.give_cookie(response, hub, secret)
         return response
 
-    @router.post("/people/{person}/details", dependencies=_ROLES)
+    @routes.post("/people/{person}/details", "roles.give")
     def describe(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             training, attributes = _pairs(form.text("training")), _pairs(form.text("attributes"))
@@ -101,7 +100,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, person, act, request_gettext(request)("The details were saved."))
 
-    @router.post("/people/{person}/block", dependencies=_BLOCK)
+    @routes.post("/people/{person}/block", "people.block")
     def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
@@ -111,7 +110,7 @@ def routes(router: APIRouter) -> None:
             request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
         )
 
-    @router.post("/people/{person}/unblock", dependencies=_BLOCK)
+    @routes.post("/people/{person}/unblock", "people.block")
     def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
@@ -119,7 +118,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
 
-    @router.post("/people/{person}/second-factor", dependencies=_BLOCK)
+    @routes.post("/people/{person}/second-factor", "people.block")
     def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
@@ -130,7 +129,7 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
 
-    @router.post("/people/{person}/password-link", dependencies=_BLOCK)
+    @routes.post("/people/{person}/password-link", "people.block")
     def password_link(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         try:
             with hub.database.begin() as db:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.decisions.callers import must_have_second_factor
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import second_factor, sessions, totp
 from cloister.hub.platform.accounts.audit import as_person, log_event
@@ -21,20 +20,19 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_HALF = [needs("public.read")]
 """A session whose second factor has yet to be set up has no caller; the handlers look at it themselves."""
-_OWN = [needs("profile.manage")]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/account/second-factor", dependencies=_HALF)
+    @routes.get("/account/second-factor", "public.read")
     def show(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
         with hub.database.reading() as db:
@@ -45,7 +43,7 @@ def routes(router: APIRouter) -> None:
             return render(request, "accounts/second_factor.html", **_kept(hub, caller))
         return render(request, "accounts/second_factor_setup.html", **_setup(hub, caller, back))
 
-    @router.get("/account/second-factor/code.svg", dependencies=_HALF)
+    @routes.get("/account/second-factor/code.svg", "public.read")
     def picture(hub: HubDep, caller: CallerDep) -> Response:
         with hub.database.reading() as db:
             person = second_factor.person_of_session(db, caller)
@@ -53,7 +51,7 @@ def routes(router: APIRouter) -> None:
         address = totp.key_address(key, person.email, hub.settings.title)
         return Response(totp.picture(address), media_type="image/svg+xml")
 
-    @router.post("/account/second-factor", dependencies=_HALF)
+    @routes.post("/account/second-factor", "public.read")
     def confirm(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         back = back_to(form.get("next", "/"))
         try:
@@ -69,7 +67,7 @@ def routes(router: APIRouter) -> None:
         sessions.give_cookie(page, hub, secret)
         return page
 
-    @router.post("/account/second-factor/codes", dependencies=_OWN)
+    @routes.post("/account/second-factor/codes", "profile.manage")
     def renew_codes(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         person = _person(hub, caller)
         try:
@@ -81,7 +79,7 @@ def routes(router: APIRouter) -> None:
             log_event(hub, db, caller, "second-factor.codes", caller.id)
         return render(request, "accounts/second_factor_codes.html", codes=codes, back="/account")
 
-    @router.post("/account/second-factor/remove", dependencies=_OWN)
+    @routes.post("/account/second-factor/remove", "profile.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             if must_have_second_factor(hub.settings, caller.roles):

@@ -24,7 +24,6 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import Typed, thread
 from cloister.hub.platform.budgets import acts
@@ -47,6 +46,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.formats import figures
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 from cloister.ledger import Charge
 from cloister.privacy import ZCDP
 from cloister.privacy.rational import text_of
@@ -63,15 +63,14 @@ NAME = r"^[^\x00-\x1f]+$"
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _After = Annotated[int, Query(ge=0, le=2**53)]
-_SEE, _RAISE, _ALLOT, _ASK = ([needs(each)] for each in ("budget.see", "budget.raise", "dataset.budget", "budget.ask"))
 _PAGE = 50
 
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/budgets", dependencies=_SEE)
+    @routes.get("/budgets", "budget.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The budgets that one sees."""
         with hub.database.reading() as db:
@@ -80,12 +79,12 @@ def pages() -> APIRouter:
             names = names_of(db, [each.person for each in asked])
         return render(request, "budgets/list.html", balances=found, requests=asked, names=names, usual=USUAL)
 
-    @router.get("/budgets/{population}", dependencies=_SEE)
+    @routes.get("/budgets/{population}", "budget.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, population: _Name, after: _After = 0) -> Response:
         """One budget."""
         return render(request, "budgets/budget.html", **_one(request, hub, caller, population, {}, after))
 
-    @router.get("/budgets/{population}/history.svg", dependencies=_SEE)
+    @routes.get("/budgets/{population}/history.svg", "budget.see")
     def history(
         request: Request, hub: HubDep, caller: PersonDep, population: _Name, look: Literal["light", "dark"] = "light"
     ) -> Response:
@@ -99,7 +98,7 @@ def pages() -> APIRouter:
         picture = drawn(steps(hub.ledger.charges(row.name)), limits, hub.now(), look=look, letter=letter, title=title)
         return Response(picture, media_type="image/svg+xml")
 
-    @router.post("/budgets/{population}/raise", dependencies=_RAISE)
+    @routes.post("/budgets/{population}/raise", "budget.raise")
     def raise_(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
         """Raise it."""
         said = request_gettext(request)("The budget was raised. The ledger and the audit log keep the reason.")
@@ -110,7 +109,7 @@ def pages() -> APIRouter:
 
         return _done(request, hub, caller, population, form, act, said)
 
-    @router.post("/budgets/{population}/allot", dependencies=_ALLOT)
+    @routes.post("/budgets/{population}/allot", "dataset.budget")
     def allot(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
         """Give a share."""
         said = request_gettext(request)("The share was set.")
@@ -121,7 +120,7 @@ def pages() -> APIRouter:
 
         return _done(request, hub, caller, population, form, act, said)
 
-    @router.post("/budgets/{population}/requests", dependencies=_ASK)
+    @routes.post("/budgets/{population}/requests", "budget.ask")
     def ask(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
         """Ask for more."""
         said = request_gettext(request)("Your request was sent to the owner.")
@@ -132,7 +131,7 @@ def pages() -> APIRouter:
 
         return _done(request, hub, caller, population, form, act, said)
 
-    @router.post("/budgets/{population}/requests/{number}/decide", dependencies=_ALLOT)
+    @routes.post("/budgets/{population}/requests/{number}/decide", "dataset.budget")
     def decide(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
         """Answer a request."""
         yes = form.text("decision") == "grant"
@@ -145,13 +144,13 @@ def pages() -> APIRouter:
         said = _("The share was granted.") if yes else _("The request was refused.")
         return _done(request, hub, caller, population, form, act, said)
 
-    @router.post("/budgets/{population}/requests/{number}/withdraw", dependencies=_ASK)
+    @routes.post("/budgets/{population}/requests/{number}/withdraw", "budget.ask")
     def withdraw(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
         """Take a request back."""
         said = request_gettext(request)("The request was withdrawn.")
         return _done(request, hub, caller, population, form, partial(acts.withdraw_request, hub, caller, number), said)
 
-    return router
+    return routes.router
 
 
 def _done(

@@ -91,14 +91,13 @@ __all__ = [
 
 
 def _pages() -> APIRouter:
-    from fastapi import APIRouter
-
     from cloister.hub.platform.catalogue import pages, pages_owner, pages_register, pages_upload
+    from cloister.hub.web.routing import Pages
 
-    router = APIRouter()
+    routes = Pages()
     for each in (pages, pages_owner, pages_register, pages_upload):
-        each.routes(router)
-    return router
+        each.add(routes)
+    return routes.router
 
 
 def _api() -> APIRouter:

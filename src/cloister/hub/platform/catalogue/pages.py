@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import reading
@@ -19,19 +18,18 @@ from cloister.hub.platform.catalogue.windows import in_all
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED
+from cloister.hub.web.routing import Pages
 
 Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 PopulationName = Annotated[str, Path(max_length=200, pattern=r"^[^\x00]*$")]
 _Search = Annotated[str, Query(max_length=200)]
 _PAGE = 30
-_SEE, _POPULATIONS = [needs("dataset.see")], [needs("dataset.register")]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/datasets", dependencies=_SEE)
+    @routes.get("/datasets", "dataset.see")
     def catalogue(
         request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False
     ) -> Response:
@@ -46,7 +44,7 @@ def routes(router: APIRouter) -> None:
         values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine, "tables": tables}
         return render(request, "catalogue/list.html", older=older, first=not after, **values)
 
-    @router.get("/datasets/{name}", dependencies=[TICKED, *_SEE])
+    @routes.get("/datasets/{name}", "dataset.see", ticked=True)
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         with hub.database.reading() as db:
             row = reading.seen(hub, db, caller, name)
@@ -74,7 +72,7 @@ def routes(router: APIRouter) -> None:
         }
         return render(request, "catalogue/dataset.html", **values)
 
-    @router.get("/populations", dependencies=_POPULATIONS)
+    @routes.get("/populations", "dataset.register")
     def populations(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         with hub.database.reading() as db:
             rows = reading.populations_of(db, caller)
@@ -82,7 +80,7 @@ def routes(router: APIRouter) -> None:
         money = {row.name: reading.money_of(hub, row.name) for row in rows}
         return render(request, "catalogue/populations.html", rows=rows, tables=tables, money=money)
 
-    @router.get("/populations/{name}", dependencies=_POPULATIONS)
+    @routes.get("/populations/{name}", "dataset.register")
     def population(request: Request, hub: HubDep, caller: PersonDep, name: PopulationName) -> Response:
         with hub.database.reading() as db:
             row = reading.own_population(db, caller, name)

@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import UnreadableView, unreadable_views
 from cloister.hub.platform.catalogue import managing, reading
@@ -34,6 +33,7 @@ from cloister.hub.storage import HeaderColumn
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -41,20 +41,19 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_MANAGE, _DELETE = [needs("dataset.manage")], [needs("dataset.delete")]
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
 """Parts of a policy that the form does not show, and that it therefore leaves as they are."""
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/datasets/{name}/manage", dependencies=_MANAGE)
+    @routes.get("/datasets/{name}/manage", "dataset.manage")
     def manage(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return manage_page(request, hub, caller, name)
 
-    @router.get("/datasets/{name}/reading", dependencies=_MANAGE)
+    @routes.get("/datasets/{name}/reading", "dataset.manage")
     def read(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         try:
             row, report = managing.preparation_report(hub, caller, name)
@@ -65,11 +64,11 @@ def routes(router: APIRouter) -> None:
         values: dict[str, Any] = {"max_rows": row.declaration.get("max_rows") or 1, "during": row.declaration.get("during")}
         return render(request, "catalogue/as_read.html", row=row, report=report, unit=unit, **values)
 
-    @router.get("/datasets/{name}/declaration", dependencies=_MANAGE)
+    @routes.get("/datasets/{name}/declaration", "dataset.manage")
     def declaration(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return _declaration_page(request, hub, caller, name)
 
-    @router.post("/datasets/{name}/declaration", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/declaration", "dataset.manage", own_check=True)
     def redeclared(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: WideFormDep) -> Response:
         try:
             _, schema = opened_again(hub, caller, name)
@@ -87,7 +86,7 @@ def routes(router: APIRouter) -> None:
         said = request_gettext(request)("Queries now read version %(number)s, as it is declared here.", number=number)
         return go(request, f"/datasets/{name}/manage", said)
 
-    @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/describe", "dataset.manage")
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         def act(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
             parts = parts_of(row)
@@ -102,22 +101,22 @@ def routes(router: APIRouter) -> None:
 
         return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."))
 
-    @router.post("/datasets/{name}/list", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/list", "dataset.manage")
     def listed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         _, listed = request_gettext(request), form.flag("listed")
         said = _("It is listed in the catalogue.") if listed else _("It is listed only for people with a grant.")
         return _done(request, hub, caller, name, partial(managing.list_to_everybody, listed=listed), said)
 
-    @router.post("/datasets/{name}/close", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/close", "dataset.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         said = request_gettext(request)("It is closed: no one can query it any more.")
         return _done(request, hub, caller, name, managing.close, said)
 
-    @router.post("/datasets/{name}/open", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/open", "dataset.manage")
     def open_again(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         return _done(request, hub, caller, name, managing.reopen, request_gettext(request)("It is open again."))
 
-    @router.post("/datasets/{name}/check", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/check", "dataset.manage")
     def check(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         with hub.database.reading() as db:
             number = reading.owned(hub, db, caller, name).id
@@ -126,7 +125,7 @@ def routes(router: APIRouter) -> None:
             return manage_page(request, hub, caller, name, problem_of(error))
         return go(request, f"/datasets/{name}/manage", request_gettext(request)("The rows are what was stored."))
 
-    @router.post("/datasets/{name}/versions/{number}/destroy", dependencies=_MANAGE)
+    @routes.post("/datasets/{name}/versions/{number}/destroy", "dataset.manage")
     def destroy(request: Request, hub: HubDep, caller: PersonDep, name: Name, number: _Number, form: FormDep) -> Response:
         with hub.database.reading() as db:
             data_set = reading.owned(hub, db, caller, name).id
@@ -137,7 +136,7 @@ def routes(router: APIRouter) -> None:
         said = request_gettext(request)("The key is destroyed: no one can read that version again.")
         return go(request, f"/datasets/{name}/manage", said)
 
-    @router.post("/datasets/{name}/delete", dependencies=_DELETE)
+    @routes.post("/datasets/{name}/delete", "dataset.delete")
     def delete(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         with hub.database.reading() as db:
             reading.owned(hub, db, caller, name, "dataset.delete")

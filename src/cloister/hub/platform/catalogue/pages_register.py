@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.policy.facts import SENSITIVITIES
-from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance, usual
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import reading
@@ -33,14 +32,13 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import attachment
+from cloister.hub.web.routing import Pages, attachment
 from cloister.tables.declaring.draft import declaration_text, of_declaration
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_REGISTER, _MANAGE = [needs("dataset.register")], [needs("dataset.manage")]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _ROWS = 10
 _LARGEST_CODEBOOK = 2**26
@@ -48,10 +46,10 @@ _HELD = {int: "integer", bool: "boolean"}
 _TOML = "application/toml; charset=utf-8"
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.post("/register/connection", dependencies=_REGISTER)
+    @routes.post("/register/connection", "dataset.register")
     def connection(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         address = form.text("address", most=2000)
         try:
@@ -60,11 +58,11 @@ def routes(router: APIRouter) -> None:
             return new_page(request, hub, caller, problem_of(error))
         return go(request, f"/register/{arrival.id}")
 
-    @router.get("/register/{number}", dependencies=_REGISTER)
+    @routes.get("/register/{number}", "dataset.register")
     def declare(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         return declare_page(request, hub, caller, _own(hub, caller, number))
 
-    @router.post("/register/{number}", dependencies=_REGISTER)
+    @routes.post("/register/{number}", "dataset.register", own_check=True)
     def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         if form.text("fill"):
@@ -74,7 +72,7 @@ def routes(router: APIRouter) -> None:
             return declare_page(request, hub, caller, arrival, wrong=wrong)
         return go(request, f"/register/{number}/review")
 
-    @router.post("/register/{number}/rows", dependencies=_REGISTER)
+    @routes.post("/register/{number}/rows", "dataset.register", own_check=True)
     def rows(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         arrival = _saved(hub, caller, number, form)
         try:
@@ -83,11 +81,11 @@ def routes(router: APIRouter) -> None:
             return declare_page(request, hub, caller, arrival, problem=problem_of(error))
         return declare_page(request, hub, caller, arrival, header=header)
 
-    @router.get("/register/{number}/review", dependencies=_REGISTER)
+    @routes.get("/register/{number}/review", "dataset.register")
     def review(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         return _with_declared(request, hub, caller, number, partial(_review_page, request, hub, caller))
 
-    @router.post("/register/{number}/trial", dependencies=_REGISTER)
+    @routes.post("/register/{number}/trial", "dataset.register", own_check=True)
     def read_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: WideFormDep) -> Response:
         def read(arrival: Arrival, wanted: Wanted) -> Response:
             cells = cells_typed(form, len(arrival.columns)) if form.text("cells") else None
@@ -101,11 +99,11 @@ def routes(router: APIRouter) -> None:
 
         return _with_declared(request, hub, caller, number, read)
 
-    @router.get("/register/{number}/trial", dependencies=_REGISTER)
+    @routes.get("/register/{number}/trial", "dataset.register")
     def trial(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         return _with_declared(request, hub, caller, number, partial(_trial_page, request, hub, caller))
 
-    @router.post("/register/{number}/open", dependencies=_REGISTER)
+    @routes.post("/register/{number}/open", "dataset.register")
     def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
         def opened(arrival: Arrival, wanted: Wanted) -> Response:
             name = registered(hub, caller, number, wanted).name
@@ -113,12 +111,12 @@ def routes(router: APIRouter) -> None:
 
         return _with_declared(request, hub, caller, number, opened)
 
-    @router.post("/register/{number}/discard", dependencies=_REGISTER)
+    @routes.post("/register/{number}/discard", "dataset.register")
     def forget(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
         discard(hub, caller, number)
         return go(request, "/register", request_gettext(request)("It is gone, and nothing of it was kept."))
 
-    @router.post("/uploads/codebooks/{number}", dependencies=_REGISTER)
+    @routes.post("/uploads/codebooks/{number}", "dataset.register", own_check=True)
     async def codebook(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         try:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
@@ -135,7 +133,7 @@ def routes(router: APIRouter) -> None:
                 raise InvalidParameter("The codebook is invalid", why="it is larger than 64 MB", instead="the codebook as CSV")
         return await run_in_threadpool(lambda: _filled_from(request, hub, caller, number, form.file_name, bytes(content)))
 
-    @router.get("/register/{number}/declaration.toml", dependencies=_REGISTER)
+    @routes.get("/register/{number}/declaration.toml", "dataset.register")
     def typed(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         arrival = _own(hub, caller, number)
         columns = columns_of(arrival)
@@ -144,7 +142,7 @@ def routes(router: APIRouter) -> None:
         file = "" if arrival.kind == "connection" else arrival.shown.partition(" · ")[0]
         return Response(written(name, file, columns, typed), headers=attachment("declaration.toml"), media_type=_TOML)
 
-    @router.get("/datasets/{name}/declaration.toml", dependencies=_MANAGE)
+    @routes.get("/datasets/{name}/declaration.toml", "dataset.manage")
     def saved(hub: HubDep, caller: PersonDep, name: Name) -> Response:
         with hub.database.reading() as db:
             row = reading.owned(hub, db, caller, name)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import reading
 from cloister.hub.platform.catalogue.arrivals import arrivals_of, discard, kept, kind_of, received
@@ -33,23 +32,22 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.problems import Problem
 
-_REGISTER, _VERSION = [needs("dataset.register")], [needs("dataset.version")]
 
-
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/register", dependencies=_REGISTER)
+    @routes.get("/register", "dataset.register")
     def new(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return new_page(request, hub, caller)
 
-    @router.post("/uploads", dependencies=_REGISTER)
+    @routes.post("/uploads", "dataset.register", own_check=True)
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         try:
             _, arrival = await _arrived(request, hub, caller)
@@ -59,11 +57,11 @@ def routes(router: APIRouter) -> None:
             return await run_in_threadpool(lambda: new_page(request, hub, caller, problem, sheets=sheets))
         return go(request, f"/register/{arrival.id}")
 
-    @router.get("/datasets/{name}/version", dependencies=_VERSION)
+    @routes.get("/datasets/{name}/version", "dataset.version")
     def version(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return _version_page(request, hub, caller, name)
 
-    @router.post("/uploads/versions/{name}", dependencies=_VERSION)
+    @routes.post("/uploads/versions/{name}", "dataset.version", own_check=True)
     async def new_version(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.version"))
         _ = request_gettext(request)
@@ -79,7 +77,7 @@ def routes(router: APIRouter) -> None:
         onward = f"/datasets/{name}/manage" if row.owner == caller.id else f"/datasets/{name}"
         return await _used(request, hub, caller, name, onward, use)
 
-    @router.post("/uploads/windows/{name}", dependencies=_REGISTER)
+    @routes.post("/uploads/windows/{name}", "dataset.register", own_check=True)
     async def new_window(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.manage"))
         _ = request_gettext(request)

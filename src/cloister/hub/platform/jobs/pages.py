@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.checking import allowed, check
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.jobs.queue import ENDED, cancel
 from cloister.hub.platform.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
@@ -17,6 +16,7 @@ from cloister.hub.records.people import names_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import is_fragment, render, request_gettext
+from cloister.hub.web.routing import Pages
 
 JOB = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
 _Job = Annotated[str, JOB]
@@ -25,9 +25,9 @@ _Before = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")]
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/jobs", dependencies=[needs("job.see")])
+    @routes.get("/jobs", "job.see")
     def jobs(request: Request, hub: HubDep, caller: CallerDep, who: str = "", before: _Before = "") -> Response:
         """The caller's jobs, or everybody's."""
         overseer = caller.has(*OVERSEERS)
@@ -40,7 +40,7 @@ def pages() -> APIRouter:
             request, "jobs/list.html", jobs=rows[:PAGE], people=people, overseer=overseer, everybody=everybody, older=older
         )
 
-    @router.get("/jobs/{job}", dependencies=[needs("job.see")])
+    @routes.get("/jobs/{job}", "job.see")
     def one(request: Request, hub: HubDep, caller: CallerDep, job: _Job) -> Response:
         """One job; for the page's script, its progress alone."""
         with hub.database.reading() as db:
@@ -62,7 +62,7 @@ def pages() -> APIRouter:
             answer.headers["X-Done"] = "1"
         return answer
 
-    @router.post("/jobs/{job}/cancel", dependencies=[needs("job.cancel")])
+    @routes.post("/jobs/{job}/cancel", "job.cancel")
     def stop(request: Request, hub: HubDep, caller: CallerDep, job: _Job, form: FormDep) -> Response:
         """End it, or ask it to stop."""
         _ = request_gettext(request)
@@ -72,4 +72,4 @@ def pages() -> APIRouter:
         said = _("The job was cancelled.") if state == "cancelled" else _("The job was asked to stop.")
         return go(request, f"/jobs/{job}", _("The job had ended already.") if state in ("done", "failed") else said)
 
-    return router
+    return routes.router

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.platform.trail.chain import DATA_SET
@@ -28,6 +27,7 @@ from cloister.hub.records.trail import AuditLine
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -40,45 +40,45 @@ _Number = Annotated[int | None, LINE_NUMBER]
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/trail", dependencies=[needs("trail.read")])
+    @routes.get("/trail", "trail.read")
     def everything(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
         """All lines, by filters."""
         return _lines(request, hub, caller, "all", Scope(), before, after)
 
-    @router.get("/trail/mine", dependencies=[needs("trail.own")])
+    @routes.get("/trail/mine", "trail.own")
     def mine(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
         """What the caller did."""
         return _lines(request, hub, caller, "mine", Scope(person=caller.id), before, after)
 
-    @router.get("/trail/uses", dependencies=[needs("dataset.uses")])
+    @routes.get("/trail/uses", "dataset.uses")
     def uses(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
         """What was done with the caller's data sets."""
         with hub.database.reading() as db:
             scope = own_data_sets(db, caller)
         return _lines(request, hub, caller, "uses", scope, before, after)
 
-    @router.get("/trail/export/{form}", dependencies=[needs("trail.read")])
+    @routes.get("/trail/export/{form}", "trail.read")
     def export_all(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
         """All lines as a file; that it left is a line too."""
         filters = Filters.of(request.query_params)
         write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
         return response(hub, form, filters, Scope())
 
-    @router.get("/trail/mine/export/{form}", dependencies=[needs("trail.own")])
+    @routes.get("/trail/mine/export/{form}", "trail.own")
     def export_mine(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
         """One's own acts as a file."""
         return response(hub, form, Filters.of(request.query_params), Scope(person=caller.id))
 
-    @router.get("/trail/uses/export/{form}", dependencies=[needs("dataset.uses")])
+    @routes.get("/trail/uses/export/{form}", "dataset.uses")
     def export_uses(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
         """What was done with one's data, as a file."""
         with hub.database.reading() as db:
             scope = own_data_sets(db, caller)
         return response(hub, form, Filters.of(request.query_params), scope)
 
-    @router.post("/trail/verify", dependencies=[needs("trail.verify")])
+    @routes.post("/trail/verify", "trail.verify")
     def verified(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Check the chain, and say what came out."""
         _ = request_gettext(request)
@@ -88,7 +88,7 @@ def pages() -> APIRouter:
             return go(request, "/trail", _("Every entry was checked: none was changed, dropped or rolled back."))
         return go(request, "/trail", _("The audit log is broken: %(where)s.", where=outcome), "bad")
 
-    @router.get("/trail/people/{person}", dependencies=[needs("trail.read")])
+    @routes.get("/trail/people/{person}", "trail.read")
     def profile(request: Request, hub: HubDep, person: _Name) -> Response:
         """What is usual for a person."""
         with hub.database.reading() as db:
@@ -104,7 +104,7 @@ def pages() -> APIRouter:
             }
         return render(request, "trail/person.html", kinds=KINDS, **values)
 
-    @router.get("/trail/alerts", dependencies=[needs("trail.read")])
+    @routes.get("/trail/alerts", "trail.read")
     def alerts_page(request: Request, hub: HubDep) -> Response:
         """What should be looked at, and who looked."""
         seen = request.query_params.get("seen") == "yes"
@@ -117,7 +117,7 @@ def pages() -> APIRouter:
             }
         return render(request, "trail/alerts.html", kinds=KINDS, seen=seen, **values)
 
-    @router.post("/trail/alerts/{alert}/seen", dependencies=[needs("trail.read")])
+    @routes.post("/trail/alerts/{alert}/seen", "trail.read")
     def seen(request: Request, hub: HubDep, caller: CallerDep, alert: _Name, form: FormDep) -> Response:
         """Somebody looked."""
         _ = request_gettext(request)
@@ -125,7 +125,7 @@ def pages() -> APIRouter:
             mark_seen(hub, db, caller, alert)
         return go(request, "/trail/alerts", _("Acknowledged."))
 
-    return router
+    return routes.router
 
 
 def _lines(

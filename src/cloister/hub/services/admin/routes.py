@@ -15,14 +15,13 @@ from cloister.errors import CloisterError
 from cloister.hub.checking import unoffered, weaknesses
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.edition import EDITION
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
 from cloister.hub.platform.access import unreadable_views
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.settings import known_settings
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import Pages, Routes
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
 def pages() -> APIRouter:
     """What machines read at fixed addresses, and the administrator's page."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/healthz", dependencies=[needs("public.read")])
+    @routes.get("/healthz", "public.read")
     def healthz(hub: HubDep) -> Response:
         found = health(hub)
         return JSONResponse(found.told(), 200 if found.well else 503)
 
-    @router.get("/metrics", dependencies=[needs("public.read")])
+    @routes.get("/metrics", "public.read")
     def metrics(hub: HubDep, request: Request) -> Response:
         if not _may_read(hub.settings.metrics_token, request):
             raise Unauthenticated(
@@ -45,7 +44,7 @@ def pages() -> APIRouter:
             )
         return Response(hub.meter.text(), media_type="text/plain; version=0.0.4")
 
-    @router.get("/settings", dependencies=[needs("settings.see")])
+    @routes.get("/settings", "settings.see")
     def settings(hub: HubDep, request: Request) -> Response:
         with hub.database.reading() as db:
             unreadable = unreadable_views(db, facts_of(hub, db), request_gettext(request))
@@ -60,7 +59,7 @@ def pages() -> APIRouter:
             version=EDITION,
         )
 
-    return router
+    return routes.router
 
 
 def api() -> APIRouter:

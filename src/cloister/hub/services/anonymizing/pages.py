@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.trail import left
 from cloister.hub.problems import problem_of
@@ -22,17 +21,15 @@ from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import request_language
-from cloister.hub.web.routing import TICKED, Number, attachment
+from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.ordering import submit_form
-
-_OWNER = [needs(ACTION)]
 
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/anonymise", dependencies=_OWNER)
+    @routes.get("/anonymise", ACTION)
     def start(
         request: Request,
         hub: HubDep,
@@ -48,7 +45,7 @@ def pages() -> APIRouter:
             row, found = seen_trial(hub, db, caller, trial)
         return order_page(request, hub, caller, trial=row, found=found, edit=edit)
 
-    @router.post("/anonymise/hierarchies", dependencies=_OWNER)
+    @routes.post("/anonymise/hierarchies", ACTION)
     def drawn(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The form again, with its hierarchies as trees. No row is read."""
         number = form.text("trial", most=32)
@@ -58,7 +55,7 @@ def pages() -> APIRouter:
             row, found = seen_trial(hub, db, caller, number)
         return order_page(request, hub, caller, form=form, trial=row, found=found)
 
-    @router.post("/anonymise/trials", dependencies=[TICKED, *_OWNER])
+    @routes.post("/anonymise/trials", ACTION, ticked=True)
     def attempt(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """A trial: to the page of its job."""
         try:
@@ -70,14 +67,14 @@ def pages() -> APIRouter:
             return order_page(request, hub, caller, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
-    @router.get("/anonymise/trials/{number}", dependencies=_OWNER)
+    @routes.get("/anonymise/trials/{number}", ACTION)
     def trial(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Risk against loss, to choose from; the hierarchies; the release."""
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, number)
         return trial_page(request, hub, caller, row, found)
 
-    @router.get("/anonymise/trials/{number}/risk", dependencies=_OWNER)
+    @routes.get("/anonymise/trials/{number}/risk", ACTION)
     def risk(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """How easily people are found in the rows as they are: a page that stands alone. Exact, for the owner's eyes."""
         with hub.database.reading() as db:
@@ -86,7 +83,7 @@ def pages() -> APIRouter:
         page = page_in(found["page"], request_language(request)).encode()
         return Response(page, headers=attachment(f"risk-{row.order['table']}.html"), media_type="text/html; charset=utf-8")
 
-    @router.post("/anonymise", dependencies=[TICKED, *_OWNER])
+    @routes.post("/anonymise", ACTION, ticked=True)
     def release(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The release of what was chosen in a trial: to the page of its job."""
         with hub.database.reading() as db:
@@ -98,4 +95,4 @@ def pages() -> APIRouter:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")
 
-    return router
+    return routes.router

@@ -14,12 +14,11 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.budgets import sees_budget
@@ -35,7 +34,7 @@ from cloister.hub.services.asking.showing import of_table, shown
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.pictures import lines_of
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import TICKED
+from cloister.hub.web.routing import Pages
 from cloister.privacy import Guarantee, exact_positive, text_of
 from cloister.query.another_table import about_another
 from cloister.session.questions.spend import amount_of
@@ -111,10 +110,10 @@ def cost_of(hub: Hub, row: StoredRelease) -> Guarantee:
     return as_table.guarantee(row)
 
 
-def both_pages(router: APIRouter) -> None:
+def both_pages(routes: Pages) -> None:
     """The routes."""
 
-    @router.get("/ask/both", dependencies=[TICKED, needs("question.explain")])
+    @routes.get("/ask/both", "question.explain", ticked=True)
     def both(
         request: Request,
         hub: HubDep,
@@ -124,13 +123,13 @@ def both_pages(router: APIRouter) -> None:
         """A query about a data set of which a table was released."""
         return _page(request, hub, caller, about, dict.fromkeys(_FIELDS, ""))
 
-    @router.post("/ask/both", dependencies=[TICKED, needs("question.explain")])
+    @routes.post("/ask/both", "question.explain", ticked=True)
     def compared(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The same query both ways: what the table answers, and the margins of asking; spends nothing."""
         typed = {name: form.text(name, most=50_000) for name in _FIELDS}
         return _page(request, hub, caller, form.text("about", most=40), typed)
 
-    @router.post("/ask/both/ask", dependencies=[TICKED, needs("question.ask")])
+    @routes.post("/ask/both/ask", "question.ask", ticked=True)
     def asked(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The same, and the answer of the data set, charged."""
         typed = {name: form.text(name, most=50_000) for name in _FIELDS}

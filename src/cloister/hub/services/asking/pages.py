@@ -19,7 +19,6 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
@@ -48,7 +47,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
-from cloister.hub.web.routing import TICKED, After, Confidence, Number
+from cloister.hub.web.routing import After, Confidence, Number, Pages
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import open_projects
@@ -73,20 +72,20 @@ _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
-    _asking(router)
-    builder(router)
-    _between(router)
-    _saved(router)
-    both_pages(router)
-    board_pages(router)
-    published_pages(router)
-    return router
+    routes = Pages()
+    _asking(routes)
+    builder(routes)
+    _between(routes)
+    _saved(routes)
+    both_pages(routes)
+    board_pages(routes)
+    published_pages(routes)
+    return routes.router
 
 
-def _asking(router: APIRouter) -> None:
+def _asking(routes: Pages) -> None:
 
-    @router.get("/ask", dependencies=[needs("question.explain")])
+    @routes.get("/ask", "question.explain")
     def workbench(
         request: Request,
         hub: HubDep,
@@ -113,7 +112,7 @@ def _asking(router: APIRouter) -> None:
                 values |= _last(hub, db, caller)
         return _page(request, hub, caller, values, about=about, begins=True)
 
-    @router.post("/ask", dependencies=[TICKED, needs("question.ask")])
+    @routes.post("/ask", "question.ask", ticked=True)
     def run(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Ask it: to the page of the release, or of the job that will make it. What a released table answers costs nothing, is
         kept nowhere, and is shown at once."""
@@ -129,7 +128,7 @@ def _asking(router: APIRouter) -> None:
             return _refused(request, hub, caller, form, error)
         return go(request, where)
 
-    @router.post("/ask/explain", dependencies=[TICKED, needs("question.explain")])
+    @routes.post("/ask/explain", "question.explain", ticked=True)
     def explained(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost, how sharp it would be, what would be left: a part of the page, or the page with it."""
         try:
@@ -152,7 +151,7 @@ def _asking(router: APIRouter) -> None:
             return render(request, "asking/explained.html", told=told, problem=None, place=None, built=wrote)
         return _again(request, hub, caller, form, told=told)
 
-    @router.post("/ask/rehearse", dependencies=[needs("question.rehearse")])
+    @routes.post("/ask/rehearse", "question.rehearse")
     def rehearsed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What the answer would look like, from made-up rows."""
         try:
@@ -165,7 +164,7 @@ def _asking(router: APIRouter) -> None:
             return _refused(request, hub, caller, form, error)
         return _again(request, hub, caller, form, rehearsal=shown(release, wish.confidence), notes=release.notes)
 
-    @router.post("/ask/save", dependencies=[needs("question.manage")])
+    @routes.post("/ask/save", "question.manage")
     def kept(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Keep the question under a name."""
         _ = request_gettext(request)
@@ -178,9 +177,9 @@ def _asking(router: APIRouter) -> None:
         return go(request, f"/ask?saved={row.id}", _("The query was saved."))
 
 
-def _between(router: APIRouter) -> None:
+def _between(routes: Pages) -> None:
 
-    @router.post("/ask/sql", dependencies=[TICKED, needs("question.explain")])
+    @routes.post("/ask/sql", "question.explain", ticked=True)
     def edited(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The SQL of a form, in the editor."""
         try:
@@ -188,7 +187,7 @@ def _between(router: APIRouter) -> None:
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
 
-    @router.post("/ask/build", dependencies=[TICKED, needs("question.explain")])
+    @routes.post("/ask/build", "question.explain", ticked=True)
     def formed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """The form of a query in SQL."""
         try:
@@ -196,7 +195,7 @@ def _between(router: APIRouter) -> None:
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
 
-    @router.post("/ask/pilot", dependencies=[TICKED, needs("question.ask")])
+    @routes.post("/ask/pilot", "question.ask", ticked=True)
     def piloted(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Count the groups of a query for a small spend, and say what is to be expected with groups of these sizes."""
         try:
@@ -479,9 +478,9 @@ def error_position(sql: str, error: CloisterError) -> ErrorPosition | None:
     return None
 
 
-def _saved(router: APIRouter) -> None:
+def _saved(routes: Pages) -> None:
 
-    @router.get("/questions", dependencies=[needs("question.see")])
+    @routes.get("/questions", "question.see")
     def questions(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
         """Questions that are kept."""
         with hub.database.reading() as db:
@@ -491,7 +490,7 @@ def _saved(router: APIRouter) -> None:
         older = f"/questions?{urlencode({'after': rows[_PAGE - 1].id})}" if len(rows) > _PAGE else ""
         return render(request, "asking/questions.html", questions=rows[:_PAGE], people=people, own=own, older=older)
 
-    @router.post("/questions/{number}/remove", dependencies=[needs("question.manage")])
+    @routes.post("/questions/{number}/remove", "question.manage")
     def forget(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Keep it no longer."""
         _ = request_gettext(request)
@@ -499,7 +498,7 @@ def _saved(router: APIRouter) -> None:
             remove(hub, db, caller, number)
         return go(request, "/questions", _("The query was removed. Its answers stay."))
 
-    @router.get("/releases/{number}/print", dependencies=[TICKED, needs("release.see")])
+    @routes.get("/releases/{number}/print", "release.see", ticked=True)
     def printed(
         request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False
     ) -> Response:
@@ -507,7 +506,7 @@ def _saved(router: APIRouter) -> None:
         on_paper = replace(ANSWER, template="asking/printed.html")
         return release_page(request, hub, caller, number, on_paper, confidence=confidence, joint=joint)
 
-    @router.get("/releases/{number}/chart.svg", dependencies=[TICKED, needs("release.see")])
+    @routes.get("/releases/{number}/chart.svg", "release.see", ticked=True)
     def chart(
         request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, page: ChartPage = 1
     ) -> Response:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -37,7 +36,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.maps import map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
-from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.ordering import open_projects
 
 if TYPE_CHECKING:
@@ -48,15 +47,15 @@ if TYPE_CHECKING:
 _ROWS, _LATELY, _CONFIDENCE = 12, 50, 0.95
 
 
-def board_pages(router: APIRouter) -> None:
+def board_pages(routes: Pages) -> None:
     """The routes."""
 
-    @router.get("/dashboards", dependencies=[needs("question.see")])
+    @routes.get("/dashboards", "question.see")
     def boards(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """One's own, and those of one's projects."""
         return _list(request, hub, caller)
 
-    @router.post("/dashboards", dependencies=[needs("question.manage")])
+    @routes.post("/dashboards", "question.manage")
     def create(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """A new one."""
         try:
@@ -66,12 +65,12 @@ def board_pages(router: APIRouter) -> None:
             return _list(request, hub, caller, problem_of(error))
         return go(request, f"/dashboards/{row.id}")
 
-    @router.get("/dashboards/{number}", dependencies=[TICKED, needs("question.see")])
+    @routes.get("/dashboards/{number}", "question.see", ticked=True)
     def board(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Its answers, as this reader may see them now."""
         return _board(request, hub, caller, number)
 
-    @router.post("/dashboards/{number}/parts", dependencies=[TICKED, needs("question.manage")])
+    @routes.post("/dashboards/{number}/parts", "question.manage", ticked=True)
     def change(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Add an answer, move one, take one away, say what is shown of it."""
         place = form.text("place", most=4)
@@ -86,7 +85,7 @@ def board_pages(router: APIRouter) -> None:
             return _board(request, hub, caller, number, problem_of(error))
         return go(request, f"/dashboards/{number}")
 
-    @router.post("/dashboards/{number}/price", dependencies=[TICKED, needs("question.manage")])
+    @routes.post("/dashboards/{number}/price", "question.manage", ticked=True)
     def price(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """What a refresh would cost."""
         try:
@@ -94,7 +93,7 @@ def board_pages(router: APIRouter) -> None:
         except CloisterError as error:
             return _board(request, hub, caller, number, problem_of(error))
 
-    @router.post("/dashboards/{number}/refresh", dependencies=[TICKED, needs("question.ask")])
+    @routes.post("/dashboards/{number}/refresh", "question.ask", ticked=True)
     def refreshed(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Ask every query again, at the cost that was shown."""
         _ = request_gettext(request)
@@ -110,7 +109,7 @@ def board_pages(router: APIRouter) -> None:
         said = _("The dashboard was refreshed.") if new else _("Nothing has changed: the answers are those that you had.")
         return go(request, f"/dashboards/{number}", said)
 
-    @router.post("/dashboards/{number}/remove", dependencies=[needs("question.manage")])
+    @routes.post("/dashboards/{number}/remove", "question.manage")
     def remove(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Keep it no longer."""
         _ = request_gettext(request)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from cloister.errors import UnknownTable
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.releases.tables import tables_of
@@ -32,6 +31,7 @@ from cloister.hub.services.asking.building import (
 )
 from cloister.hub.web.forms import Form
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers
 from cloister.hub.work.ordering import open_projects
@@ -46,10 +46,10 @@ TERMS = ("by", "spend", "within", "pilot", "confidence", "purpose", "project", "
 START = {"spend": "0.1", "confidence": "0.95"}
 
 
-def builder(router: APIRouter) -> None:
+def builder(routes: Pages) -> None:
     """The page on which a query begins in a form."""
 
-    @router.get("/ask/build", dependencies=[needs("question.explain")])
+    @routes.get("/ask/build", "question.explain")
     def build(request: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=63)] = "") -> Response:
         """A table is chosen, or its form begins with a count."""
         known = open_tables(hub, caller)

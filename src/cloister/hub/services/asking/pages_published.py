@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep
 from cloister.hub.decisions.callers import caller_for
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
@@ -24,7 +23,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.maps import map_of, said_beside
 from cloister.hub.web.render import render, request_gettext, request_language
-from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
 _ROWS, _CONFIDENCE = 60, 0.95
 
 
-def published_pages(router: APIRouter) -> None:
+def published_pages(routes: Pages) -> None:
     """The routes."""
 
-    @router.get("/published", dependencies=[needs("release.see")])
+    @routes.get("/published", "release.see")
     def views(request: Request, hub: HubDep, caller: CallerDep) -> Response:
         """The views that one made, and those of one's data."""
         return _list(request, hub, caller)
 
-    @router.post("/published", dependencies=[TICKED, needs("release.publish")])
+    @routes.post("/published", "release.publish", ticked=True)
     def create(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """A new one, of an answer or of what stands on a dashboard now."""
         _ = request_gettext(request)
@@ -67,7 +66,7 @@ def published_pages(router: APIRouter) -> None:
             return _list(request, hub, caller, problem)
         return go(request, "/published", _("The view is published. Put its address into a frame of your page."))
 
-    @router.post("/published/{number}/revoke", dependencies=[needs("release.see")])
+    @routes.post("/published/{number}/revoke", "release.see")
     def revoke(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
         """Show it no longer."""
         _ = request_gettext(request)
@@ -75,7 +74,7 @@ def published_pages(router: APIRouter) -> None:
             revoke_view(hub, db, caller, number)
         return go(request, "/published", _("The view is revoked: no one sees it any more."))
 
-    @router.get("/shown/{number}", dependencies=[TICKED, needs("public.read")])
+    @routes.get("/shown/{number}", "public.read", ticked=True)
     def view(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What a frame shows: the same to everybody, and nothing of whoever looks."""
         _ = request_gettext(request)

@@ -44,13 +44,15 @@ register_actions(
 
 
 def _pages() -> APIRouter:
-    from cloister.hub.services.guests import packages
-    from cloister.hub.services.guests.pages import choices, routes
+    from cloister.hub.services.guests import packages, pages
+    from cloister.hub.web.routing import Pages
     from cloister.hub.work.ordering import order_pages
 
-    return packages.pages(
-        routes(order_pages(RUNNING, Order, "/run-algorithm", more=choices, errors=expected, heading=N_("Run an algorithm")))
-    )
+    heading = N_("Run an algorithm")
+    routes = Pages(order_pages(RUNNING, Order, "/run-algorithm", more=pages.choices, errors=expected, heading=heading))
+    pages.add(routes)
+    packages.pages(routes)
+    return routes.router
 
 
 def _api() -> APIRouter:

@@ -21,7 +21,6 @@ from cloister.guests.package import MOST_BYTES, unpacked
 from cloister.hub.caller import CallerDep, PersonDep
 from cloister.hub.decisions.checking import check
 from cloister.hub.decisions.policy.strict import load
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import next_version, register_algorithm, settings_of
 from cloister.hub.platform.catalogue import live_of, seen
@@ -32,7 +31,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Routes
+from cloister.hub.web.routing import Pages, Routes
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -131,7 +130,6 @@ def _tried(guest: Guest, tests: str, table: str, declared: PrivateTable | None) 
     return tried
 
 
-_REGISTER = needs("algorithm.register")
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
@@ -174,15 +172,15 @@ def api(routes: Routes) -> APIRouter:
     return routes.router
 
 
-def pages(router: APIRouter) -> APIRouter:
+def pages(routes: Pages) -> None:
     """Add the page with the form."""
 
-    @router.get("/algorithm-packages", dependencies=[_REGISTER])
+    @routes.get("/algorithm-packages", "algorithm.register")
     def form(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The form."""
         return render(request, "guests/package.html", table="", problem=None)
 
-    @router.post("/uploads/algorithms", dependencies=[_REGISTER])
+    @routes.post("/uploads/algorithms", "algorithm.register", own_check=True)
     async def sent(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """Register a package."""
         fields: dict[str, str] = {}
@@ -199,5 +197,3 @@ def pages(router: APIRouter) -> APIRouter:
         _ = request_gettext(request)
         said = _("Version %(n)s was registered. Tests passed: %(passed)s.", n=row.version, passed=tried.passed)
         return go(request, f"/algorithms/{row.name}", said)
-
-    return router

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from sqlalchemy import select
 from starlette.responses import Response
 
@@ -15,7 +15,6 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.decisions.checking import allowed
 from cloister.hub.decisions.facts import facts_of
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import algorithms_of
 from cloister.hub.problems import problem_of
@@ -32,7 +31,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Number
+from cloister.hub.web.routing import Number, Pages
 from cloister.hub.work.offers import offers, runnable
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_ADMIT, _SEE = [needs(ADMIT)], [needs("algorithm.see")]
 _RUNS = 20
 Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00-\x1f]*$")]
 
@@ -58,23 +56,23 @@ class Line:
     state: str
 
 
-def routes(router: APIRouter) -> APIRouter:
+def add(routes: Pages) -> None:
     """Add them."""
 
-    @router.get("/algorithm-reviews", dependencies=_ADMIT)
+    @routes.get("/algorithm-reviews", ADMIT)
     def reviews(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """Which code may run near which of one's data sets."""
         with hub.database.reading() as db:
             lines = sorted(_lines(hub, db, caller), key=lambda line: (line.state == "admitted", line.algorithm, line.data_set))
         return render(request, "guests/reviews.html", lines=lines)
 
-    @router.get("/algorithm-reviews/{name}/{table}", dependencies=_ADMIT)
+    @routes.get("/algorithm-reviews/{name}/{table}", ADMIT)
     def review(request: Request, hub: HubDep, caller: PersonDep, name: Name, table: Name) -> Response:
         """Code, proof, audit, approvals and runs of one algorithm near one data set."""
         return _page(request, hub, caller, name, table)
 
     def acts(path: str, said: str, act: Callable[[Hub, Caller, str, str, Any], str | None]) -> None:
-        @router.post(f"/algorithm-reviews/{{name}}/{{table}}/{path}", dependencies=_ADMIT, name=f"{path} an algorithm")
+        @routes.post(f"/algorithm-reviews/{{name}}/{{table}}/{path}", ADMIT, name=f"{path} an algorithm")
         def done(request: Request, hub: HubDep, caller: PersonDep, name: Name, table: Name, form: FormDep) -> Response:
             try:
                 job = act(hub, caller, name, table, form)
@@ -94,14 +92,12 @@ def routes(router: APIRouter) -> APIRouter:
     )
     acts("lift", N_("The algorithm may run again."), lambda hub, caller, name, table, _: admission.lift(hub, caller, name, table))
 
-    @router.get("/algorithm-runs/{number}", dependencies=_SEE)
+    @routes.get("/algorithm-runs/{number}", "algorithm.see")
     def run(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """One run: what its author is told, and what the owner of the data sees."""
         with hub.database.reading() as db:
             found = sides_of(hub, db, caller, number, request_gettext(request))
         return render(request, "guests/sides.html", found=found)
-
-    return router
 
 
 def choices(hub: Hub, db: Db, caller: Caller, _: Mapping[str, Any]) -> dict[str, Any]:

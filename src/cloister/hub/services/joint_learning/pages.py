@@ -9,13 +9,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import lines_of
 from cloister.hub.services.joint_learning.learning import parties
 from cloister.hub.services.joint_learning.order import ACTION, METHODS
 from cloister.hub.services.joint_learning.results import owned_results, take_away
-from cloister.hub.web.routing import TICKED, Number, attachment
+from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.offers import offers
 from cloister.session.questions.spend import measure_of
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
@@ -32,15 +31,15 @@ EXACT_PATH = f"{PATH}/exact"
 
 def pages() -> APIRouter:
     """The file of a result."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get(f"{PATH}/results/{{number}}", dependencies=[TICKED, needs("release.download")])
+    @routes.get(f"{PATH}/results/{{number}}", "release.download", ticked=True)
     def taken(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """For the owner of a part."""
         found = take_away(hub, caller, number)
         return Response(found.body, headers=attachment(found.name), media_type="application/json")
 
-    return router
+    return routes.router
 
 
 def exact_choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[str, Any]:

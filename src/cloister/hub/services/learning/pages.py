@@ -12,7 +12,6 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.decisions.policy.methods import offered
-from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -30,7 +29,7 @@ from cloister.hub.web.forms import FormDep, check_token
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, Number, attachment
+from cloister.hub.web.routing import Number, Pages, attachment
 from cloister.hub.work.offer import Offer
 from cloister.hub.work.offers import offers, runnable
 from cloister.hub.work.ordering import order_pages
@@ -52,16 +51,16 @@ TASKS = {
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
     how: dict[str, Any] = {"more": _choices, "errors": expected, "priced_at": "expected"}
-    router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))
+    routes.router.include_router(order_pages(FITTING, Training, "/learn", "learning/learn.html", **how))
 
-    @router.get("/learn/released", dependencies=[needs(ACTION)])
+    @routes.get("/learn/released", ACTION)
     def start(request: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=200)] = "") -> Response:
         """An empty order of a model of a released table."""
         return _free(request, hub, caller, about, {})
 
-    @router.post("/learn/released", dependencies=[TICKED, needs(ACTION)])
+    @routes.post("/learn/released", ACTION, ticked=True)
     def train(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Order it; a form that is sent twice orders once."""
         typed: dict[str, Any] = {name: form.text(name, most=200) for name in ("table", "method", "target", "title")}
@@ -72,7 +71,7 @@ def pages() -> APIRouter:
             return _free(request, hub, caller, typed["table"], typed, problem_of(error))
         return go(request, f"/jobs/{job}")
 
-    @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
+    @routes.post("/models/{number}/predictions", "release.see", own_check=True)
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Rows as CSV in, the same with predictions out. They are read as they come, and kept nowhere."""
         try:
@@ -85,7 +84,7 @@ def pages() -> APIRouter:
             return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
         return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
 
-    return router
+    return routes.router
 
 
 def _free(

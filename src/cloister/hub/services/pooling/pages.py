@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import CallerDep, PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import money_of, populations_of, search
@@ -20,7 +19,7 @@ from cloister.hub.services.pooling.making import Pooling, make, pool_named, pool
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import TICKED
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -32,13 +31,13 @@ Name = Annotated[str, Path(max_length=63)]
 
 def pages() -> APIRouter:
     """All routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/pools", dependencies=[needs("dataset.see")])
+    @routes.get("/pools", "dataset.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
 
-    @router.post("/pools", dependencies=[needs("dataset.register")])
+    @routes.post("/pools", "dataset.register")
     def made(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             known = form.text("population")
@@ -54,11 +53,11 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form)
         return go(request, f"/datasets/{row.name}", request_gettext(request)("%(name)s is open.", name=row.name))
 
-    @router.get("/pools/{name}", dependencies=[needs("dataset.see")])
+    @routes.get("/pools/{name}", "dataset.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return _one(request, hub, caller, name)
 
-    @router.post("/pools/{name}", dependencies=[TICKED, needs("question.explain")])
+    @routes.post("/pools/{name}", "question.explain", ticked=True)
     def compared(request: Request, hub: HubDep, caller: CallerDep, name: Name, form: FormDep) -> Response:
         try:
             with hub.database.reading() as db:
@@ -69,7 +68,7 @@ def pages() -> APIRouter:
             return _one(request, hub, caller, name, error=error, typed=form)
         return _one(request, hub, caller, name, found=found, typed=form)
 
-    return router
+    return routes.router
 
 
 def _page(

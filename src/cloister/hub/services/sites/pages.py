@@ -12,7 +12,6 @@ from starlette.responses import Response
 from cloister.crypto import fingerprint
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
@@ -21,6 +20,7 @@ from cloister.hub.services.sites.joining import Joining, change_roster, join, ro
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 from cloister.together.coordinator import other_version
 
 if TYPE_CHECKING:
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.together import Roster
 
-_REGISTER = [needs("dataset.register")]
 _LONG = 2**20
 Name = Annotated[str, Path(max_length=63)]
 
 
 def pages() -> APIRouter:
     """All routes. Who includes them serves them, so sites can call this process."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/sites", dependencies=_REGISTER)
+    @routes.get("/sites", "dataset.register")
     def sites(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
 
-    @router.post("/sites/roster", dependencies=_REGISTER)
+    @routes.post("/sites/roster", "dataset.register")
     def roster(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             before = roster_before(hub, caller, form.text("after"))[1] if form.text("after") else None
@@ -52,7 +51,7 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form)
         return _page(request, hub, caller, made=made, typed=form)
 
-    @router.post("/sites/join", dependencies=_REGISTER)
+    @routes.post("/sites/join", "dataset.register")
     def joined(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             known = form.text("population")
@@ -62,7 +61,7 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form)
         return go(request, f"/datasets/{made.name}", request_gettext(request)("%(name)s is open.", name=made.name))
 
-    @router.post("/sites/{name}/roster", dependencies=_REGISTER)
+    @routes.post("/sites/{name}/roster", "dataset.register")
     def changed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         try:
             change_roster(hub, caller, name, form.text("roster", most=_LONG), form.text("signatures", most=_LONG))
@@ -70,7 +69,7 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form, changing=name)
         return go(request, "/sites", request_gettext(request)("The sites of %(name)s have changed.", name=name))
 
-    @router.post("/together/{name:path}", dependencies=[needs("site.call")])
+    @routes.post("/together/{name:path}", "site.call", own_check=True)
     async def called(request: Request, hub: HubDep, name: str) -> Response:
         other = other_version(request)
         if other is not None:
@@ -86,7 +85,7 @@ def pages() -> APIRouter:
             )
         return await found.polled(request)
 
-    return router
+    return routes.router
 
 
 def _asked(form: Form, population: str) -> Joining:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.services.streams.opening import (
@@ -29,7 +28,7 @@ from cloister.hub.services.streams.showing import shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import Number
+from cloister.hub.web.routing import Number, Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_OPEN, _SEE, _MANAGE = ([needs(f"stream.{each}")] for each in ("open", "see", "manage"))
 _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")
 _KINDS = ("category", "boolean", "integer", "real", "date", "moment")
@@ -57,14 +55,14 @@ _FIRST: dict[str, Any] = {
 
 def pages() -> APIRouter:
     """The routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/streams", dependencies=_SEE)
+    @routes.get("/streams", "stream.see")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """Those that one may see, and the form of a new one."""
         return _list(request, hub, caller, _FIRST)
 
-    @router.post("/streams", dependencies=_OPEN)
+    @routes.post("/streams", "stream.open")
     def open_(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Open one: all steps are charged."""
         typed: dict[str, Any] = {name: form.text(name, most=20_000) for name in (*_TEXTS, *_NUMBERS, "columns")}
@@ -76,19 +74,19 @@ def pages() -> APIRouter:
             return _list(request, hub, caller, typed, problem_of(error))
         return go(request, f"/streams/{number}", request_gettext(request)("The stream is open. Add its devices now."))
 
-    @router.get("/streams/{number}", dependencies=_SEE)
+    @routes.get("/streams/{number}", "stream.see")
     def one(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """What was released, live."""
         return _stream(request, hub, caller, number)
 
-    @router.get("/streams/{number}/fresh", dependencies=_SEE)
+    @routes.get("/streams/{number}/fresh", "stream.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """What is live of it."""
         with hub.database.reading() as db:
             told = shown(db, seen_stream(hub, db, caller, number), request_gettext(request))
         return render(request, "streams/live.html", **told)
 
-    @router.post("/streams/{number}/devices", dependencies=_MANAGE)
+    @routes.post("/streams/{number}/devices", "stream.manage")
     def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Add a device, whose key is shown once."""
         made: list[str] = []
@@ -98,21 +96,21 @@ def pages() -> APIRouter:
 
         return _act(request, hub, caller, number, act) or _stream(request, hub, caller, number, key=made[0])
 
-    @router.post("/streams/{number}/devices/{device}/revoke", dependencies=_MANAGE)
+    @routes.post("/streams/{number}/devices/{device}/revoke", "stream.manage")
     def revoke(request: Request, hub: HubDep, caller: PersonDep, number: Number, device: Number, form: FormDep) -> Response:
         """Take its key back."""
         return _act(request, hub, caller, number, lambda db: revoke_device(hub, db, caller, number, device)) or go(
             request, f"/streams/{number}", request_gettext(request)("The key is revoked.")
         )
 
-    @router.post("/streams/{number}/close", dependencies=_MANAGE)
+    @routes.post("/streams/{number}/close", "stream.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take no reading any more."""
         return _act(request, hub, caller, number, lambda db: close_stream(hub, db, caller, number)) or go(
             request, f"/streams/{number}", request_gettext(request)("The stream is closed.")
         )
 
-    return router
+    return routes.router
 
 
 def _declared(typed: dict[str, Any], form: Form) -> Declared:

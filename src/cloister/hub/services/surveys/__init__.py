@@ -41,13 +41,12 @@ register_actions(
 
 
 def _pages() -> APIRouter:
-    from fastapi import APIRouter
-
     from cloister.hub.services.surveys import pages
+    from cloister.hub.web.routing import Pages
 
-    router = APIRouter()
-    pages.routes(router)
-    return router
+    routes = Pages()
+    pages.add(routes)
+    return routes.router
 
 
 def _api() -> APIRouter:

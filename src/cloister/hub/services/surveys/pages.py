@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from sqlalchemy import func, select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.database import of_each
-from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
@@ -37,7 +36,7 @@ from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import TICKED, After, Number
+from cloister.hub.web.routing import After, Number, Pages
 from cloister.local.survey import Number as NumberQuestion
 from cloister.local.survey.question import OneOf
 from cloister.printable import kept
@@ -53,27 +52,24 @@ if TYPE_CHECKING:
     from cloister.hub.records.surveys import HeldSurvey
 
 _PAGE = 30
-_COMPOSE, _SEE, _MANAGE, _DOWNLOAD = (
-    [needs(each)] for each in ("survey.compose", "survey.see", "survey.manage", "survey.download")
-)
 _TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))
 
 
-def routes(router: APIRouter) -> None:
+def add(routes: Pages) -> None:
     """Add them."""
-    _composing(router)
-    _responding(router)
-    _running(router)
-    _learning(router)
+    _composing(routes)
+    _responding(routes)
+    _running(routes)
+    _learning(routes)
 
 
-def _composing(router: APIRouter) -> None:
-    @router.get("/surveys", dependencies=_COMPOSE)
+def _composing(routes: Pages) -> None:
+    @routes.get("/surveys", "survey.compose")
     def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
         """One's own surveys, and the beginning of a new one."""
         return _list(request, hub, caller, after)
 
-    @router.post("/surveys", dependencies=_COMPOSE)
+    @routes.post("/surveys", "survey.compose")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Begin one."""
         title, purpose = form.text("title", most=1000), form.text("purpose", most=2000)
@@ -85,14 +81,14 @@ def _composing(router: APIRouter) -> None:
             return _list(request, hub, caller, "", typed={"title": title, "purpose": purpose}, problem=problem_of(error))
         return go(request, f"/surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
 
-    @router.get("/surveys/{number}", dependencies=_SEE)
+    @routes.get("/surveys/{number}", "survey.see")
     def one(
         request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
     ) -> Response:
         """A draft, or what came in."""
         return _survey(request, hub, caller, number, {"kind": kind})
 
-    @router.post("/surveys/{number}", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}", "survey.manage")
     def rewrite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Change what a draft says of itself."""
 
@@ -110,7 +106,7 @@ def _composing(router: APIRouter) -> None:
 
         return _act(request, hub, caller, number, form, request_gettext(request)("Saved."), act)
 
-    @router.post("/surveys/{number}/questions", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}/questions", "survey.manage")
     def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Put a question at the end."""
 
@@ -121,13 +117,13 @@ def _composing(router: APIRouter) -> None:
 
         return _act(request, hub, caller, number, form, request_gettext(request)("The question was added."), act)
 
-    @router.post("/surveys/{number}/questions/remove", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}/questions/remove", "survey.manage")
     def remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Take a question out."""
         said, name = request_gettext(request)("The question was removed."), form.text("name", most=100)
         return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(hub, db, caller, number, name))
 
-    @router.post("/surveys/{number}/drop", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}/drop", "survey.manage")
     def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Throw a draft away."""
         with hub.database.begin() as db:
@@ -135,20 +131,20 @@ def _composing(router: APIRouter) -> None:
         return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
 
 
-def _running(router: APIRouter) -> None:
-    @router.post("/surveys/{number}/open", dependencies=_MANAGE)
+def _running(routes: Pages) -> None:
+    @routes.post("/surveys/{number}/open", "survey.manage")
     def open_(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Let people answer."""
         said = request_gettext(request)("The survey is open.")
         return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(hub, db, caller, number))
 
-    @router.post("/surveys/{number}/close", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}/close", "survey.manage")
     def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """End it."""
         said = request_gettext(request)("The survey is closed.")
         return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(hub, db, caller, number))
 
-    @router.post("/surveys/{number}/invitations", dependencies=_MANAGE)
+    @routes.post("/surveys/{number}/invitations", "survey.manage")
     def invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Make invitations, and show them once."""
         try:
@@ -163,7 +159,7 @@ def _running(router: APIRouter) -> None:
         addresses = [f"{_link(request, row)}#{token}" for token in tokens]
         return render(request, "surveys/invitations.html", row=row, addresses=addresses)
 
-    @router.get("/surveys/{number}/fresh", dependencies=_SEE)
+    @routes.get("/surveys/{number}/fresh", "survey.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:
         """What came in by now, for the page that shows it; `looking`: which waits for words, and is loaded again with them."""
         with hub.database.begin() as db:
@@ -180,24 +176,24 @@ def _running(router: APIRouter) -> None:
             answer.headers["X-Done"] = "1"
         return answer
 
-    @router.get("/surveys/{number}/results.{form}", dependencies=_DOWNLOAD)
+    @routes.get("/surveys/{number}/results.{form}", "survey.download")
     def results(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: str) -> Response:
         """The estimates as CSV or JSON."""
         return _file(request, hub, caller, number, form)
 
-    @router.get("/surveys/{number}/reports.json", dependencies=_DOWNLOAD)
+    @routes.get("/surveys/{number}/reports.json", "survey.download")
     def reports(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """The randomised reports themselves."""
         return _file(request, hub, caller, number, "reports")
 
 
-def _learning(router: APIRouter) -> None:
-    @router.get("/surveys/{number}/models", dependencies=_DOWNLOAD)
+def _learning(routes: Pages) -> None:
+    @routes.get("/surveys/{number}/models", "survey.download")
     def start(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """An empty order of a model."""
         return _order(request, hub, caller, number, {})
 
-    @router.post("/surveys/{number}/models", dependencies=[TICKED, *_DOWNLOAD])
+    @routes.post("/surveys/{number}/models", "survey.download", ticked=True)
     def train(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """Order it; a form that is sent twice orders once."""
         typed: dict[str, Any] = {name: form.text(name, most=1000) for name in ("method", "target", "title")}
@@ -213,7 +209,7 @@ def _learning(router: APIRouter) -> None:
             return _order(request, hub, caller, number, typed, problem)
         return go(request, f"/jobs/{job}")
 
-    @router.post("/survey-models/{number}/predictions", dependencies=[needs("release.see")])
+    @routes.post("/survey-models/{number}/predictions", "release.see")
     def predict(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
         """What the model says of the answers that were chosen, which are kept nowhere."""
         problem, told, chosen = None, dict[str, Any](), dict[str, str]()
@@ -343,14 +339,14 @@ def _whole(form: Form, name: str) -> int:
     return int(text)
 
 
-def _responding(router: APIRouter) -> None:
+def _responding(routes: Pages) -> None:
     """The respondent's page: no account, no cookie that matters, and nothing but randomised values comes back.
 
     The page itself does the work (`static/respond.js`, the twin of `cloister.local`): it fetches the survey from the API, and
     sends its report there.
     """
 
-    @router.get("/s/{number}", dependencies=[needs("survey.answer")])
+    @routes.get("/s/{number}", "survey.answer")
     def page(request: Request, hub: HubDep, number: Number) -> Response:
         """The survey, for whoever has its link."""
         with hub.database.reading() as db:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from cloister.crypto import fingerprint
 from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
-from cloister.hub.guard import needs
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import key_of, money_of, populations_of
@@ -21,24 +20,24 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep, check_token
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_REGISTER = [needs("dataset.register")]
 _Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 
 
 def pages() -> APIRouter:
     """All routes."""
-    router = APIRouter()
+    routes = Pages()
 
-    @router.get("/masked", dependencies=_REGISTER)
+    @routes.get("/masked", "dataset.register")
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         return _page(request, hub, caller)
 
-    @router.post("/uploads/masked", dependencies=_REGISTER)
+    @routes.post("/uploads/masked", "dataset.register", own_check=True)
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         try:
             form = FileForm(request.headers.get("content-type", ""), request.stream())
@@ -53,7 +52,7 @@ def pages() -> APIRouter:
         said = request_gettext(request)("Queries now read version %(number)s.", number=found[1])
         return go(request, f"/masked/{found[0]}", said)
 
-    @router.post("/masked", dependencies=_REGISTER)
+    @routes.post("/masked", "dataset.register")
     def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
             known = form.text("population")
@@ -63,12 +62,12 @@ def pages() -> APIRouter:
             return _page(request, hub, caller, error=error, typed=form)
         return go(request, f"/masked/{made.name}", request_gettext(request)("%(name)s is open.", name=made.name))
 
-    @router.get("/masked/{name}", dependencies=_REGISTER)
+    @routes.get("/masked/{name}", "dataset.register")
     def one(request: Request, hub: HubDep, caller: PersonDep, name: _Name) -> Response:
         found = standing(hub, caller, name)
         return render(request, "vault/one.html", each=found, hub_fingerprint=fingerprint(key_of(hub).public))
 
-    return router
+    return routes.router
 
 
 def _asked(form: Form, population: str) -> Asked:
