@@ -372,7 +372,7 @@ def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: Cloi
     """The question again, with what was wrong: by its three parts, and where in the text."""
     problem, place = problem_of(error), error_position(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
-        return render(request, "asking/explained.html", told=None, problem=problem, place=place)
+        return render(request, "asking/explained.html", status=200, told=None, problem=problem, place=place)  # a part of a page
     return _again(request, hub, caller, form, status=problem.status, problem=problem, place=place)
 
 

@@ -144,9 +144,9 @@ def _column(name: str, kind: str, values: list[str]) -> dict[str, Any]:
     """
     wrong = f"The column {name!r} is invalid"
     if not name:
-        raise InvalidParameter("A column is invalid", why="it has no name", instead="room")
+        raise InvalidParameter("A column is invalid", why="it has no name", instead='"room"')
     if kind not in _KINDS:
-        raise InvalidParameter(wrong, why="its kind is not known", instead="category")
+        raise InvalidParameter(wrong, why="its kind is not known", instead='"category"')
     if kind == "boolean":
         return {"kind": kind}
     if kind == "category":
