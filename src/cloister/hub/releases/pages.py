@@ -172,7 +172,7 @@ def release_page(
             "key": new_secret(),
         }
     view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)
-    how = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
+    how: dict[str, Any] = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
     return render(request, kind.template, **how, **kind.shown(view), **(more or {}))
 
 

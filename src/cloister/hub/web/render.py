@@ -64,8 +64,9 @@ class ExactJSON(JSONResponse):
 def render(request: Request, template: str, *, status: int | None = None, **values: Any) -> HTMLResponse:
     """The page of a template, or a part of a page where the page's script asked for one. Its status is that of the `problem`
     which it shows, where none is given."""
-    language, status = request_language(request), status or getattr(values.get("problem"), "status", 200)
-    return respond(request, environment(language.code), language, template, status, values)
+    language = request_language(request)
+    given = status if status is not None else int(getattr(values.get("problem"), "status", 200))
+    return respond(request, environment(language.code), language, template, given, values)
 
 
 def respond(

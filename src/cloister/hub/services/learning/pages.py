@@ -97,7 +97,13 @@ def _free(
     methods = [
         (title, [(each.name, each.title) for each in offered().values() if each.task == task]) for task, title in TASKS.items()
     ]
-    how = {"table": name, "columns": columns, "methods": methods, "typed": {**first, **typed}, "key": new_secret()}
+    how: dict[str, Any] = {
+        "table": name,
+        "columns": columns,
+        "methods": methods,
+        "typed": {**first, **typed},
+        "key": new_secret(),
+    }
     return render(request, "learning/released.html", problem=problem, **how)
 
 

@@ -234,7 +234,14 @@ def _order(
     listed = [(each.name, each.text) for each in survey.questions if isinstance(each, OneOf)]
     numbers = [(each.name, each.text) for each in survey.questions if isinstance(each, NumberQuestion) and each.want == "mean"]
     first = {"method": "naive-bayes", "target": "", "features": (), "title": ""}
-    how = {"row": row, "n": n, "methods": METHODS, "listed": listed, "targets": [*listed, *numbers], "key": new_secret()}
+    how: dict[str, Any] = {
+        "row": row,
+        "n": n,
+        "methods": METHODS,
+        "listed": listed,
+        "targets": [*listed, *numbers],
+        "key": new_secret(),
+    }
     return render(request, "surveys/train.html", problem=problem, typed={**first, **typed}, **how)
 
 
@@ -271,7 +278,12 @@ def _list(
 
     surveys = of_each(rows[:_PAGE], line)
     older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-    told = {"surveys": surveys, "older": older, "paged": bool(after), "typed": typed or {"title": "", "purpose": ""}}
+    told: dict[str, Any] = {
+        "surveys": surveys,
+        "older": older,
+        "paged": bool(after),
+        "typed": typed or {"title": "", "purpose": ""},
+    }
     return render(request, "surveys/list.html", **told, problem=problem)
 
 
