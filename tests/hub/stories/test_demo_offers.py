@@ -38,6 +38,7 @@ class Forms(HTMLParser):
         self.found: list[Form] = []
         self._form: Form | None = None
         self._select = self._area = ""
+        self._begun = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -54,10 +55,12 @@ class Forms(HTMLParser):
         elif tag == "button" and kind == "submit":
             self._form.buttons.append((given.get("formaction") or self._form.action, {name: value} if name else {}))
         elif tag == "select":
-            self._select = name
+            self._select, self._begun = name, False
             self._form.wanted |= {name: "required" in given}
-        elif tag == "option" and self._select and ("selected" in given or not self._form.given.get(self._select)):
-            self._form.given[self._select] = [value]
+        elif tag == "option" and self._select and ("selected" in given or not self._begun):
+            chosen = self._form.given.setdefault(self._select, [])  # a name that several rows have is sent for each of them
+            chosen[len(chosen) - self._begun :] = [value]
+            self._begun = True
         elif tag == "textarea":
             self._area = name
             self._form.given[name] = [""]
@@ -67,7 +70,7 @@ class Forms(HTMLParser):
                 self._form.given.setdefault(name, []).append(given.get("value") or ("on" if "value" not in given else ""))
             self._form.choices.setdefault(name, []).append(value)
         elif tag == "input" and name:
-            self._form.given[name] = [value]
+            self._form.given.setdefault(name, []).append(value)
             self._form.files += [name] if kind == "file" else []
             self._form.wanted |= {name: "required" in given}
 
