@@ -12,6 +12,7 @@ from zlib import crc32
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase, ReadOnlyDatabase
 
 from scripts import spark
 from scripts.engines import java_home
@@ -22,14 +23,22 @@ TESTS = Path(__file__).parent
 PARTS = 8
 """Into how many the slow tests of one file are dealt, for workers to share."""
 
-SLOW_IS_FINE = [HealthCheck.too_slow]
-settings.register_profile("every commit", derandomize=True, deadline=None, max_examples=40, suppress_health_check=SLOW_IS_FINE)
-settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=SLOW_IS_FINE)
-settings.load_profile(os.environ.get("CLOISTER_HYPOTHESIS", "every commit"))
+FOUND = DirectoryBasedExampleDatabase(TESTS / "found")
+"""What broke a property at night, by the test's name: each run tries it first. A night writes there, and no other run."""
+PROFILE = os.environ.get("CLOISTER_HYPOTHESIS", "every commit")
+SLOW_IS_FINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("every commit", max_examples=40, database=ReadOnlyDatabase(FOUND), **SLOW_IS_FINE)
+settings.register_profile("nightly", max_examples=2000, database=FOUND, **SLOW_IS_FINE)
+settings.load_profile(PROFILE)
 
 
-def pytest_configure() -> None:
-    """Point Spark at a Java that it runs on, where the one on the path is too old or too new."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """By day examples follow from one seed. Point Spark at a Java that it runs on, where the one on the path is too old or too
+    new.
+    """
+    if PROFILE == "every commit" and not config.option.hypothesis_seed:
+        config.option.hypothesis_seed = os.environ.get("CLOISTER_TEST_SEED", "1")
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = str(home)
@@ -52,6 +61,15 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     """A file of tests without an example in a docstring is not searched for one: that costs as much as half of its import."""
     found = yield
     return [each for each in found if not isinstance(each, DoctestModule) or b">>>" in file_path.read_bytes()]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What breaks a property is kept under the name of its test: it stays found when the test's code changes."""
+    test = getattr(item, "obj", None)
+    if getattr(test, "is_hypothesis_test", False):
+        name = f"{item.path.relative_to(TESTS.parent).as_posix()}::{item.name}"
+        getattr(test, "__func__", test)._hypothesis_internal_database_key = name.encode()
 
 
 @pytest.fixture(scope="session")
