@@ -257,7 +257,7 @@ def test_sums_of_fewer_than_all_sites_are_of_uniform_numbers(keys: Paillier) -> 
         owner = SendingOwner(plan, name, key_of(name), told=lambda _: None, shared=shared if masked else None)
         user = DataUser(plan, HUB_KEY, seal)
         user.take(owner.message(np.full((2, 3), 50.0), np.array([0, 1])))
-        return user._sent[name][1]
+        return user._sent[0]
 
     def opened_of(vector: EncryptedVector) -> list[int]:
         return [int(keys._plain(cell)) for cell in vector.cells]

@@ -10,7 +10,8 @@ from typing import Any
 
 import cloister as cl
 from cloister.crypto import SigningKey
-from cloister.together import Coordinator, Roster, SignedRoster, Site, SiteAgent
+from cloister.together import Coordinator, Roster, SignedRoster, Site
+from cloister.together.agent import Caller
 from tests.together.parties import HUB_KEY
 
 COLUMNS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])}
@@ -74,7 +75,7 @@ def site_of(name: str, *, rows: int = 20, columns: Any = COLUMNS, **other: Any) 
 
 
 @contextmanager
-def running(agents: Sequence[SiteAgent], hub: str, **how: Any) -> Iterator[list[str]]:
+def running(agents: Sequence[Caller], hub: str, **how: Any) -> Iterator[list[str]]:
     """The agents in threads, until the end; what they tell their owners."""
     stop, told = threading.Event(), list[str]()
     given = {"stop": stop, "told": told.append, "pauses": PAUSES, **how}

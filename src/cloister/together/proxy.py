@@ -34,44 +34,42 @@ them, and one that lies makes the sum wrong. A joint table (`JointTable`) asks f
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
-from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey, Slots
+from cloister.crypto import AgreementKey, SigningKey
+from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, exact, zcdp_within
-from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.messages import pack, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
+from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan, refused
 
 MOST_FEATURES, MOST_OWNERS = 2000, 10_000
-_SEALED = 32
-"""Bytes of the key that a message begins with."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProxyPlan:
-    """What all parties agree on before anybody reads a row."""
+class ProxyPlan(SendingPlan):
+    """What all parties agree on: owners send to the proxy, under the user's key."""
 
-    owners: Mapping[str, bytes]
-    """By name, the public half of each owner's signing key."""
+    kind: ClassVar[str] = "proxy"
+    whose: ClassVar[str] = "The user's key is invalid"
+    more: ClassVar = {
+        "proxy": HEX,
+        "radius": (lambda length: float(length).hex(), float.fromhex),
+        **dict.fromkeys(("epsilon", "delta"), (str, exact)),
+        **dict.fromkeys(("colluders", "missing"), SAME),
+    }
+
     proxy: bytes
-    """That of the proxy."""
-    seal: bytes
-    """The proxy's public agreement key, for messages to it: fresh for each plan."""
-    key: PublicKey
-    proof: tuple[int, ...]
-    """The user's key, and its proof."""
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    """The public half of the proxy's signing key."""
     radius: float
     """Rows farther from the middle of the bounds count as drawn in to it."""
     epsilon: Fraction
@@ -139,63 +137,13 @@ class ProxyPlan:
         """How moments lie in ciphertexts."""
         return Slots(bits=VALUE_BITS, terms=len(self.owners), blind=False)
 
-    @cached_property
-    def text(self) -> str:
-        """All of it, as one text."""
-        return canonical_json(
-            {
-                "format": 1,
-                "owners": {name: key.hex() for name, key in self.owners.items()},
-                "proxy": self.proxy.hex(),
-                "seal": self.seal.hex(),
-                "key": self.key.to_json(),
-                "proof": [f"{each:x}" for each in self.proof],
-                "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
-                "radius": float(self.radius).hex(),
-                "epsilon": str(self.epsilon),
-                "delta": str(self.delta),
-                "colluders": self.colluders,
-                "missing": self.missing,
-            }
-        )
-
     @property
-    def id(self) -> str:
-        """By which messages name it."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @classmethod
-    def from_text(cls, text: str) -> ProxyPlan:
-        """Back from its text; whatever is none is refused."""
-        try:
-            told = json.loads(text)
-            low, high = (tuple(float.fromhex(each) for each in side) for side in told["bounds"])
-            found = cls(
-                owners={name: bytes.fromhex(key) for name, key in told["owners"].items()},
-                proxy=bytes.fromhex(told["proxy"]),
-                seal=bytes.fromhex(told["seal"]),
-                key=PublicKey.from_json(told["key"]),
-                proof=tuple(int(each, 16) for each in told["proof"]),
-                low=low,
-                high=high,
-                radius=float.fromhex(told["radius"]),
-                epsilon=exact(told["epsilon"]),
-                delta=exact(told["delta"]),
-                colluders=told["colluders"],
-                missing=told["missing"],
-            )
-            if told["format"] != 1 or found.text != text:
-                raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
-            raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead="ProxyPlan.text") from None
-        return found
-
-    def cipher(self, key: AgreementKey, other: bytes) -> DeterministicCipher:
-        """Of a message to the proxy: a key for each message, and one text under it."""
-        return DeterministicCipher(key.shared(other, f"cloister together proxy 1 {self.id}".encode(), 64))
+    def length(self) -> int:
+        """How many moments an owner sends."""
+        return self.noise.numbers
 
 
-class ProxyOwner:
+class ProxyOwner(Sender[ProxyPlan]):
     """One owner. `charge` is called with the guarantee before a row is read; what it raises stops the owner."""
 
     def __init__(
@@ -207,17 +155,8 @@ class ProxyOwner:
         charge: Callable[[ApproxDP], object] | None = None,
         random: Random | None = None,
     ) -> None:
-        if plan.owners.get(name) != key.public:
-            raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
-        if not plan.key.check(plan.proof):
-            raise InvalidParameter(
-                "The user's key is invalid",
-                why="its proof does not hold, or it is short",
-                instead="Paillier.generate(2048).prove()",
-            )
-        self.plan, self.name, self._key, self._charge, self._random = plan, name, key, charge, random
-        plan.cipher(AgreementKey.generate(), plan.seal)  # a seal that hides nothing is refused here, before a charge
-        self._sent: bytes | None = None
+        super().__init__(plan, name, key, random)
+        self._charge = charge
 
     def message(self, rows: npt.ArrayLike) -> bytes:
         """For the proxy. The same bytes again if it is asked again: a second draw of noise would be a second answer."""
@@ -230,52 +169,33 @@ class ProxyOwner:
     def _made(self, rows: Floats) -> bytes:
         plan = self.plan
         moments = moments_of(rows, np.array(plan.low), np.array(plan.high), plan.radius) + plan.noise.sample(self._random)
-        encrypted = plan.key.encrypt(moments, slots=plan.slots, random=self._random).to_json().encode()
-        once = AgreementKey.generate(self._random)
-        sealed = once.public + plan.cipher(once, plan.seal).encrypt(encrypted, [self.name.encode()])
-        return pack("moments", plan.id, self.name, self._key, sealed)
+        return self._sealed(plan.key.encrypt(moments, slots=plan.slots, random=self._random))
 
 
-class Proxy:
+class Proxy(Receiver[ProxyPlan]):
     """Who adds. It has no key that reads, and keeps the product alone."""
 
     def __init__(self, plan: ProxyPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
         if (plan.proxy, plan.seal) != (key.public, seal.public):
             raise InvalidParameter("The proxy's keys are invalid", why="the plan has others", instead="the keys of the plan")
-        self.plan, self._key, self._seal, self._random = plan, key, seal, random
+        super().__init__(plan, seal, random)
+        self._key = key
         self._total: EncryptedVector | None = None
-        self._digests: dict[str, bytes] = {}
         self._sent: bytes | None = None
 
-    def take(self, data: bytes) -> str:
-        """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
-        plan = self.plan
-        message = unpack(data, "moments", plan.id, plan.owners)
-        digest = hashlib.sha256(data).digest()
-        if message.sender in self._digests:
-            if self._digests[message.sender] != digest:
-                raise _refused(f"{message.sender!r} sent another before", "its first message")
-            return message.sender
+    def _check_open(self) -> None:
         if self._sent is not None:
-            raise _refused("the sum was sent, and a second would show this message alone", "another plan")
-        try:
-            cipher = plan.cipher(self._seal, message.body[:_SEALED])
-            text = cipher.decrypt(message.body[_SEALED:], [message.sender.encode()])
-            found = EncryptedVector.from_json(text.decode(), plan.key)
-            if (found.length, found.slots, found.count) != (plan.noise.numbers, plan.slots, 1):
-                raise ValueError
-        except (WrongKey, InvalidParameter, ValueError):
-            raise _refused(f"what {message.sender!r} sent has another form", "the message as the owner wrote it") from None
+            raise refused("the sum was sent, and a second would show this message alone", "another plan")
+
+    def _add(self, found: EncryptedVector) -> None:
         self._total = found if self._total is None else self._total + found
-        self._digests[message.sender] = digest
-        return message.sender
 
     def total(self) -> bytes:
         """For the user, once enough owners have answered. The same bytes if asked again, and no message is taken after it."""
         if self._sent is not None:
             return self._sent
         if self._total is None or len(self._digests) < self.plan.least:
-            raise _refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
+            raise refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
         hidden = self._total.hidden_again(random=self._random)
         self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
         return self._sent
@@ -290,7 +210,7 @@ def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:
             raise ValueError
         steps = keys.decrypt(found, exact=True)
     except (InvalidParameter, ValueError):
-        raise _refused("it is no sum of this plan", "the total as the proxy wrote it, and the keys of the plan") from None
+        raise refused("it is no sum of this plan", "the total as the proxy wrote it, and the keys of the plan") from None
     low, high = np.array(plan.low), np.array(plan.high)
     return NoisyMoments.of_steps(
         steps, plan.noise, low=low, high=high, radius=plan.radius, owners=found.count, guarantee=plan.guarantee
@@ -310,7 +230,3 @@ def _rows(given: npt.ArrayLike, features: int) -> Floats:
             instead="rows without NaN or infinity, in the columns of the plan",
         )
     return rows
-
-
-def _refused(why: str, instead: str) -> RoundRefused:
-    return RoundRefused("A message was refused", why=why, instead=instead)

@@ -25,19 +25,17 @@ plan under its key, into which the same ciphertexts would fit.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
+from cloister.crypto import AgreementKey, SigningKey
 from cloister.crypto.masking import add_mask
-from cloister.crypto.paillier import EncryptedVector, Paillier, PublicKey
+from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.together.circuits.moments import Moments
@@ -45,28 +43,24 @@ from cloister.together.circuits.program import MOST_BYTES, Program
 from cloister.together.circuits.programs import BlindedSum
 from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.messages import pack, unpack
+from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan, refused
 
-_SEALED, _BITS, _GARBLED = 32, 256, "garbled"
+_BITS, _GARBLED = 256, "garbled"
 MOST_OWNERS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactPlan:
-    """What all parties agree on before anybody reads a row."""
+class ExactPlan(SendingPlan):
+    """What all parties agree on: owners send to the user, under the provider's key."""
 
-    owners: Mapping[str, bytes]
-    """By name, the public half of each owner's signing key."""
+    kind: ClassVar[str] = "exact"
+    whose: ClassVar[str] = "The provider's key is invalid"
+    more: ClassVar = {"user": HEX, "provider": HEX, "moments": (asdict, lambda told: Moments(**told)), "components": SAME}
+
     user: bytes
     provider: bytes
-    seal: bytes
-    """The user's public agreement key, for messages to it: fresh for each plan."""
-    key: PublicKey
-    proof: tuple[int, ...]
-    """The provider's key, and its proof."""
     moments: Moments
-    low: tuple[float, ...]
-    high: tuple[float, ...]
     components: int = 0
     """None: the discriminants of the classes."""
 
@@ -114,71 +108,15 @@ class ExactPlan:
             "not differentially private; the user with other owners learns what follows about yours"
         )
 
-    @cached_property
-    def text(self) -> str:
-        """All of it, as one text."""
-        return canonical_json({**self._agreed, "key": self.key.to_json(), "proof": [f"{each:x}" for each in self.proof]})
+    @property
+    def length(self) -> int:
+        """How many moments an owner sends."""
+        return self.moments.length
 
     @property
-    def _agreed(self) -> dict[str, Any]:
-        how = self.moments
-        return {
-            "format": 1,
-            "owners": {name: key.hex() for name, key in self.owners.items()},
-            "user": self.user.hex(),
-            "provider": self.provider.hex(),
-            "seal": self.seal.hex(),
-            "moments": {"features": how.features, "rows": how.rows, "classes": how.classes, "fraction": how.fraction},
-            "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
-            "components": self.components,
-        }
-
-    @property
-    def agreed(self) -> bytes:
-        """A digest of all but the key and its proof: what a key can be made for."""
-        return hashlib.sha256(canonical_json(self._agreed).encode()).digest()
-
-    @property
-    def id(self) -> str:
-        """By which messages name it."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @classmethod
-    def from_text(cls, text: str) -> ExactPlan:
-        """Back from its text; whatever is none is refused."""
-        try:
-            told = json.loads(text)
-            low, high = (tuple(float.fromhex(each) for each in side) for side in told["bounds"])
-            found = cls(
-                owners={name: bytes.fromhex(key) for name, key in told["owners"].items()},
-                user=bytes.fromhex(told["user"]),
-                provider=bytes.fromhex(told["provider"]),
-                seal=bytes.fromhex(told["seal"]),
-                key=PublicKey.from_json(told["key"]),
-                proof=tuple(int(each, 16) for each in told["proof"]),
-                moments=Moments(**told["moments"]),
-                low=low,
-                high=high,
-                components=told["components"],
-            )
-            if told["format"] != 1 or found.text != text:
-                raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
-            raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead="ExactPlan.text") from None
-        return found
-
-    def cipher(self, key: AgreementKey, other: bytes) -> DeterministicCipher:
-        """Of a message to the user: a key for each message, and one text under it."""
-        return DeterministicCipher(key.shared(other, f"cloister together exact 1 {self.id}".encode(), 64))
-
-    def check_key(self) -> None:
-        """Refuse a key whose proof does not hold."""
-        if not self.key.check(self.proof):
-            raise InvalidParameter(
-                "The provider's key is invalid",
-                why="its proof does not hold, or it is short",
-                instead="Paillier.generate(2048).prove()",
-            )
+    def slots(self) -> Slots:
+        """How they lie in ciphertexts."""
+        return self.sums.slots
 
     def columns_in(self, data: bytes) -> npt.NDArray[np.float64]:
         """What the user has found, at an owner: `RoundRefused` unless the user of this plan signed it for this plan."""
@@ -189,7 +127,7 @@ class ExactPlan:
             if not np.isfinite(found).all():
                 raise ValueError
         except ValueError:
-            raise _refused("it has no columns of this plan", "the message as the user wrote it") from None
+            raise refused("it has no columns of this plan", "the message as the user wrote it") from None
         return found
 
     def project(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -199,7 +137,7 @@ class ExactPlan:
         return np.asarray(unit @ np.asarray(columns, dtype=np.float64))
 
 
-class SendingOwner:
+class SendingOwner(Sender[ExactPlan]):
     """One owner, who sends once and is offline then. `told` is called with what leaves before a row is read.
 
     `shared` has a secret with each other owner, for this plan alone. Their streams are added to the numbers, modulo N, by one of
@@ -218,12 +156,8 @@ class SendingOwner:
         shared: Mapping[str, bytes] | None = None,
         random: Random | None = None,
     ) -> None:
-        if plan.owners.get(name) != key.public:
-            raise InvalidParameter(f"The owner {name!r} is invalid", why="the plan has another key for it", instead="its own key")
-        plan.check_key()
-        self.plan, self.name, self._key, self._told, self._random = plan, name, key, told, random
-        self._shared = dict(shared or {})
-        self._sent: bytes | None = None
+        super().__init__(plan, name, key, random)
+        self._told, self._shared = told, dict(shared or {})
 
     def message(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> bytes:
         """For the user. A class that the owner has no row of is noughts like any other number. Asked again it gives the same
@@ -236,7 +170,7 @@ class SendingOwner:
     def _made(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None) -> bytes:
         plan = self.plan
         numbers = plan.moments.of_rows(rows, plan.low, plan.high, labels)
-        found = plan.key.encrypt(numbers, slots=plan.sums.slots, random=self._random)
+        found = plan.key.encrypt(numbers, slots=plan.slots, random=self._random)
         masks = [0] * len(found.cells)
         words = plan.key.bits // 64 + 3
         for other, secret in self._shared.items():
@@ -244,47 +178,29 @@ class SendingOwner:
             add_mask(stream, secret)
             sign = 1 if self.name < other else -1
             masks = [mask + sign * int.from_bytes(row.tobytes(), "little") for mask, row in zip(masks, stream, strict=True)]
-        encrypted = found.shifted(masks).to_json().encode()
-        once = AgreementKey.generate(self._random)
-        sealed = once.public + plan.cipher(once, plan.seal).encrypt(encrypted, [self.name.encode()])
-        return pack("moments", plan.id, self.name, self._key, sealed)
+        return self._sealed(found.shifted(masks))
 
 
-class DataUser:
+class DataUser(Receiver[ExactPlan]):
     """Who adds, blinds and evaluates; it has no key that reads."""
 
     def __init__(self, plan: ExactPlan, key: SigningKey, seal: AgreementKey, *, random: Random | None = None) -> None:
         if (plan.user, plan.seal) != (key.public, seal.public):
             raise InvalidParameter("The user's keys are invalid", why="the plan has others", instead="the keys of the plan")
-        self.plan, self._key, self._seal, self._random = plan, key, seal, random
-        self._sent: dict[str, tuple[bytes, EncryptedVector]] = {}
+        super().__init__(plan, seal, random)
+        self._key = key
+        self._sent: list[EncryptedVector] = []
         self._asked: tuple[bytes, npt.NDArray[Any]] | None = None
 
-    def take(self, data: bytes) -> str:
-        """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
-        plan = self.plan
-        message = unpack(data, "moments", plan.id, plan.owners)
-        digest = hashlib.sha256(data).digest()
-        if message.sender in self._sent:
-            if self._sent[message.sender][0] != digest:
-                raise _refused(f"{message.sender!r} sent another before", "its first message")
-            return message.sender
-        try:
-            text = plan.cipher(self._seal, message.body[:_SEALED]).decrypt(message.body[_SEALED:], [message.sender.encode()])
-            found = EncryptedVector.from_json(text.decode(), plan.key)
-            if (found.length, found.slots, found.count, found.blinds) != (plan.moments.length, plan.sums.slots, 1, 0):
-                raise ValueError
-        except (WrongKey, InvalidParameter, ValueError):
-            raise _refused(f"what {message.sender!r} sent has another form", "the message as the owner wrote it") from None
-        self._sent[message.sender] = digest, found
-        return message.sender
+    def _add(self, found: EncryptedVector) -> None:
+        self._sent.append(found)
 
     def blinded(self) -> bytes:
         """For the provider, once all owners have sent. The same bytes if asked again."""
         if self._asked is None:
             if missing := len(self.plan.owners) - len(self._sent):
-                raise _refused(f"{missing} owners have not sent", "the messages of all owners")
-            first, *rest = [found for _, found in self._sent.values()]
+                raise refused(f"{missing} owners have not sent", "the messages of all owners")
+            first, *rest = self._sent
             for each in rest:
                 first = first + each
             hidden, blinds = first.blinded(random=self._random)
@@ -324,23 +240,14 @@ class ServiceProvider:
         message = unpack(data, "blinded", plan.id, {"user": plan.user})
         try:
             found = EncryptedVector.from_json(message.body.decode(), plan.key)
-            if (found.length, found.slots, found.count, found.blinds) != (
-                plan.moments.length,
-                plan.sums.slots,
-                len(plan.owners),
-                1,
-            ):
+            if (found.length, found.slots, found.count, found.blinds) != (plan.length, plan.slots, len(plan.owners), 1):
                 raise ValueError
             seen = self._keys.decrypt(found, exact=True)
         except (InvalidParameter, ValueError):
-            raise _refused("it is no blinded sum of this plan", "the message as the user wrote it") from None
+            raise refused("it is no blinded sum of this plan", "the message as the user wrote it") from None
         of_key = self.journal.of(plan.key.digest)
         with of_key.locked():
             if of_key.get(_GARBLED) is not None:
-                raise _refused("a circuit was garbled under this key, a second would be of other sums", "a plan with a new key")
+                raise refused("a circuit was garbled under this key, a second would be of other sums", "a plan with a new key")
             of_key.put(_GARBLED, plan.id.encode())
         run_garbler(plan.program, {"blinded": plan.sums.residues(seen)}, transport, most=most, random=self._random)
-
-
-def _refused(why: str, instead: str) -> RoundRefused:
-    return RoundRefused("A message was refused", why=why, instead=instead)

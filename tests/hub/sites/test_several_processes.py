@@ -1,4 +1,5 @@
-"""Two hub processes on one PostgreSQL, and three sites: any process is called, and any asks, one that nobody calls too."""
+"""Two hub processes on one PostgreSQL, three sites and a key holder: any process is called, and any asks, one that nobody calls
+too."""
 
 from __future__ import annotations
 
@@ -18,33 +19,44 @@ from sqlalchemy import select
 import cloister as cl
 from cloister.hub import services
 from cloister.hub.hub import Hub
+from cloister.hub.platform.catalogue import key_of
 from cloister.hub.platform.catalogue.remote import SharedPost
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.sites import SiteMessage
 from cloister.hub.services.learning import fitting
-from cloister.together import Site, SiteAgent
+from cloister.together import KeyHolder, KeyHolderAgent, Site, SiteAgent
+from cloister.together.agent import Caller
 from cloister.together.coordinator import Letter, Presence
 from scripts import postgres
 from tests.hub.faults.prepared import Prepared
 from tests.hub.faults.processes import Hall, Process, free_port, hall
 from tests.hub.house import READS, House
 from tests.hub.sites.test_joining import NAMES, Play, site
+from tests.hub.vault.test_masked import SPEND as MUCH
+from tests.hub.vault.test_masked import SQL as MASKED
+from tests.hub.vault.test_masked import Story
 from tests.together.wired import running
 
 SPEND = "0.04"
 COUNT = "SELECT sex, COUNT(*) AS n FROM hospitals GROUP BY sex"
 
 
-class InTurns(SiteAgent):
-    """A site behind a proxy: each of its calls comes to the next process."""
+class InTurns(Caller):
+    """Who is behind a proxy: each of its calls comes to the next process."""
 
-    def __init__(self, of: Site, addresses: list[str]) -> None:
-        super().__init__(of)
-        self._turns = itertools.cycle(addresses)
+    turns: Iterator[str]
 
     def _called(self, client: object, url: str, answers: str, body: bytes) -> tuple[int, bytes]:
-        return super()._called(client, f"{next(self._turns)}/together/{self.name}", answers, body)
+        return super()._called(client, f"{next(self.turns)}/together/{self.name}", answers, body)
+
+
+class SiteInTurns(InTurns, SiteAgent):
+    """A site there."""
+
+
+class KeyHolderInTurns(InTurns, KeyHolderAgent):
+    """A key holder there."""
 
 
 @dataclass
@@ -56,11 +68,17 @@ class Shared:
     addresses: list[str]
     owner: str
     analyst: str
+    holder: KeyHolder
+    hub: bytes
+    """The public key that its key holder knows."""
     sites: list[Site] = field(default_factory=lambda: [site(name, budget=cl.ZCDP(10**9)) for name in NAMES])
 
     @property
-    def in_turns(self) -> list[SiteAgent]:
-        return [InTurns(each, self.addresses) for each in self.sites]
+    def in_turns(self) -> list[InTurns]:
+        agents: list[InTurns] = [*map(SiteInTurns, self.sites), KeyHolderInTurns(self.holder, self.hub)]
+        for each in agents:
+            each.turns = itertools.cycle(self.addresses)
+        return agents
 
     @property
     def spent(self) -> list[Fraction]:
@@ -97,13 +115,17 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Hall, 
         with house.hub.database.reading() as db:
             [row] = db.query(DataSet).filter(DataSet.name == "hospitals")
         house.grant(row, play.analyst, by=play.owner, actions=(*READS, "learn.run"))
+        story = Story(house, tmp, (play.owner, play.analyst))
+        story.opened(population="people of masked cells")
+        hub = key_of(house.hub).public
         house.close()
         place = Prepared(folder=tmp / "hub", tokens=(play.analyst.token,), pays_for=0, database=server.url)
         with hall(place, tmp) as started:
             ports = [free_port(), free_port()]
             hubs = [started.hub(port) for port in ports]
             addresses = [f"http://127.0.0.1:{port}" for port in ports]
-            yield started, Shared(place, hubs, addresses, owner=play.owner.token, analyst=play.analyst.token)
+            people = {"owner": play.owner.token, "analyst": play.analyst.token}
+            yield started, Shared(place, hubs, addresses, **people, holder=story.holder, hub=hub)
     finally:
         postgres.stop(server.folder, server.pid)
 
@@ -134,6 +156,20 @@ def test_calls_come_to_both_in_turns_and_both_are_asked(shared: Shared) -> None:
             found = shared.asked(number, f"SELECT COUNT(*) AS n FROM hospitals WHERE age < {80 + number}")
             assert near(found, [120])
     assert once(before, shared.spent, 2)
+
+
+@pytest.mark.postgres
+def test_a_key_holder_calls_both_in_turns_and_both_ask_it(shared: Shared) -> None:
+    counted = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+    first, second = shared.addresses
+    with running(shared.in_turns, first):
+        for charges, address, sql in ((1, first, MASKED), (2, second, counted), (2, first, counted)):
+            with cl.connect(address, token=shared.analyst) as session:
+                found = session.sql(sql, spend=MUCH + charges, purpose="quality report").to_pydict()
+            assert found == {"sex": ["F", "M"], "n": [5, 5]} | ({"s": [20, 25]} if sql == MASKED else {})
+            assert len(shared.holder.ledger.charges("patients")) == charges, "what one process has bought is another's, too"
+    with shared.place.opened() as hub, hub.database.reading() as db:
+        assert not db.scalars(select(SiteMessage.id)).all()
 
 
 @pytest.mark.slow
@@ -241,3 +277,10 @@ def test_the_latest_call_to_any_process_counts(house: House, worker: Hub) -> Non
         post.tell("north", Presence(seen=seen, problem=problem))
     assert here.told() == there.told() == {"north": Presence(seen=9.0, problem="it sent garbage")}
     assert SharedPost(worker, "another").told() == {}
+
+
+def test_calls_of_long_ago_are_forgotten(house: House, worker: Hub) -> None:
+    post, year = SharedPost(worker, "roster"), 366 * 86_400.0
+    for name, seen in (("north", 5.0), ("south", year), ("west", 1.5 * year)):
+        post.tell(name, Presence(seen=seen))
+    assert set(post.told()) == {"south", "west"}

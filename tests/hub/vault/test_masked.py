@@ -48,9 +48,9 @@ SQL = "SELECT sex, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY sex"
 class Story:
     """An owner with a vault and a key holder, and a hub."""
 
-    def __init__(self, house: House, folder: Path) -> None:
+    def __init__(self, house: House, folder: Path, people: tuple[Visitor, Visitor] | None = None) -> None:
         self.house, self.folder = house, folder
-        self.owner, self.analyst = house.person("owner"), house.person("analyst", email="ana@example.org")
+        self.owner, self.analyst = people or (house.person("owner"), house.person("analyst", email="ana@example.org"))
         self.holder = KeyHolder("keys", budgets={"patients": MUCH}, owners={"patients": [OWNER.public]})
         store = cl.vault.Vault(f"sqlite:///{folder}/store.db", cl.vault.Keys.generate(folder / "owner.keys"))
         self.people = store.collection("people", {"sex": cl.vault.Equal(), "age": cl.vault.Sum(), "name": cl.vault.Random()})
@@ -70,10 +70,10 @@ class Story:
         told |= {"holder": "keys", "key": self.holder.public.hex(), "epsilon": "1000000", **other}
         return self.owner.client.post("/api/v1/masked-datasets", json=told, headers=self.owner.bearer)
 
-    def opened(self) -> None:
+    def opened(self, **other: str) -> None:
         sent = self.send(self.mask().path)
         assert sent.status_code == 201, sent.text
-        made = self.register(sent.json()["upload"], layers=self.people.layers())
+        made = self.register(sent.json()["upload"], layers=self.people.layers(), **other)
         assert made.status_code == 201, made.text
         with self.house.hub.database.reading() as db:
             [row] = db.query(DataSet).filter(DataSet.name == "patients")

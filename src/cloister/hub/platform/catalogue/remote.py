@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Box = TypeVar("Box", bound=Mailboxes)
 Kept = TypeVar("Kept")
+_FORGOTTEN = 400 * 86_400
+"""Seconds after which nobody asks any more when somebody called last."""
 
 
 def newest_of(db: Db, kind: str, *, open_only: bool = True) -> list[tuple[DataSet, DataSetVersion]]:
@@ -166,6 +168,7 @@ class SharedPost:
         mine = (SiteCall.parties == self._parties, SiteCall.name == name)
         with suppress(IntegrityError), self._hub.database.begin() as db:  # two processes that are called first: one is enough
             if db.scalar(select(SiteCall.seen).where(*mine)) is None:
+                db.execute(delete(SiteCall).where(SiteCall.seen < presence.seen - _FORGOTTEN))
                 db.add(SiteCall(parties=self._parties, name=name, **row))
             else:
                 db.execute(update(SiteCall).where(*mine, SiteCall.seen <= presence.seen).values(row))
