@@ -254,12 +254,12 @@ class Database:
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
 
-    def looking(self, *, once: bool = False) -> contextlib.AbstractContextManager[Connection]:
-        """One moment of the database, to read by statements alone: for what every request asks, since a session takes longer to
-        open than such a statement to run. With `once` there is no more than one `Statement`, which is a moment by itself."""
+    def looking(self) -> contextlib.AbstractContextManager[Connection]:
+        """To read by one `Statement`, which is a moment by itself: for what every request asks, since a session takes longer to
+        open than such a statement to run."""
         if self.is_postgres or self.address == "sqlite://":
             return self._connected()
-        return _Look(self, once=once)
+        return _Look(self)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -274,7 +274,7 @@ class Database:
             return self.engine.connect()
 
     def _freed(self, connection: Connection) -> None:
-        if len(self._looking) < _SQLITE_CONNECTIONS:
+        if not connection.in_transaction() and len(self._looking) < _SQLITE_CONNECTIONS:
             self._looking.append(connection)
         else:
             connection.close()
@@ -311,41 +311,23 @@ class Database:
 class _Look:
     """What `Database.looking` gives. A class: every request looks several times, and a generator takes as long as a look."""
 
-    __slots__ = ("_connection", "_database", "_once")
+    __slots__ = ("_connection", "_database")
 
-    def __init__(self, database: Database, *, once: bool) -> None:
-        self._database, self._once = database, once
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def __enter__(self) -> Connection:
         with answering():
             self._connection = self._database._free()
-            try:
-                if not self._once:
-                    _sqlite_begins(self._connection, "BEGIN")
-            except BaseException:
-                self._connection.close()
-                raise
         return self._connection
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        connection = self._connection
-        if error is not None:
-            connection.close()
-            with answering():
-                raise error
+        if error is None:
+            self._database._freed(self._connection)
+            return
+        self._connection.close()
         with answering():
-            whole = False
-            try:
-                if connection.in_transaction():
-                    connection.rollback()
-                elif not self._once:
-                    _sqlite_begins(connection, "ROLLBACK")
-                whole = True
-            finally:
-                if whole:
-                    self._database._freed(connection)
-                else:
-                    connection.close()
+            raise error
 
 
 def sqlite_address(path: Path) -> str:

@@ -46,7 +46,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     now = hub.now()
     rows: list[Any] = []
     if token.startswith(TOKEN_PREFIX):
-        with hub.database.looking(once=True) as db:
+        with hub.database.looking() as db:
             rows = _OF_DIGEST.rows(db, {"digest": digest(token)})
     row = rows[0] if rows else None
     if row is None or not _good(row, now):

@@ -224,7 +224,7 @@ def authorise(
 def decided(hub: Hub, decide: Callable[[Db, Facts], Decided]) -> Decided:
     """Decide on the facts of this moment. Where nothing has changed since the last time, all that is asked of the database is
     known, and it is not asked."""
-    with hub.database.looking(once=True) as connection:
+    with hub.database.looking() as connection:
         now = read_generation(connection)
     settled = known_generation(hub) == now and live_of(hub).is_of(now)
     with hub.database.reading(late=settled) as db:
