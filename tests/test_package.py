@@ -170,7 +170,12 @@ def test_every_module_of_the_base_can_be_imported_without_any_extra() -> None:
     wholly = (  # extras as a whole
         *("cloister.hub.", "cloister.learn.", "cloister.compress.", "cloister.mining.coarsened", "cloister.mining.leak"),
         "cloister.tables.engines.spark_calls",
-        *("cloister.crypto.paillier", "cloister.together.proxy", "cloister.together.distributed_pca"),
+        *(
+            "cloister.crypto.paillier",
+            "cloister.together.proxy",
+            "cloister.together.sending",
+            "cloister.together.distributed_pca",
+        ),
         *(
             f"cloister.together.{name}"
             for name in ("circuits.moments", "circuits.protocol", "circuits.transfer", "exact", "service_provider")
