@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -190,15 +191,13 @@ def audit_declared(
     with Sandbox(many, "many_of_this_guest", seconds=guest.seconds * _AT_ONCE, memory=guest.memory << 20) as sandbox:
 
         def found(weaker: int) -> AuditResult:
-            def mechanism(data: Any, n: int, _: Random) -> npt.NDArray[Any]:
-                return _runs(guest, sandbox, data, n, spend, chance, weaker)
-
+            mechanism = partial(_runs, guest, sandbox, spend, weaker)
             return audit(mechanism, left, right, runs=runs, against=spend, random=chance)
 
         return DeclaredAudit(**about, spend=spend, found=found(1), twin=found(_WEAKER))
 
 
-def _runs(guest: Guest, sandbox: Sandbox, data: Any, n: int, spend: Guarantee, random: Random, weaker: int) -> npt.NDArray[Any]:
+def _runs(guest: Guest, sandbox: Sandbox, spend: Guarantee, weaker: int, data: Any, n: int, random: Random) -> npt.NDArray[Any]:
     """The guest n times, many in one interpreter, each on a copy of the rows: what would leave of each."""
     assert guest.output is not None
     found: list[npt.NDArray[np.int64]] = []
