@@ -59,9 +59,7 @@ def _who(cells: Mapping[str, str]) -> str:
 def routes() -> str:
     """Every route of the API and the action that it names."""
     lines = ["| method | address under `/api/v1` | what it does | action |", "|---|---|---|---|"]
-    with tempfile.TemporaryDirectory() as folder:
-        for method, path, title, action in _routes(Path(folder) / "hub"):
-            lines.append(f"| {method} | `{path}` | {_cell(title)} | `{action}` |")
+    lines += [f"| {method} | `{path}` | {_cell(title)} | `{action}` |" for method, path, title, action in _routes()]
     return "\n".join(lines)
 
 
@@ -96,22 +94,23 @@ def with_tables(text: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->", lambda mark: made(mark[1]), text)
 
 
-def api_of(folder: Path) -> dict[str, Any]:
+@functools.cache
+def api() -> dict[str, Any]:
     """What the hub says of its API."""
     from cloister.hub.app import make_app
     from cloister.hub.hub import Hub
     from cloister.hub.services import all_services
     from cloister.hub.settings import Settings
 
-    with Hub(Settings(data=folder, workers=0), all_services()) as hub:
+    with tempfile.TemporaryDirectory() as folder, Hub(Settings(data=Path(folder) / "hub", workers=0), all_services()) as hub:
         app = make_app(hub)
         described: dict[str, Any] = app.openapi()
         described["x-actions"] = dict(_actions(app.router.routes))
     return described
 
 
-def _routes(folder: Path) -> Iterator[tuple[str, str, str, str]]:
-    described = api_of(folder)
+def _routes() -> Iterator[tuple[str, str, str, str]]:
+    described = api()
     for path, methods in sorted(described["paths"].items()):
         for method, what in methods.items():
             short = path.removeprefix("/api/v1")

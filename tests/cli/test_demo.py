@@ -23,7 +23,7 @@ import pytest
 
 import cloister as cl
 from cloister.cli.demo_hub import FIRST, PEOPLE, SECOND, SPEND
-from tests.cli.test_cli import cloister, started
+from tests.cli.test_cli import cloister
 from tests.hub import forked
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
@@ -35,7 +35,12 @@ JOIN = "SELECT p.town, COUNT(*) AS n FROM patients AS p JOIN visits AS v ON v.pa
 def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a demonstration that ran once, and what it printed."""
     folder = tmp_path_factory.mktemp("demo") / "hub"
-    return folder, started("demo", "--once", "--data", str(folder)).stdout
+    process = forked.python("-m", "cloister", "demo", "--once", "--data", str(folder), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as said:
+        shown = said.read()
+    assert process.wait(100) == 0
+    return folder, shown
 
 
 def copied(opened: tuple[Path, str], into: Path) -> str:

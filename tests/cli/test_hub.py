@@ -195,16 +195,27 @@ def test_query_and_explain_ask_a_hub(asked: tuple[str, Visitor]) -> None:
 
 
 def test_without_the_hubs_parts_other_commands_work_and_the_hubs_say_what_to_install(tmp_path: Path) -> None:
+    """One after another in one process, which finds none of the parts."""
     missing = ("alembic", "argon2", "authlib", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
-    code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); from cloister.cli import main; main()"
-
-    def without(*arguments: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-c", code, *arguments]
-        return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
-
-    for fine in (["--help"], ["hub", "--help"], ["hub", "key"], ["hub", "check"], ["demo", "--terminal", "--once"]):
-        assert without(*fine).returncode == 0, fine
-    for needs in (["hub"], ["demo", "--once"], ["worker", "--data", "."], ["audit-trail", "verify", "--data", "."]):
-        refused = without(*needs)
-        assert refused.returncode == 1, needs
-        assert install("hub") in refused.stderr, needs
+    code = f"""
+import contextlib, io, json, sys
+sys.modules.update(dict.fromkeys({missing!r}))
+from cloister.cli import main
+told = []
+for sys.argv[1:] in json.loads(sys.argv[1]):
+    said, status = io.StringIO(), 0
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    told.append([status, said.getvalue()])
+print(json.dumps(told))
+"""
+    fine = (["--help"], ["hub", "--help"], ["hub", "key"], ["hub", "check"], ["demo", "--terminal", "--once"])
+    needs = (["hub"], ["demo", "--once"], ["worker", "--data", "."], ["audit-trail", "verify", "--data", "."])
+    line = [sys.executable, "-c", code, json.dumps([*fine, *needs])]
+    told = json.loads(subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=True).stdout)
+    assert [status for status, _ in told] == [0] * len(fine) + [1] * len(needs), told
+    for words, (_, refused) in zip(needs, told[len(fine) :], strict=True):
+        assert install("hub") in refused, words

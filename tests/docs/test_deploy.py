@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import cloister as cl
-from tests.hub.house import Clock, House
+from tests.hub.house import Clock, House, compiled_once, migrated_once
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "docs" / "deploy"
@@ -37,26 +38,48 @@ def ask(folder: Path, age: int, token: str) -> int:
     return int(answer.status_code)
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> tuple[Path, str]:
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once(), migrated_once():
+        yield
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with a hub that has answered once, and the token of somebody who may ask it."""
-    house = House(tmp_path / "hub", Clock())
+    folder = tmp_path_factory.mktemp("answered") / "hub"
+    house = House(folder, Clock())
     ana = house.person("analyst")
     house.sample_data_set(readers=[ana])
     house.close()
-    assert ask(tmp_path / "hub", 20, ana.token) == 201
-    return tmp_path / "hub", ana.token
+    assert ask(folder, 20, ana.token) == 201
+    return folder, ana.token
 
 
-def test_a_hub_is_copied_lost_put_back_and_thawed(hub: tuple[Path, str], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def backed_up(answered: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it was copied to, beside the copies of three days before; two are kept."""
+    backups = tmp_path_factory.mktemp("backups")
+    for day in (1, 2, 3):
+        (backups / f"2026-01-0{day}T010000Z").mkdir()
+    said = script("backup.sh", DATA=answered[0], BACKUPS=backups, KEEP=2)
+    return Path(said.splitlines()[-1])
+
+
+@pytest.fixture
+def hub(answered: tuple[Path, str], backed_up: Path, tmp_path: Path) -> tuple[Path, str]:
+    """A copy of that hub as it is since its backup."""
+    shutil.copytree(answered[0], tmp_path / "hub")
+    return tmp_path / "hub", answered[1]
+
+
+def test_a_hub_is_copied_lost_put_back_and_thawed(hub: tuple[Path, str], backed_up: Path) -> None:
     folder, token = hub
-    said = script("backup.sh", DATA=folder, BACKUPS=tmp_path / "backups", KEEP=2)
-    backup = Path(said.splitlines()[-1])
-    assert (backup / "manifest.json").is_file()
-    assert not (backup / "master.key").exists()
+    assert (backed_up / "manifest.json").is_file()
+    assert not (backed_up / "master.key").exists()
     assert ask(folder, 30, token) == 201
     (folder / "hub.db").write_bytes(b"the disk died")
-    script("restore.sh", DATA=folder, BACKUP=backup)
+    script("restore.sh", DATA=folder, BACKUP=backed_up)
     assert ask(folder, 40, token) == 503
     house = House(folder, Clock())
     assert house.hub.ledger.frozen is not None
@@ -66,15 +89,9 @@ def test_a_hub_is_copied_lost_put_back_and_thawed(hub: tuple[Path, str], tmp_pat
     assert ask(folder, 50, token) == 201
 
 
-def test_old_backups_go(hub: tuple[Path, str], tmp_path: Path) -> None:
-    folder, _ = hub
-    backups = tmp_path / "backups"
-    for day in (1, 2, 3):
-        (backups / f"2026-01-0{day}T010000Z").mkdir(parents=True)
-    script("backup.sh", DATA=folder, BACKUPS=backups, KEEP=2)
-    kept = sorted(path.name for path in backups.iterdir())
-    assert len(kept) == 2
-    assert kept[0] == "2026-01-03T010000Z"
+def test_old_backups_go(backed_up: Path) -> None:
+    kept = sorted(path.name for path in backed_up.parent.iterdir())
+    assert kept == ["2026-01-03T010000Z", backed_up.name]
 
 
 def test_the_key_is_changed(hub: tuple[Path, str]) -> None:

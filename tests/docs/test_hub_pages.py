@@ -29,11 +29,11 @@ def test_a_page_gets_its_tables_when_it_is_built(page: str, names: list[str]) ->
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {head.count("|")}
 
 
-def test_the_tables_have_every_setting_action_and_route(tmp_path: Path) -> None:
+def test_the_tables_have_every_setting_action_and_route() -> None:
     from cloister.hub.decisions.policy import actions
     from cloister.hub.settings import known_settings
 
-    paths = hub_pages.api_of(tmp_path / "hub")["paths"]
+    paths = hub_pages.api()["paths"]
     routes = [
         f"| {method.upper()} | `{path.removeprefix('/api/v1')}` | " for path, methods in paths.items() for method in methods
     ]
@@ -49,8 +49,8 @@ def test_a_mark_of_no_table_is_refused() -> None:
         hub_pages.with_tables("# Settings\n\n<!-- table: setting -->\n")
 
 
-def test_every_route_names_its_action(tmp_path: Path) -> None:
-    described = hub_pages.api_of(tmp_path / "hub")
+def test_every_route_names_its_action() -> None:
+    described = hub_pages.api()
     assert described["paths"]
     assert {place for place, action in described["x-actions"].items() if action is None} == set()
 

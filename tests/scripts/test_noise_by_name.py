@@ -61,17 +61,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return drawn(folder=tmp_path_factory.mktemp("whole"))
 
 
-def test_a_test_draws_the_same_alone_and_among_others(tmp_path: Path, whole: list[str]) -> None:
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """And what another one drew."""
+    return drawn(folder=tmp_path_factory.mktemp("again"))
+
+
+def test_a_test_draws_the_same_alone_and_among_others(tmp_path: Path, whole: list[str], again: list[str]) -> None:
     assert len(whole) == 4
     assert len({words for line in whole for words in line.split()[-2:] if words.isdigit()}) == 7  # no word of a test is another's
     assert drawn("-k", "test_two", folder=tmp_path) == [line for line in whole if "two" in line]
-    assert [line for line in drawn(folder=tmp_path) if "program" not in line] == [line for line in whole if "program" not in line]
+    assert [line for line in again if "program" not in line] == [line for line in whole if "program" not in line]
 
 
-def test_workers_draw_the_same(tmp_path: Path) -> None:
+def test_workers_draw_the_same(tmp_path: Path, whole: list[str]) -> None:
     text = DRAWS.replace("def test_one", '@pytest.mark.xdist_group("a/b")\ndef test_one')
-    one, other = run(tmp_path, text=text), run(tmp_path, "-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup", text=text)
-    pick = [sorted(line for line in each.splitlines() if line.startswith(("drawn one", "drawn two"))) for each in (one, other)]
+    other = run(tmp_path, "-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup", text=text).splitlines()
+    pick = [sorted(line for line in each if line.startswith(("drawn one", "drawn two"))) for each in (whole, other)]
     assert pick[0] == pick[1]
     assert len(pick[0]) == 3
 
@@ -83,8 +89,8 @@ def test_fresh_noise_and_another_seed_draw_otherwise(tmp_path: Path, whole: list
     assert not {words for line in whole for words in line.split()[2:]} & {words for line in other for words in line.split()[2:]}
 
 
-def test_what_a_program_draws_is_fresh(tmp_path: Path, whole: list[str]) -> None:
-    one, other = (next(line for line in lines if "program" in line) for lines in (whole, drawn(folder=tmp_path)))
+def test_what_a_program_draws_is_fresh(whole: list[str], again: list[str]) -> None:
+    one, other = (next(line for line in lines if "program" in line) for lines in (whole, again))
     assert one != other
 
 

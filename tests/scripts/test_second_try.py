@@ -44,7 +44,7 @@ def run(folder: Path, *more: str, **files: str) -> tuple[int, int, str]:
     return first.returncode, second.returncode, second.stdout
 
 
-@pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")], ids=["one process", "workers"])
+@pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "1", "--dist", "loadgroup")], ids=["one process", "a worker"])
 def test_a_coin_is_named_and_its_first_failure_is_shown(tmp_path: Path, more: tuple[str, ...]) -> None:
     first, second, said = run(tmp_path, *more, coin=COIN, passes=PASSES)
     assert (first, second) == (1, 0), said
@@ -75,7 +75,7 @@ def test_what_was_not_collected_is_not_tried(tmp_path: Path) -> None:
 
 
 def test_what_workers_could_not_collect_is_red_beside_a_coin(tmp_path: Path) -> None:
-    more = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup", "--continue-on-collection-errors")
+    more = ("-p", "xdist.plugin", "-n", "1", "--dist", "loadgroup", "--continue-on-collection-errors")
     _, second, said = run(tmp_path, *more, coin=COIN, lost="import what_is_not_there\n", passes=PASSES)
     assert second == 1, said
     assert "could not be collected" in said

@@ -36,7 +36,7 @@ def run(folder: Path, *, required: bool) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
     (folder / "test_planted.py").write_text(PLANTED, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CLOISTER"))}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # each of three processes would import them
+    environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # both processes would import them
     environment |= {"CLOISTER_REQUIRE_ENGINES": "1"} if required else {}
     command = [
         sys.executable,
@@ -46,7 +46,7 @@ def run(folder: Path, *, required: bool) -> subprocess.CompletedProcess[str]:
         "xdist",
         "-q",
         "-n",
-        "2",
+        "1",
         "--dist",
         "loadgroup",
         "-o",

@@ -317,9 +317,9 @@ def refused(case: Case, made: Any, number: int) -> bool:
     return False
 
 
-@some_by_day("name, lines", [*((name, 1000) for name in CASES), ("watch", 40)], lambda case: case != ("watch", 1000))
+@some_by_day("name, lines", [*((name, 1000) for name in CASES), ("watch", 20)], lambda case: case != ("watch", 1000))
 def test_a_step_that_is_interrupted_at_any_line_counts_its_readings_once(name: str, lines: int) -> None:
-    """At each line, of so many; a step of a watch is long, and prepares its rows in an engine: at every sixteenth by day."""
+    """At each line, of so many; a step of a watch is long, and prepares its rows in an engine: at every thirtieth by day."""
     case = CASES[name]
     twin, after = case.make(), list[Any]([None])
     for number in (1, 2, 3):

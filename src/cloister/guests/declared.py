@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -185,28 +186,27 @@ def audit_declared(
 
     chance = random or default_random()
     left, right = _neighbours(guest.made_up(table), table)
-
-    def found(weaker: int) -> AuditResult:
-        def mechanism(data: Any, n: int, _: Random) -> npt.NDArray[Any]:
-            return _runs(guest, data, n, spend, chance, weaker)
-
-        return audit(mechanism, left, right, runs=runs, against=spend, random=chance)
-
+    many = guest.code + _MANY.format(entry=guest.entry)
     about = {"digest": guest.digest, "declared": declared_digest(guest, table)}
-    return DeclaredAudit(**about, spend=spend, found=found(1), twin=found(_WEAKER))
+    with Sandbox(many, "many_of_this_guest", seconds=guest.seconds * _AT_ONCE, memory=guest.memory << 20) as sandbox:
+
+        def found(weaker: int) -> AuditResult:
+            mechanism = partial(_runs, guest, sandbox, spend, weaker)
+            return audit(mechanism, left, right, runs=runs, against=spend, random=chance)
+
+        return DeclaredAudit(**about, spend=spend, found=found(1), twin=found(_WEAKER))
 
 
-def _runs(guest: Guest, data: Any, n: int, spend: Guarantee, random: Random, weaker: int) -> npt.NDArray[Any]:
+def _runs(guest: Guest, sandbox: Sandbox, spend: Guarantee, weaker: int, data: Any, n: int, random: Random) -> npt.NDArray[Any]:
     """The guest n times, many in one interpreter, each on a copy of the rows: what would leave of each."""
     assert guest.output is not None
     found: list[npt.NDArray[np.int64]] = []
-    code, text = guest.code + _MANY.format(entry=guest.entry), json.dumps(data)
-    with Sandbox(code, "many_of_this_guest", seconds=guest.seconds * _AT_ONCE, memory=guest.memory << 20) as sandbox:
-        while len(found) < n:
-            times = min(_AT_ONCE, n - len(found))
-            ran = sandbox.run([text, terms(spend), times], ask=HostNoise(random, weaker=weaker, draws=_MOST_DRAWS * times))
-            values = ran.value if ran.done and isinstance(ran.value, list) and len(ran.value) == times else [None] * times
-            found += [guest.output.codes(each) for each in values]
+    text = json.dumps(data)
+    while len(found) < n:
+        times = min(_AT_ONCE, n - len(found))
+        ran = sandbox.run([text, terms(spend), times], ask=HostNoise(random, weaker=weaker, draws=_MOST_DRAWS * times))
+        values = ran.value if ran.done and isinstance(ran.value, list) and len(ran.value) == times else [None] * times
+        found += [guest.output.codes(each) for each in values]
     return np.array(found)
 
 

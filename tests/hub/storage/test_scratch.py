@@ -6,13 +6,13 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import textwrap
 from pathlib import Path
 
 from cloister.hub.platform.catalogue.live import live_of
 from cloister.hub.services.asking import QuestionRequest, ask
+from tests.hub import forked
 from tests.hub.house import Clock, House
 
 CANARY = "CanaryOfARow"
@@ -39,17 +39,12 @@ def test_spilled_rows_are_in_the_hubs_folder_encrypted_and_gone_when_it_starts_a
     folder, system = tmp_path / "hub", tmp_path / "system"
     system.mkdir()
     code = textwrap.dedent(KILLED).format(folder=str(folder), canary=CANARY, declaration=DECLARATION)
-    root = Path(__file__).resolve().parents[3]
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=root,
-        env=os.environ | {"TMPDIR": str(system)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == -signal.SIGKILL, said.stderr
-    assert said.stdout == "spilled\n"
+    said = forked.python("-c", code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(system)})
+    assert said.stdout is not None
+    assert said.stderr is not None
+    printed, complaints = said.stdout.read(), said.stderr.read()
+    assert said.wait() == -signal.SIGKILL, complaints
+    assert printed == "spilled\n"
     spilled = [path for path in folder.rglob("*") if path.is_file() and path.name.startswith("duckdb_temp")]
     assert sum(path.stat().st_size for path in spilled) > 2**16, "it was more than fits"
     assert {path.relative_to(folder).parts[0] for path in spilled} == {"scratch"}
