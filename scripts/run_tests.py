@@ -4,9 +4,9 @@
     python -m scripts.run_tests prove                       # statistics, attacks, kills, browsers, Spark, figures, the site
     python -m scripts.run_tests all                         # both, the first one first
 
-A tier has lanes that run beside each other. JOBS processes take the files of the tests from one queue (scripts/queued.py). One
-more lane has what must not share a process with them: types, the tests of Spark (its client has threads), and the examples of
-docstrings and pages (to collect them, every module is imported). With a path among the words, nothing but that path is run.
+A tier has two lanes that run beside each other. One has the tests, on JOBS workers. The other has what must not share a process
+with them: types, the tests of Spark (its client has threads), and the examples of docstrings and pages (to collect them, each
+worker would import every module). With a path among the words, nothing but that path is run.
 
     JOBS=3        workers            TRIES=2     what failed is run once more, alone (scripts/second_try.py)
     CHANGED=1     the folders that a diff against main can reach     FRESH=1, SEED=7     scripts/noise_by_name.py
@@ -23,8 +23,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts import changed, queued, second_try
-from tests.tiers import proved
+from scripts import changed, second_try
 
 ROOT = Path(__file__).resolve().parent.parent
 TIERS = {"test": "not slow and not prove", "prove": "prove and not slow", "all": "not slow"}
@@ -85,7 +84,7 @@ def with_spark() -> list[str]:
 
 
 def lanes(tier: str, words: list[str], folder: Path) -> tuple[list[Step], list[Step]]:
-    """The processes that have the tests, the first of them aloud, and what runs beside them."""
+    """What runs aloud, and what runs beside it."""
     mark, jobs = TIERS[tier], os.environ.get("JOBS", "3")
     workers = ["-n", jobs, "--dist", "loadgroup", "--no-loadscope-reorder"]
     chosen = changed.folders() if os.environ.get("CHANGED") else None
@@ -101,13 +100,7 @@ def lanes(tier: str, words: list[str], folder: Path) -> tuple[list[Step], list[S
     tests = ["tests"] if chosen is None else [each for each in chosen if each.startswith("tests")]
     if pages and tier != "prove":
         beside.append(pytest("pages", [*alone, *pages], mark, folder))
-    if not tests:
-        return [], types + beside
-    queue = folder / "queue"
-    queued.write(queue, [ROOT / each for each in tests], last=lambda path: proved(path.relative_to(ROOT / "tests").as_posix()))
-    taking = ["-p", "no:cacheprovider", "-o", "console_output_style=classic", "-p", "scripts.queued", "--queue", str(queue)]
-    taking += [*alone, *tests]
-    return [pytest(f"tests-{each}", taking, f"not spark and {mark}", folder) for each in range(1, int(jobs) + 1)], types + beside
+    return [pytest("tests", [*workers, *words, *tests], f"not spark and {mark}", folder)] if tests else [], types + beside
 
 
 def room_for_files() -> Path:
@@ -118,16 +111,15 @@ def room_for_files() -> Path:
 
 
 def run_tier(tier: str, words: list[str]) -> list[Step]:
-    """All lanes, to their ends."""
+    """Both lanes, to their ends."""
     folder = room_for_files()
     try:
         aloud, beside = lanes(tier, words, folder)
-        threads = [threading.Thread(target=lambda: [run(step, aloud=False) for step in beside])]
-        threads += [threading.Thread(target=run, args=(step,), kwargs={"aloud": step is aloud[0]}) for step in aloud]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        other = threading.Thread(target=lambda: [run(step, aloud=False) for step in beside])
+        other.start()
+        for step in aloud:
+            run(step, aloud=True)
+        other.join()
         return [*aloud, *beside]
     finally:
         shutil.rmtree(folder, ignore_errors=True)

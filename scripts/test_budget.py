@@ -95,9 +95,12 @@ class Meter:
         )
         self.before = now
 
-    def pytest_collection_finish(self) -> None:
-        """Of all files, or of the one that was taken (`scripts/queued.py`)."""
-        self.note("", "collection", 0.0)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        began = time.monotonic()
+        done = yield
+        self.note("", "collection", time.monotonic() - began)
+        return done
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:

@@ -81,7 +81,7 @@ def proves(file: str, name: str, *, spark: bool, browser: bool) -> bool:
     >>> proves("hub/jobs/test_killed.py", "test_a_worker_that_is_killed", spark=False, browser=False)
     True
     """
-    if browser or proved(file):
+    if browser or _proved(file):
         return True
     return spark and not f"{file}::{name}".startswith(SPARK_BY_DAY)
 
@@ -96,7 +96,7 @@ def left_to_the_night(names: Sequence[str]) -> set[str]:
 
 
 @cache
-def proved(file: str) -> bool:
+def _proved(file: str) -> bool:
     return any(fnmatch(file, pattern) for pattern in PROVED)
 
 
