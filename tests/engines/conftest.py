@@ -47,23 +47,28 @@ class Loader:
         raise NotImplementedError
 
 
+def arrow(data: Mapping[str, Sequence[Any]], kinds: Mapping[str, str]) -> Any:
+    """The columns as a table of Arrow's."""
+    import pyarrow
+
+    types = {
+        "text": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "float": pyarrow.float64(),
+        "boolean": pyarrow.bool_(),
+        "date": pyarrow.date32(),
+        "timestamp": pyarrow.timestamp("us"),
+        "timestamptz": pyarrow.timestamp("us", "UTC"),
+        "decimal": pyarrow.decimal128(38, 10),
+    }
+    return pyarrow.table({name: pyarrow.array(list(values), types[kinds[name]]) for name, values in data.items()})
+
+
 class DuckDBLoader(Loader):
     name = "duckdb"
 
     def load(self, data: Mapping[str, Sequence[Any]], kinds: Mapping[str, str]) -> Any:
-        import pyarrow
-
-        types = {
-            "text": pyarrow.string(),
-            "integer": pyarrow.int64(),
-            "float": pyarrow.float64(),
-            "boolean": pyarrow.bool_(),
-            "date": pyarrow.date32(),
-            "timestamp": pyarrow.timestamp("us"),
-            "timestamptz": pyarrow.timestamp("us", "UTC"),
-            "decimal": pyarrow.decimal128(38, 10),
-        }
-        return pyarrow.table({name: pyarrow.array(list(values), types[kinds[name]]) for name, values in data.items()})
+        return arrow(data, kinds)
 
 
 class PostgresLoader(Loader):
@@ -90,6 +95,8 @@ class PostgresLoader(Loader):
 
 
 class SparkLoader(Loader):
+    """By Arrow: Spark holds such rows itself, and would have tuples from processes of Python, anew for each question."""
+
     name = "spark"
 
     def __init__(self, session: Any) -> None:
@@ -97,7 +104,7 @@ class SparkLoader(Loader):
 
     def load(self, data: Mapping[str, Sequence[Any]], kinds: Mapping[str, str]) -> Any:
         fields = ", ".join(f"`{name.replace('`', '``')}` {KINDS[kinds[name]][1]}" for name in data)
-        return self.session.createDataFrame(list(zip(*data.values(), strict=True)), fields)
+        return self.session.createDataFrame(arrow(data, kinds), fields)
 
 
 @pytest.fixture(scope="session")
@@ -127,6 +134,7 @@ def spark_session() -> Iterator[Any]:
 
     if java_home() is None:
         pytest.skip("!!! Spark could not be started: there is no Java 17 to 21")
+    at_once = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"  # would answer while it plans, in a way of its own
     session = (
         SparkSession.builder.master("local[2]")
         .appName("cloister tests")
@@ -138,6 +146,7 @@ def spark_session() -> Iterator[Any]:
         .config("spark.driver.memory", "1g")
         .config("spark.driver.extraJavaOptions", JAVA)
         .config("spark.sql.session.timeZone", "Europe/Amsterdam")
+        .config("spark.sql.optimizer.excludedRules", at_once)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

@@ -157,7 +157,7 @@ def lost(one: Sequence[tuple[np.ndarray, Any]], other: Sequence[tuple[np.ndarray
 
 @pytest.mark.parametrize(("budget", "spend"), [(PureDP(5), Fraction(1)), (ZCDP(5), Fraction(1))], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("rows_each", [1, 3])
-@by_day_and_night("persons", 7, 14)
+@by_day_and_night("persons", 5, 14)
 def test_one_person_moves_a_round_by_no_more_than_its_portion(persons: int, budget: Any, spend: Fraction, rows_each: int) -> None:
     """Corners, ties, missing and strange values; a person with several rows, in one cell or in many; and none of it is idle."""
     generator = np.random.default_rng(4)

@@ -61,9 +61,10 @@ def test_the_mean_squared_error_is_the_stated_one(made: type[NumericMechanism], 
     """200,000 people a value. A part has a kurtosis of at most 6 (Laplace): the mean square has a relative standard deviation of
     at most 0.5 %, so 3 % is 6 of them; a mean has 6 of its own. False alarms: below 10⁻⁸ a case."""
     mechanism = made(-1, 1, epsilon)
-    random = Random.deterministic(11)
-    for t in (-1.0, 0.31, 1.0):
-        errors = parts(mechanism, mechanism.randomize(np.full(200_000, t), random=random)) - t
+    random, truth = Random.deterministic(11), (-1.0, 0.31, 1.0)
+    found = parts(mechanism, np.concatenate([mechanism.randomize(np.full(200_000, t), random=random) for t in truth]))
+    for t, each in zip(truth, found.reshape(len(truth), -1), strict=True):
+        errors = each - t
         assert np.mean(errors**2) == pytest.approx(mechanism.variance(1, t), rel=0.03)
         assert abs(np.mean(errors)) < 6 * math.sqrt(mechanism.variance(200_000, t))
 

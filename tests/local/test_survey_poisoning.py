@@ -42,6 +42,19 @@ def contributions(channel: OneOfChannel, report: Any) -> Any:
     return channel.finding(channel.count([row])).estimate.counts
 
 
+def rows_of(channel: OneOfChannel, places: list[int], random: Random) -> list[list[int]]:
+    """What is read of the reports of honest machines, all made at once."""
+    rows: list[list[int]] = channel.oracle.randomize(places, random=random).reshape(len(places), -1).tolist()
+    return rows
+
+
+@pytest.mark.parametrize("channel", channels(), ids=lambda each: each.oracle.protocol)
+def test_a_report_says_what_is_made_of_many_at_once(channel: OneOfChannel) -> None:
+    for seed in range(20):
+        [row] = rows_of(channel, [seed % SIZE], Random.deterministic(seed))
+        assert channel.read(channel.report(seed % SIZE, Random.deterministic(seed))) == row
+
+
 @pytest.mark.parametrize("channel", channels(), ids=lambda each: each.oracle.protocol)
 def test_no_report_moves_a_count_by_more_than_the_sway(channel: OneOfChannel) -> None:
     """Against the expectation of an honest report, 1 or 0: over a thousand reports, and it is nearly reached."""
@@ -59,7 +72,7 @@ def test_an_attack_by_a_tenth_stays_within_the_bound(channel: OneOfChannel) -> N
     random = Random.deterministic(2)
     candidates = [channel.report(0, random) for _ in range(200)]
     best = max(candidates, key=lambda report: float(contributions(channel, report)[0]))
-    honest = [channel.read(channel.report(5, random)) for _ in range(PEOPLE - LIARS)]
+    honest = rows_of(channel, [5] * (PEOPLE - LIARS), random)
     counts = channel.count([*honest, *[channel.read(best)] * LIARS])
     moved = float(channel.finding(counts).estimate.counts[0])
     noise = channel.oracle.variance(PEOPLE) ** 0.5
@@ -72,7 +85,7 @@ def test_honest_reports_raise_no_alarm(channel: OneOfChannel) -> None:
     """Whatever the truth: all alike, or evenly spread. An alarm's chance is 1e-6 a test, of which these are below 20."""
     random = Random.deterministic(3)
     for places in ([0] * 3000, list(range(SIZE)) * 250):
-        rows = [channel.read(channel.report(place, random)) for place in places]
+        rows = rows_of(channel, places, random)
         assert [test for test in channel.anomalies(channel.count(rows)) if test.alarm] == []
 
 
@@ -91,7 +104,7 @@ def test_made_up_reports_are_noticed() -> None:
 def test_a_tenth_of_full_rows_among_honest_ones_is_noticed() -> None:
     """Half of the bits is many: liars who set all of them stand out long before they move the shape."""
     random, unary = Random.deterministic(5), channels()[1]
-    rows = [unary.read(unary.report(3, random)) for _ in range(3600)] + [[(1 << SIZE) - 1]] * 400
+    rows = rows_of(unary, [3] * 3600, random) + [[(1 << SIZE) - 1]] * 400
     assert any(test.test == "bits in a report" and test.alarm for test in unary.anomalies(unary.count(rows)))
 
 

@@ -294,14 +294,20 @@ REFUSED = (
 )
 
 
+@pytest.fixture(scope="module")
+def unspent() -> Iterator[cl.Session]:
+    """A session in which nothing is ever charged."""
+    with fresh() as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("sql", REFUSED)
-def test_what_would_reach_further_is_refused_and_costs_nothing(sql: str) -> None:
-    with fresh() as session:
-        with pytest.raises(cl.CloisterError) as refusal:
-            session.sql(sql, spend=1)
-        assert refusal.value.instead
-        assert len(str(refusal.value)) < 800
-        assert session.spent == cl.PureDP(0)
+def test_what_would_reach_further_is_refused_and_costs_nothing(unspent: cl.Session, sql: str) -> None:
+    with pytest.raises(cl.CloisterError) as refusal:
+        unspent.sql(sql, spend=1)
+    assert refusal.value.instead
+    assert len(str(refusal.value)) < 800
+    assert unspent.spent == cl.PureDP(0)
 
 
 def test_the_engine_reaches_nothing() -> None:

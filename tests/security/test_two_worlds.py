@@ -108,7 +108,7 @@ def compared(seed: int, count: int, folder: Path, *, load: Load | None = None) -
     return sum(each.answered for each in without)
 
 
-@by_day_and_night("worlds", 6, 12)
+@by_day_and_night("worlds", 4, 12)
 def test_two_worlds_look_alike_and_the_noise_pays_for_the_rest(tmp_path: Path, worlds: int) -> None:
     """A fixed selection; what is refused compares little, so most must be answered."""
     assert sum(compared(seed, 6, tmp_path) for seed in range(worlds)) >= 3 * worlds

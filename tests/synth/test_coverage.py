@@ -91,7 +91,9 @@ def redrawn(model: SyntheticModel, random: Random) -> SyntheticModel:
         kept: of_terms(each.counts + law.sample(each.counts.size, random=random).reshape(each.counts.shape), (Term(1.0, law),))
         for kept, each in model.measured.tables.items()
     }
-    return replace(model, measured=replace(model.measured, tables=tables))
+    found = replace(model, measured=replace(model.measured, tables=tables))
+    found.__dict__["declaration"] = model.declaration  # what the columns are is worked out once
+    return found
 
 
 def counts_of(table: Table) -> dict[tuple[str, ...], np.ndarray]:

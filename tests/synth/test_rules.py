@@ -505,11 +505,16 @@ def lengths(made: dict[str, Any]) -> Any:
     return np.array([(left - came).days for came, left in zip(made["came"], made["left"], strict=True)])
 
 
+@cache
+def codes_of_stays() -> dict[str, Any]:
+    return {name: np.array([*map(STAYS[name].encode, values)]) for name, values in stays().items()}
+
+
 def away(model: SyntheticModel, made: dict[str, Any]) -> dict[tuple[str, str], float]:
     """The total variation of each pair of columns, in the bins of the model."""
-    tables, found = (stays(), made), dict[tuple[str, str], float]()
-    states = {each.name: [each.placed(np.array([*map(each.domain.encode, held[each.name])])) for held in tables]
-              for each in model.columns}  # fmt: skip
+    found = dict[tuple[str, str], float]()
+    codes = [codes_of_stays(), {each.name: np.array([*map(each.domain.encode, made[each.name])]) for each in model.columns}]
+    states = {each.name: [each.placed(table[each.name]) for table in codes] for each in model.columns}
     for one, other in combinations(model.columns, 2):
         pairs = [
             np.bincount(first * other.number + second, minlength=one.number * other.number) / len(first)

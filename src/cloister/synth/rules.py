@@ -29,10 +29,10 @@ no longer: the model says how many were kept, and its report how far single colu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from graphlib import CycleError, TopologicalSorter
 from math import ceil, floor, lcm
 from typing import Any
@@ -47,26 +47,15 @@ from cloister.session.questions.spend import Spending
 from cloister.synth.cutting import changes, leaves, scope_of, truth
 from cloister.synth.pieces import Integers, Pieces
 from cloister.synth.states import States
-from cloister.tables import (
-    Base,
-    Boolean,
-    Category,
-    Date,
-    Domain,
-    Extended,
-    Integer,
-    PrivateTable,
-    Projected,
-    Real,
-    Relation,
-    Runs,
-)
+from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Runs
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars
 from cloister.tables.expression.evaluate import LaneScope
 from cloister.tables.expression.expressions import And, Column, Compare, Expression, IsNull, Literal, Not, Or
+from cloister.tables.expression.forms import Form, shortest
 from cloister.tables.expression.lanes import Lane
 from cloister.tables.expression.scalars import Const, Ref, Scalar
+from cloister.tables.relations.relation import Base, Extended, Projected, Relation
 
 Truths = npt.NDArray[np.bool_]
 Codes = dict[str, Integers]
@@ -111,8 +100,18 @@ class Rule:
         """The columns as arrays, with the computed ones."""
         found = scope_of(self.domains, {name: codes[name] for name in self.domains})
         for name, scalar in self.computed:
-            found = LaneScope(self._known, {**found.codes, name: scalar.code(found)})
+            found = LaneScope(self._known, {**found.codes, name: self.code(scalar, found)})
         return found
+
+    def code(self, scalar: Scalar, scope: LaneScope) -> Lane:
+        """`Scalar.code` of its columns."""
+        found: Lane = scalar.code(scope) if isinstance(scalar, Ref) else shortest(self._form(scalar), scope.plain())
+        return found
+
+    @cached_property
+    def _form(self) -> Callable[[Scalar], Form]:
+        """What follows from declarations alone, worked out once for all rows and turns."""
+        return cache(lambda scalar: scalar.form(self._known))
 
     @cached_property
     def _known(self) -> dict[str, Domain]:
@@ -234,7 +233,7 @@ class Rule:
         scope, found = self.scope(codes), dict(codes)
         for target, scalar in self.map.items():
             with np.errstate(all="ignore"):
-                lane = scalar.code(scope)
+                lane = self.code(scalar, scope)
             found[target] = np.where(lane.null, self.domains[target].null_code, lane.values)
         return found
 
@@ -622,9 +621,10 @@ def _set(codes: Codes, rule: Rule, target: str, scalar: Scalar, *, missing: bool
     `missing` from the others."""
     scope, domain, column = rule.scope(codes), rule.domains[target], codes[target]
     with np.errstate(all="ignore"):
-        lane = scalar.code(scope)
+        lane = rule.code(scalar, scope)
     if missing or not lane.null.all():
-        values, fits = _recoded(lane, scalar.domain(scope.domains), domain)
+        source = scalar.domain(scope.domains) if isinstance(scalar, Ref) else rule._form(scalar).domain()
+        values, fits = _recoded(lane, source, domain)
         absent = lane.null if missing and domain.nullable else False
         values = np.where(fits & (missing | (column != domain.null_code)), values, column)
         codes[target] = np.where(absent, domain.null_code, values)

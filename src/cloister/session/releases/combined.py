@@ -16,16 +16,7 @@ import numpy as np
 from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.releases.formulas import Formula, Reading
 from cloister.session.releases.frames import Kind, Series
-from cloister.session.releases.linearised import (
-    Certainty,
-    Floats,
-    Linearised,
-    added,
-    constant,
-    divided,
-    multiplied,
-    unknown,
-)
+from cloister.session.releases.linearised import Certainty, Floats, Linearised, added, constant, divided, multiplied, unknown
 
 _SHOWN = 0.95
 _LARGE, _ROUNDING, _LITTLE = 2.0**40, 2.0**-52, 1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -239,7 +240,7 @@ class Release:
 
     def text(self, *, confidence: float = 0.95, rows: int = 40) -> str:
         """The table as aligned text, each measured cell with its margin."""
-        shown = self.take(range(min(rows, self.num_rows)))
+        shown = self if rows >= self.num_rows else self.take(range(rows))
         values, margins, measured = shown.table, shown.margin(confidence), set(self.statistics())
         columns = [
             shown._cells_of(name, series, margins[name] if name in measured else None) for name, series in values.columns.items()
@@ -261,7 +262,7 @@ class Release:
     def _repr_html_(self) -> str:
         from cloister.printable import escape
 
-        shown = self.take(range(min(40, self.num_rows)))
+        shown = self if self.num_rows <= 40 else self.take(range(40))
         values, margins, measured = shown.table, shown.margin(), set(self.statistics())
         head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in values.column_names)
         columns = [
@@ -288,7 +289,7 @@ class Release:
         measured = drawable(self)
         if util.find_spec("vl_convert") is None or not measured:
             return ""
-        drawn = base64.b64encode(svg(self.plot().to_dict()).encode()).decode()
+        drawn = base64.b64encode(svg(self.plot().to_dict(validate=False)).encode()).decode()
         alt = escape(f"{', '.join(measured[:4])} in each group, with the error; the table above has the same numbers")
         return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}">'
 
@@ -306,7 +307,14 @@ class Release:
         formula = self._formula(name)
         if formula is None:
             return self.groups[name]
-        return Series("real", formula.margins(self._known(), confidence))
+        if (name, confidence) not in self._widths:
+            self._widths[name, confidence] = formula.margins(self._known(), confidence)
+        return Series("real", self._widths[name, confidence].copy())
+
+    @cached_property
+    def _widths(self) -> dict[tuple[str, float], Values]:
+        """Margins that were worked out: whoever shows a release asks for them several times."""
+        return {}
 
     def _known(self) -> Mapping[str, Reading]:
         """The readings; of undeclared groups with what their counts had to reach to be shown."""

@@ -109,7 +109,7 @@ def chart_file(view: View, form: Literal["svg", "png"]) -> File:
     shape = shape_of(release)
     size, truth = ON_A_PAGE[shape], _truth(view.language)
     pages = (release.take(range(at, min(at + size, release.num_rows))) for at in range(0, release.num_rows, size))
-    parts = [chart_of(each, view.confidence, shape, whole=release, truth=truth).to_dict() for each in pages]
+    parts = [chart_of(each, view.confidence, shape, whole=release, truth=truth).to_dict(validate=False) for each in pages]
     schema = {"$schema": parts[0]["$schema"]}
     whole = parts[0] if len(parts) == 1 else {**schema, "vconcat": [_without(each, "$schema", "config") for each in parts]}
     drawn = {**whole, "config": {**_config(), "background": "#ffffff"}}
@@ -127,7 +127,7 @@ def _truth(language: Language) -> tuple[str, str]:
 
 
 def _drawn(part: Release, confidence: float, shape: Shape, whole: Release, truth: tuple[str, str]) -> str:
-    return svg({**chart_of(part, confidence, shape, whole=whole, truth=truth).to_dict(), "config": _config()})
+    return svg({**chart_of(part, confidence, shape, whole=whole, truth=truth).to_dict(validate=False), "config": _config()})
 
 
 def _config() -> dict[str, Any]:
