@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """By day examples follow from one seed. Point Spark at a Java that it runs on, where the one on the path is too old or too
     new.
     """
-    if PROFILE == "every commit" and not config.option.hypothesis_seed:
+    if PROFILE == "every commit" and getattr(config.option, "hypothesis_seed", "") is None:
         config.option.hypothesis_seed = os.environ.get("CLOISTER_TEST_SEED", "1")
     home = java_home()
     if home is not None:
