@@ -11,11 +11,11 @@ from unittest.mock import patch
 import pytest
 from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient, _TestClientTransport
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from tests.hub.house import Clock, House, Visitor, compiled_once, migrated_once
+from tests.hub.house import Clock, House, Visitor, compiled_once, in_one_step, migrated_once
 
 
 @pytest.fixture
@@ -32,7 +32,8 @@ def _compiled_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _one_loop() -> Iterator[None]:
     """Browsers of all tests ask in one event loop, as those of a hub do: otherwise each request begins a thread and a loop."""
-    with start_blocking_portal() as portal, patch.object(TestClient, "portal", portal):
+    one_step = patch.object(_TestClientTransport, "handle_request", in_one_step)
+    with start_blocking_portal() as portal, patch.object(TestClient, "portal", portal), one_step:
         yield
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
+from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from cloister.errors import CloisterError
 from cloister.hub.description import STATUSES, describe
@@ -25,18 +25,12 @@ from cloister.hub.web.render import ExactJSON
 
 def make_app(hub: Hub) -> FastAPI:
     """The application of a hub. It does not own the hub: whoever opened it closes it."""
-
-    @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
-        yield
-
     app = FastAPI(
         title=f"{hub.settings.title} API",
         version=EDITION,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        lifespan=living,
         default_response_class=ExactJSON,
         redirect_slashes=False,  # the redirection would be made of what the client calls the host
         responses={status: {"description": told, "content": {}} for status, told in STATUSES.items()},
@@ -57,6 +51,7 @@ def make_app(hub: Hub) -> FastAPI:
         app.include_router(pages.pages(hub.kinds.values()), include_in_schema=False)
     app.include_router(home_pages(), include_in_schema=False)
     app.mount("/static", Assets(), name="static")
+    _pass_by(app)
     app.add_middleware(Middleware, hub=hub)
     app.add_exception_handler(CloisterError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -65,6 +60,16 @@ def make_app(hub: Hub) -> FastAPI:
 
     describe(app, cookie_name(hub.settings))
     return app
+
+
+def _pass_by(app: FastAPI) -> None:
+    """No route of a service is tried where none begins as the address does: to try them all takes longer than many an answer."""
+    for each in app.router.routes:
+        known = {(context.path or "/{").removeprefix("/api/v1").split("/")[1] for context in iter_route_contexts([each])}
+        if not any("{" in begins for begins in known):
+            vars(each)["matches"] = lambda scope, tried=each.matches, known=known: (
+                tried(scope) if f"{get_route_path(scope).removeprefix('/api/v1')}/".split("/")[1] in known else (Match.NONE, {})
+            )
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -78,29 +83,24 @@ _COSTS = frozenset({"spend", "epsilon", "rho", "delta"})
 
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    places = [".".join(str(part) for part in each["loc"][1:]) or "body" for each in error.errors()]
-    reasons = [str(each["msg"]) for each in error.errors()]
-    why = "; ".join(f"{place}: {reason}" for place, reason in list(zip(places, reasons, strict=True))[:5])
+    found = [(".".join(str(part) for part in each["loc"][1:]) or "body", each["msg"]) for each in error.errors()[:5]]
+    first, why = error.errors()[0], "; ".join(f"{place}: {reason}" for place, reason in found)
     instead = N_("a request body that matches /api/v1/openapi.json")
-    first = error.errors()[0]
     if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
         instead = f'"{first["loc"][-1]}": "{first["input"]}"'
     if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English
-        why, instead = N_("the address holds what this page does not take: {name}").format(name=", ".join(places[:5])), "/"
+        named = ", ".join(place for place, _ in found)
+        why, instead = N_("the address holds what this page does not take: {name}").format(name=named), "/"
     return answer(request, Problem(status=422, code="invalid", title="The request is invalid", why=why, instead=instead))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    titles = {
-        404: N_("There is no such page"),
-        405: N_("This address does not take that method"),
-        413: N_("The request is too large"),
+    kinds = {
+        404: ("missing", N_("There is no such page")),
+        405: ("method", N_("This address does not take that method")),
+        413: ("too-large", N_("The request is too large")),
     }
-    problem = Problem(
-        status=error.status_code,
-        code={404: "missing", 405: "method", 413: "too-large"}.get(error.status_code, "refused"),
-        title=titles.get(error.status_code, "The request was refused"),
-        instead="the first page: /",
-    )
+    code, title = kinds.get(error.status_code, ("refused", "The request was refused"))
+    problem = Problem(status=error.status_code, code=code, title=title, instead="the first page: /")
     return answer(request, problem, dict(error.headers or {}))

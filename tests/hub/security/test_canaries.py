@@ -20,6 +20,7 @@ import pytest
 
 from cloister.hub.ids import new_id
 from tests.hub.house import Clock, House, Visitor, application
+from tests.hub.security.test_injection import HTML, WORKED_OUT, written
 from tests.hub.security.walk import FORM, addresses, body_of, form_token, places
 from tests.hub.security.world import CANARIES, MAY, WORD, World, populated
 
@@ -46,12 +47,15 @@ class Record:
 
     world: World
     said: Mapping[str, list[str]]
+    pages: Mapping[str, str]
+    """What is shown in a browser, by who asked for it and its address."""
     log: io.StringIO
 
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator[Record]:
-    """A hub of these tests' own that was walked through with the log at its most talkative."""
+    """A hub of these tests' own, in which somebody wrote what is none of a page's business, that was walked through with the log
+    at its most talkative."""
     folder = tmp_path_factory.mktemp("canaries") / "hub"
     shutil.copytree(empty_hub, folder)
     with talkative() as log:
@@ -59,11 +63,14 @@ def record(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterato
         world = populated(house)
         broken(world)
         said = {"a stranger": knocked(world), "questions": asked(world, world.analyst)}
+        written(world)
+        pages = dict[str, str]()
         for who in ("analyst", "administrator", "steward"):
-            said[who] = everything(world, getattr(world, who))
+            said[who] = everything(world, who, pages)
+        everything(world, "owner", pages, programs=False)
         said["metrics"] = [house.client().get("/metrics").text]
-        yield Record(world=world, said=said, log=log)
-        house.close()
+    yield Record(world=world, said=said, pages=pages, log=log)
+    house.close()
 
 
 @contextmanager
@@ -95,14 +102,17 @@ def broken(world: World) -> None:
     world.house.grant(made, world.analyst, by=world.owner, actions=MAY)
 
 
-def everything(world: World, visitor: Visitor) -> list[str]:
-    """What each page and route says to somebody, with the ids of things that are theirs."""
-    said = []
+def everything(world: World, who: str, pages: dict[str, str], *, programs: bool = True) -> list[str]:
+    """What each page and each route for programs says to somebody, with the ids of things that are theirs."""
+    said, visitor = [], getattr(world, who)
     for place in places(world.house.app):
-        for address in () if place.writes else addresses(place, world.ids):
+        for address in () if place.writes or (place.api and not programs) else addresses(place, world.ids):
             answer = visitor.client.get(address)
-            assert answer.status_code < 500, (address, answer.text[:200])
-            said.append(f"{address}\n{answer.headers}\n{answer.content.decode('utf-8', 'replace')}")
+            text = answer.content.decode("utf-8", "replace")
+            assert answer.status_code < 500, (address, text[:300])
+            said.append(f"{address}\n{answer.headers}\n{text}")
+            if not place.api and answer.headers.get("content-type", "").startswith(("text/html", "image/svg")):
+                pages[f"{who}: {address}"] = text
     return said
 
 
@@ -141,6 +151,16 @@ def test_no_row_reaches_an_analyst_a_log_or_the_metrics(record: Record) -> None:
     assert len(record.log.getvalue()) > 10_000, "the log says little: it shows nothing"
     assert found([record.log.getvalue()]) == []
     assert found(record.said["metrics"]) == []
+
+
+def test_what_people_write_is_shown_as_text_on_every_page(record: Record) -> None:
+    for who in ("analyst", "administrator", "steward", "owner"):
+        shown = {address: page for address, page in record.pages.items() if address.startswith(f"{who}: ")}
+        assert len(shown) > 100
+    for address, page in record.pages.items():
+        assert HTML not in page, address
+        assert WORKED_OUT not in page, address
+    assert sum("&lt;zqx" in page for page in record.pages.values()) > 5, "it was shown nowhere: the walk shows nothing"
 
 
 @pytest.mark.parametrize("office", ["administrator", "steward"])
