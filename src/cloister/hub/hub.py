@@ -61,9 +61,7 @@ class Hub:
                 bring_up_to_date(self.database)
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
-        new = not settings.master_key_file and not has_stored_secrets(
-            self.database
-        )  # a hub that was put back has a key elsewhere
+        new = not settings.master_key_file and not has_stored_secrets(self.database)  # one that was put back has a key elsewhere
         self.keys = hub_keyring(master_key(settings.master_key or None, key_file, make=new))
         self.ledger = MaxDeltaLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
@@ -78,7 +76,8 @@ class Hub:
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
         self.kinds: dict[str, ReleaseKind] = {kind.name: kind for service in self.services for kind in service.releases}
         links = sorted((link for service in self.services for link in service.links), key=lambda link: link.order)
-        self.links: list[Link] = [link for link in links if not lacking(link.extra)]
+        absent = {extra for extra in {link.extra for link in links} if lacking(extra)}
+        self.links: list[Link] = [link for link in links if link.extra not in absent]
         self.guides: list[Link | Guide] = [*links, *(guide for service in self.services for guide in service.guides)]
         self.help: dict[str, str] = {each.path: each.help for each in self.guides}
         for service in self.services:

@@ -88,8 +88,8 @@ def _seen(connection: Connection) -> set[str]:
             instead="a newer version of cloister; or a backup from before, in another folder",
         )
 
-    found = {*inspect(connection).get_table_names()} & {*Base.metadata.tables}
-    if found and not seen:
+    found = set[str]() if seen else {*inspect(connection).get_table_names()} & {*Base.metadata.tables}
+    if found:
         raise _early(f"it has a table {min(found)}, and has seen no step")
     return seen
 
