@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
@@ -9,6 +12,7 @@ from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from cloister.errors import CloisterError
 from cloister.hub.description import STATUSES, describe
@@ -67,9 +71,12 @@ def _pass_by(app: FastAPI) -> None:
     for each in app.router.routes:
         known = {(context.path or "/{").removeprefix("/api/v1").split("/")[1] for context in iter_route_contexts([each])}
         if not any("{" in begins for begins in known):
-            vars(each)["matches"] = lambda scope, tried=each.matches, known=known: (
-                tried(scope) if f"{get_route_path(scope).removeprefix('/api/v1')}/".split("/")[1] in known else (Match.NONE, {})
-            )
+            each.matches = partial(_matched, each.matches, known)  # type: ignore[method-assign]
+
+
+def _matched(tried: Callable[[Scope], tuple[Match, Scope]], known: set[str], scope: Scope) -> tuple[Match, Scope]:
+    begins = f"{get_route_path(scope).removeprefix('/api/v1')}/".split("/")[1]
+    return tried(scope) if begins in known else (Match.NONE, {})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
