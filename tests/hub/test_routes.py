@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -119,6 +120,34 @@ def test_the_table_holds_every_route_and_no_other(whole: House) -> None:
     missing, gone = there - set(listed()), set(listed()) - there
     assert not missing, f"put these into routes.toml, after thinking who may: {sorted(missing)}"
     assert not gone, f"these are no longer there: {sorted(gone)}"
+
+
+def test_a_route_that_is_passed_by_would_not_have_matched(whole: House) -> None:
+    """Whatever is asked, under a root path too: no address gets another answer than if all routes were tried."""
+    begun = {filled(name.partition(" ")[2]).removeprefix("/api/v1").split("/")[1] for name in routes(whole.app)}
+    odd = {
+        "",
+        "/",
+        "//",
+        "//me",
+        "/api",
+        "/api/v1",
+        "/api/v1/",
+        "/api/v1//me",
+        "/api/v1me",
+        "/api/v1/api/v1/me",
+        "/API/v1/me",
+        "/hub",
+    }
+    paths = odd | {f"{base}/{each}{rest}" for each in begun for base, rest in (("", ""), ("/api/v1", "/x"))}
+    passing = [each for each in whole.app.router.routes if isinstance(each.matches, partial)]
+    assert len(passing) > len(whole.app.router.routes) / 2
+    for root in ("", "/hub"):
+        for path in sorted(paths):
+            scope = {"type": "http", "method": "GET", "root_path": root, "path": root + path, "headers": []}
+            for each in passing:
+                tried = each.matches.args[0]
+                assert each.matches(dict(scope))[0] == tried(dict(scope))[0], (root, path, each)
 
 
 def test_no_two_services_call_what_they_take_or_give_by_one_name(whole: House) -> None:

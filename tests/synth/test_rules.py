@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations
@@ -189,6 +190,11 @@ def test_rules_survive_the_file(model: SyntheticModel, tmp_path: Path) -> None:
     assert sorted(one) == sorted(other)
     assert all(f"rule: {rule}" in str(back) for rule in RULES)
     assert json.loads(back.to_json())["format"] == 2  # a version without rules would break them, and refuses this
+
+
+def test_a_model_that_has_drawn_goes_to_other_processes(ordered: SyntheticModel) -> None:
+    first = ordered.sample(50, random=Random.deterministic(4)).to_pydict()
+    assert pickle.loads(pickle.dumps(ordered)).sample(50, random=Random.deterministic(4)).to_pydict() == first
 
 
 @pytest.mark.parametrize(

@@ -208,3 +208,23 @@ def test_a_post_that_is_away_keeps_nobody_from_those_who_call_here(post: MemoryP
         assert call(hub, answers=DIGEST, body=GOOD).status_code == 204
     assert heard == [["a"]]
     assert str(here.presence["a"]).startswith("it last called at")
+    assert here.awaited == {"a": [], "b": [], "c": []}
+
+
+def test_a_message_that_cannot_be_fetched_keeps_nobody_from_what_waits_here(post: MemoryPost, monkeypatch: Any) -> None:
+    """The post goes away between two looks of one call: after it said that an older message waits."""
+    here, _ = ends(post, wait=0.6)
+    left = Letter(name="a", message=b"left elsewhere", round="1", most=99, ends=time.time() + 9, since=time.time() - 9)
+    post.leave([left])
+    fetched: list[str] = []
+
+    def away(name: str, digest: str) -> Letter:
+        fetched.append(digest)
+        raise EngineError("The post is away", why="of a test", instead="nothing")
+
+    monkeypatch.setattr(post, "letter", away)
+    with here.serving() as hub, asking(here):
+        while call(hub).content != MESSAGE:
+            pass
+        assert call(hub, answers=DIGEST, body=GOOD).status_code == 204
+    assert set(fetched) == {left.digest}

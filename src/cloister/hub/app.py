@@ -8,7 +8,6 @@ from functools import partial
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
@@ -75,8 +74,8 @@ def _pass_by(app: FastAPI) -> None:
 
 
 def _matched(tried: Callable[[Scope], tuple[Match, Scope]], known: set[str], scope: Scope) -> tuple[Match, Scope]:
-    begins = f"{get_route_path(scope).removeprefix('/api/v1')}/".split("/")[1]
-    return tried(scope) if begins in known else (Match.NONE, {})
+    begins = f"{scope['path'].removeprefix('/api/v1')}/".split("/")[1]
+    return tried(scope) if begins in known or scope.get("root_path") else (Match.NONE, {})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -90,8 +89,9 @@ _COSTS = frozenset({"spend", "epsilon", "rho", "delta"})
 
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = [(".".join(str(part) for part in each["loc"][1:]) or "body", each["msg"]) for each in error.errors()[:5]]
-    first, why = error.errors()[0], "; ".join(f"{place}: {reason}" for place, reason in found)
+    errors = error.errors()[:5]
+    found = [(".".join(str(part) for part in each["loc"][1:]) or "body", each["msg"]) for each in errors]
+    first, why = errors[0], "; ".join(f"{place}: {reason}" for place, reason in found)
     instead = N_("a request body that matches /api/v1/openapi.json")
     if first["type"] == "string_type" and first["loc"][-1] in _COSTS and isinstance(first["input"], int | float):
         instead = f'"{first["loc"][-1]}": "{first["input"]}"'

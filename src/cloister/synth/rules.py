@@ -113,6 +113,10 @@ class Rule:
         """What follows from declarations alone, worked out once for all rows and turns."""
         return cache(lambda scalar: scalar.form(self._known))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what was worked out of it: functions, which can't be pickled."""
+        return Rule, (self.text, self.condition, self.computed, self.domains)
+
     @cached_property
     def _known(self) -> dict[str, Domain]:
         """What each of its columns may hold, the computed ones included."""

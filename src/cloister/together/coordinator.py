@@ -252,8 +252,9 @@ class Mailboxes:
     def awaited(self) -> Mapping[str, list[float]]:
         """Since when each party has a message that it has not answered, the oldest first."""
         found: dict[str, dict[str, float]] = {name: {} for name in self._boxes}
-        for name, digest, since in [] if self._post is None else self._post.waiting():
-            found[name].setdefault(digest, since)
+        with contextlib.suppress(CloisterError):  # what is asked here is known all the same
+            for name, digest, since in [] if self._post is None else self._post.waiting():
+                found[name].setdefault(digest, since)
         with self._lock:
             for name, box in self._boxes.items():
                 found[name] |= {digest: each[0].since for digest, each in box.waiting.items()}
@@ -501,8 +502,10 @@ class Mailboxes:
                 left = next((each for each in box.left if each not in box.waiting), None)
                 if left is not None and self._post is not None and (own is None or box.left[left] < own.since):
                     del box.left[left]
-                    own = await asyncio.to_thread(self._post.letter, name, left)
-                    if own is None:  # somebody answered it meanwhile
+                    own = None
+                    with contextlib.suppress(CloisterError):  # away: what is asked here is brought all the same
+                        own = await asyncio.to_thread(self._post.letter, name, left)
+                    if own is None:  # or somebody answered it meanwhile
                         continue
                 if own is not None:
                     return own.message

@@ -62,6 +62,7 @@ def test_columns_are_declared_in_the_rows_of_the_form(play: Play) -> None:
         (("room", "map", "a"), {}, "kind is not known"),
         (("room", "boolean", ""), {"columns": '{"room": {"kind": "boolean"}}'}, "another column has the same name"),
         (("room", "boolean", ""), {"columns": "[]"}, "not a JSON object"),
+        (("room", "boolean", ""), {"columns": "[" * 15_000}, "not a JSON object"),
         (("room", "boolean", ""), {"most": "many"}, "not a whole number"),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import pytest
 import cloister as cl
 from cloister.crypto import WrongKey
 from cloister.ledger import Ledger
-from cloister.noise import DiscreteLaplace, Random
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.tables import Aggregate, Aggregation, Base, Column, Compare, Extended, Filtered, Literal, Relation, Stacked
 from cloister.tables.engines.noised import Cells, Combination, Integers, KeyCodes, NoisedRequest
+from cloister.tables.engines.row_sums import Fit, RowSums
 from cloister.tables.expression.scalars import Add, Case, Const, Ln, Multiply, Ref, Truth
 from cloister.together import Journal, Marginal, Paillier, Sealer
 from cloister.together.accounting import cost_of
@@ -146,6 +148,21 @@ def test_the_key_holder_bounds_what_is_computed_by_itself(tmp_path: Path) -> Non
     with pytest.raises(cl.UnsupportedQuery, match="another plan was asked under its charge"):
         holder.answer(asked(of_women(Multiply(age, Const(2))), rows))
     assert str(holder.spent("patients")) == "ε = 2"
+
+
+def test_a_sum_over_rows_is_refused_before_a_charge(tmp_path: Path) -> None:
+    """The steps of a descent read rows one by one; a key holder that agreed would charge them, and have nothing to say."""
+    holder = holder_of(cl.ZCDP(100))
+    columns = {**AGES.columns, "age": cl.Integer(17, 90)}
+    fit = Fit.of(columns, ("age",), "sex", slope=1.0, most=Fraction(1))
+    steps = Integers("c", RowSums(fit=fit, stage="classes"), DiscreteGaussian(scale=3000))
+    text = asked(
+        NoisedRequest(table="people", aggregations=(), integers=(steps,), cells=Cells()), (ages(tmp_path, holder).head.id, ALL)
+    )
+    for ask in (holder.agreed, holder.answer):
+        with pytest.raises(cl.UnsupportedQuery, match="not linear"):
+            ask(text)
+    assert holder.spent("patients") == cl.ZCDP(0)
 
 
 def test_the_places_of_a_category_in_a_list_are_no_polynomial() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from cloister.together import Journal, KeyHolder, Marginal, MaskedFormat, Sealer
 from cloister.together.accounting import cost_of
 from cloister.together.sealed import sums
 from cloister.together.sealed.batches import Batch, pad_sums
+from cloister.together.sealed.format import CELL
 from cloister.together.sealed.sums import SumReader
 from tests.session.test_parts import NONE, QUESTIONS, ROWS, rows
 from tests.session.test_parts import session_of as central_session
@@ -130,6 +132,30 @@ def test_a_table_of_cells_is_not_closed_under_another_thread(tmp_path: Path, mon
         texts = [f"SELECT COUNT(*) AS n FROM people WHERE {name} > {low}" for name, low in asked]
         found = list(pool.map(lambda text: sealed.sql(text, spend=10**11).to_pydict()["n"][0], texts))
     assert found == [sum(each > low for each in rows()[name]) for name, low in asked]
+
+
+def test_who_lets_go_of_the_tables_of_cells_waits_for_those_who_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = DiscreteLaplace(scale=10)
+    rows = Integers("rows", Combination((("rows", 1),)), law)
+    total = NoisedRequest(table="people", aggregations=(Aggregation(None),), integers=(rows,), cells=Cells())
+    reader = SumReader(AGES)
+    over, taken, let_go = reader._over, threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        found = over(*given)
+        taken.set()
+        assert let_go.wait(60)
+        return found
+
+    monkeypatch.setattr(reader, "_over", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(reader.integers, total, lambda _: np.arange(9))
+        assert taken.wait(60)
+        reader.close()
+        let_go.set()
+        assert read.result().shape == (1,)
+    assert not reader._grids
+    assert not reader._passed
 
 
 def test_what_is_no_linear_map_of_the_cells_is_refused_before_a_charge(tmp_path: Path) -> None:
@@ -362,6 +388,8 @@ def test_what_is_not_whole_or_not_declared_is_invalid(tmp_path: Path) -> None:
     ):
         with pytest.raises(cl.InvalidDeclaration, match=why):
             MaskedFormat(marginals=[Marginal(**marginal)], **sums)  # type: ignore[arg-type]
+    with pytest.raises(cl.InvalidDeclaration, match="what its cells are called"):
+        MaskedFormat(columns={CELL: cl.Integer(0, 3)}, marginals=[Marginal(by=[CELL])], population="p")
     with pytest.raises(cl.InvalidDeclaration, match="nothing could be asked"):
         MaskedFormat(columns=NUMBERS, marginals=[], population="p")
     wide = MaskedFormat(columns={"pay": cl.Integer(0, 2**60)}, marginals=[Marginal(sums=["pay"])], population="patients")

@@ -11,7 +11,6 @@ place is said as sheets do it: line 7, column D.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from cloister.hub.storage.foreign_reader import LABELS, NAME
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
 from cloister.installed import lacking
+from cloister.parsers import json_from
 from cloister.printable import shown
 from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.encrypted import MemoryFile
@@ -177,7 +177,7 @@ def _pieces(running: subprocess.Popen[bytes], late: threading.Event, limits: Lim
         return
     if late.is_set() or running.returncode in (-9, -24):  # SIGKILL and SIGXCPU: of us, or of the system at the limit
         raise _refused("time")
-    found = tried(lambda: json.loads(words), ValueError)
+    found = tried(lambda: json_from(words, most=_LONGEST_WORDS), ValueError)
     raise _said(found if isinstance(found, dict) else {})
 
 

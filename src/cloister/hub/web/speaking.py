@@ -13,7 +13,6 @@ page's own template, then in those beside it, then where it is at home.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from cloister.hub.web.languages import N_, Language
+from cloister.parsers import json_from
 from cloister.voices import OPEN, Unspeakable, Voice
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -140,7 +140,7 @@ class OnPage(Voice):
     def said(self, text: str) -> str:
         """What to write instead; an object of JSON by the fields that hold its values."""
         try:
-            given = json.loads(text) if text.startswith('{"') else None
+            given = json_from(text, most=1 << 16) if text.startswith('{"') else None
         except ValueError:
             given = None
         if not isinstance(given, dict):

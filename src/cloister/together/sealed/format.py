@@ -40,6 +40,8 @@ _LISTS = ("purposes", "prohibitions", "labels", "consent")
 _POLICY = (*_LISTS, "sensitivity", "retention")
 """Parts of a policy that mean the same at every hub."""
 ROWS: Statistic = ((), ())
+CELL = "cell of the format"
+"""What the cells are called beside the columns, wherever a question is asked about them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +129,8 @@ class MaskedFormat:
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise _invalid("overlap= and pad_to= are numbers from 1 on", "overlap=1, pad_to=1024")
         check_policy(self.policy)
+        if CELL in self.columns:
+            raise _invalid(f"{CELL!r} is what its cells are called, and no column", "another name of the column")
         if not self.marginals:
             raise _invalid("it has no marginal, so nothing could be asked", 'marginals=[Marginal(by=["sex"])]')
         for each in self.marginals:

@@ -393,7 +393,7 @@ class KeyHolder:
         return total.astype("<u8").tobytes()
 
     def _reader(self, declared: MaskedFormat) -> SumReader:
-        return self._readers.setdefault(declared.text, SumReader(declared))
+        return self._readers.get(declared.text) or self._readers.setdefault(declared.text, SumReader(declared))
 
     def __repr__(self) -> str:
         return f"<KeyHolder {fingerprint(self.public)}>"

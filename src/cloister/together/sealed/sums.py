@@ -43,7 +43,7 @@ from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from cloister.tables.expression.scalars import Add, Case, Coalesce, Const, Multiply, Negate, Ref, Scalar, Subtract
 from cloister.tables.relations.related import relate
 from cloister.together.plan import shapes_of, width_of
-from cloister.together.sealed.format import MOST_COLUMNS, Marginal, MaskedFormat, Statistic
+from cloister.together.sealed.format import CELL, MOST_COLUMNS, Marginal, MaskedFormat, Statistic
 
 Sums: TypeAlias = Callable[[int], npt.NDArray[np.int64]]
 """Of a marginal, by its place in the format: the sums of its cells, one after another, modulo 2⁶⁴."""
@@ -51,7 +51,6 @@ Powers: TypeAlias = dict[str, float]
 """Of each declared column the degree in which it is read; infinite where only a cell of its own says what is made of it."""
 Home: TypeAlias = tuple[int, dict[Statistic, Any]]
 """A marginal by its place, and how often each of its numbers counts: the same in all cells, or for each cell."""
-_CELL = "cell of the format"
 _POLYNOMIALS = (Const, Add, Subtract, Negate, Multiply, Case, Coalesce)
 _GRIDS = 32
 """Tables of cells that are kept."""
@@ -78,6 +77,9 @@ class SumReader:
 
     def needed(self, request: NoisedRequest) -> list[int]:
         """The marginals that it takes; refused by name where the format has none that do."""
+        if request.fit is not None:
+            why = "masked cells are added up"
+            raise UnsupportedQuery("A request that is not linear is not supported", why=why, instead="COUNT(*)")
         with self._reading():
             found = {place for asked in request.asked for place, _ in self._homes(asked, request.table)}
         return sorted(found)
@@ -90,10 +92,10 @@ class SumReader:
         return np.concatenate([_modulo(np.asarray(found[each.name]).reshape(-1)) for each in request.integers])
 
     def close(self) -> None:
-        """Lets go of the tables of cells."""
-        with self._lock:
-            while self._grids:
-                self._grids.popitem()[1].close()
+        """Lets go of the tables of cells, once nobody reads them."""
+        with self._reading(), self._lock:
+            self._passed += self._grids.values()
+            self._grids.clear()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -160,7 +162,7 @@ class SumReader:
         counts: by the differences of what the engine finds without a value, and at the lowest codes."""
         probes = tuple((name, min(power, self.format.width(name)) + 1) for name, power in powers.items())
         one = replace(aggregate, kind="rows" if aggregate.kind == "units" else aggregate.kind)
-        found = self._over(place, table, probes).aggregate(replace(asked, keys=(_CELL,), aggregates=(one,), max_rows=None))
+        found = self._over(place, table, probes).aggregate(replace(asked, keys=(CELL,), aggregates=(one,), max_rows=None))
         sizes = [size + 1 for _, size in probes]
         values: Any = np.zeros(self.format.cells(self.format.marginals[place]) * prod(sizes), dtype=object)
         values[found.keys[0]] = found.values[one.name]
@@ -211,12 +213,12 @@ class SumReader:
         sizes = (*self.format.sizes(marginal), *(size + 1 for _, size in probes))
         count = prod(sizes)
         places = np.unravel_index(np.arange(count), sizes) if sizes else ()
-        rows: dict[str, Any] = {_CELL: np.arange(count)}
+        rows: dict[str, Any] = {CELL: np.arange(count)}
         for (name, domain), at, size in zip(columns.items(), places, sizes, strict=True):
             labels = [domain.decode(domain.low_code + code) for code in range(size - 1)]
             order = [*labels, None] if name in marginal.by else [None, *labels]
             rows[name] = [order[each] for each in at.tolist()]
-        declared = {**columns, _CELL: Integer(0, max(1, count - 1))}
+        declared = {**columns, CELL: Integer(0, max(1, count - 1))}
         return prepare(PrivateTable(rows, declared, row_is_person=True), workspace=Workspace.of())
 
 
@@ -301,7 +303,7 @@ def _rebuilt(relation: Relation, grid: Prepared) -> Relation:
         kept = tuple((name, scalar) for name, scalar in relation.scalars if scalar.columns() <= source.columns.keys())
         return replace(relation, source=source, scalars=kept)
     names = ((new, old) for new, old in relation.names if old in source.columns)
-    return replace(relation, source=source, names=(*names, (_CELL, _CELL)))
+    return replace(relation, source=source, names=(*names, (CELL, CELL)))
 
 
 def check_room(request: NoisedRequest, rows: int) -> None:
@@ -322,7 +324,7 @@ def sizes_of(request: NoisedRequest) -> list[int]:
 
 
 def _by_cell(asked: Aggregation) -> Aggregation:
-    return replace(asked, keys=(*asked.keys, _CELL), aggregates=(Aggregate("rows", "rows"),), max_rows=None)
+    return replace(asked, keys=(*asked.keys, CELL), aggregates=(Aggregate("rows", "rows"),), max_rows=None)
 
 
 def _none(found: Groups) -> npt.NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Number, Pages
+from cloister.parsers import json_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,8 @@ _TEXTS = ("title", "sql", "every", "since", "until", "rho", "purpose")
 _NUMBERS = ("most", "hourly")
 _KINDS = ("category", "boolean", "integer", "real", "date", "moment")
 _ROWS = 3
-"""Rows of columns that are left free."""
+"""Of columns that are left free."""
+_LONGEST = 20_000
 _FIRST: dict[str, Any] = {
     "sql": "SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
     "rows": [("room", "category", "hall, attic")],
@@ -65,9 +66,9 @@ def pages() -> APIRouter:
     @routes.post("/streams", "stream.open")
     def open_(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         """Open one: all steps are charged."""
-        typed: dict[str, Any] = {name: form.text(name, most=20_000) for name in (*_TEXTS, *_NUMBERS, "columns")}
+        typed: dict[str, Any] = {name: form.text(name, most=_LONGEST) for name in (*_TEXTS, *_NUMBERS, "columns")}
         rows = zip(*(form.all(f"column-{part}") for part in ("name", "kind", "values")), strict=False)
-        typed["rows"] = [row for row in rows if row[0].strip() or row[2].strip()]
+        typed["rows"] = [(name.strip(), kind, values) for name, kind, values in rows if name.strip() or values.strip()]
         try:
             number = open_stream(hub, caller, _declared(typed, form))
         except CloisterError as error:
@@ -120,19 +121,17 @@ def _declared(typed: dict[str, Any], form: Form) -> Declared:
             raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead=_FIRST[name])
         told[name] = int(typed[name])
     try:
-        columns = json.loads(typed["columns"] or "{}")
+        columns = json_from(typed["columns"] or "{}", most=_LONGEST)
     except ValueError:
         columns = None
     if not isinstance(columns, dict):
         why = "the columns are not a JSON object"
         raise InvalidParameter("The stream is invalid", why=why, instead='{"spot": {"kind": "place", …}}')
     for name, kind, values in typed["rows"]:
-        if name.strip() in columns:
+        if name in columns:
             why = "another column has the same name"
-            raise InvalidParameter(f"The column {name.strip()!r} is invalid", why=why, instead="another name")
-        columns[name.strip()] = _column(
-            name.strip(), kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()]
-        )
+            raise InvalidParameter(f"The column {name!r} is invalid", why=why, instead="another name")
+        columns[name] = _column(name, kind, [each.strip() for each in re.split("[,，\n]", values) if each.strip()])
     return Declared(**told, columns=columns, shown=form.flag("shown"), late="next" if form.flag("next") else "drop")
 
 
