@@ -7,6 +7,7 @@ import copy
 import itertools
 import json
 import math
+import pickle
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +64,7 @@ def agree(answer: Release) -> None:
     assert text == json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
     assert whole["release"] == json.loads(json.dumps(_told(answer)))  # part by part, or as a whole
     again = Release.from_json(text)
-    assert again.to_json() == text
+    assert again.to_json() == pickle.loads(pickle.dumps(answer)).to_json() == copy.deepcopy(answer).to_json() == text
     assert type(again) is type(answer)
     assert again.buy_bias is None
     assert same(again.table, answer.table)

@@ -202,6 +202,10 @@ class Release:
 
         return to_json(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As its text, which no session is tied to: for other processes, caches and copies."""
+        return Release.from_json, (self.to_json(),)
+
     @staticmethod
     def from_json(text: str) -> Release:
         """The release that such a text holds: equal tables, margins and words. Anything else is refused, and nothing in it is
