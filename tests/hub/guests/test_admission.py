@@ -18,8 +18,7 @@ from cloister.hub.platform.access import grant
 from cloister.hub.platform.access.granting import revoke_in
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.platform.trail import verify
-from cloister.hub.records.access import Grant
-from cloister.hub.records.guests import GuestReview
+from cloister.hub.records.access import Grant, GuestReview
 from cloister.hub.records.trail import Alert
 from cloister.hub.services.guests import reviewing
 from tests.hub.guests.test_running import A1, ASKS, ORDER, Play, let, play_in, register

@@ -114,7 +114,7 @@ def _api() -> APIRouter:
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.platform.access.cards import cards
+    from cloister.hub.platform.access.pages_requests import cards
 
     return cards(hub, db, caller)
 

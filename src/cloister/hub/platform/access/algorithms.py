@@ -28,9 +28,8 @@ from cloister.hub.ids import new_id
 from cloister.hub.platform.access.granting import own_algorithm
 from cloister.hub.platform.trail import of_algorithm, write
 from cloister.hub.problems import Conflict
-from cloister.hub.records.access import Algorithm
+from cloister.hub.records.access import Algorithm, GuestReview
 from cloister.hub.records.accounts import Person
-from cloister.hub.records.guests import GuestReview
 from cloister.hub.records.trail import AuditLine
 
 if TYPE_CHECKING:

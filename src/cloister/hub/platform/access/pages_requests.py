@@ -21,12 +21,16 @@ from cloister.hub.platform.access.pages_grants import budget_of
 from cloister.hub.platform.access.parts import SEEN, Id, done
 from cloister.hub.platform.access.typed import Typed
 from cloister.hub.platform.access.views import request_views
+from cloister.hub.service import Card
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import AccessRequest
@@ -36,6 +40,7 @@ _WANTED = ("dataset.see", "dataset.describe")
 """What asking needs no request for."""
 _ELSEWHERE = ("algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""
+_ON_A_CARD = 5
 _LIMITS = ("not_before", "hours", "networks", "algorithms", "only_with", "risk")
 
 
@@ -205,3 +210,40 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
             "zone": hub.settings.zone,
             "problem": None,
         }
+
+
+def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    """The cards; their template translates the titles and the states."""
+    asked, own = requests.to_decide(db, caller), requests.mine(db, caller)
+    names = names_in(db, people=[row.person for row in asked])
+    items = [
+        (f"{names.person(row.person)}: {names.object(row.data_set)}", f"/access/requests/{row.id}", row.purpose[:80])
+        for row in asked
+    ]
+    items += [
+        (f"{project.title}: {data_set.name}", f"/projects/{project.name}", project.purpose[:80])
+        for project, data_set in projects.waiting_for(db, caller)
+    ]
+    found = []
+    if caller.has("owner"):
+        values = {
+            "title": N_("Requests to decide"),
+            "href": "/access/requests",
+            "items": items[:_ON_A_CARD],
+            "nothing": N_("No requests to decide."),
+            "states": False,
+        }
+        found.append(Card(template="access/card.html", values=values, order=20))
+    if own:
+        shown = [
+            (names.object(row.data_set), f"/access/requests/{row.id}", requests.state_of(hub, row)) for row in own[:_ON_A_CARD]
+        ]
+        values = {
+            "title": N_("My requests for access"),
+            "href": "/access/requests",
+            "items": shown,
+            "nothing": "",
+            "states": True,
+        }
+        found.append(Card(template="access/card.html", values=values, order=30))
+    return found

@@ -1,7 +1,7 @@
 """Accounts: people, what proves who they are, and the ways in.
 
-- `identification.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: sign-ins, API tokens, one-time links; each a secret
-  that is shown once and kept as a digest.
+- `sessions.py`: who asks, and sign-ins. `tokens.py`, `links.py`: API tokens, one-time links. Each is a secret that is shown once
+  and kept as a digest.
 - `log_in.py` holds the rules of signing in; `hashing.py`, `throttle.py`: passwords and how guessing is made
   slow; `totp.py`, `second_factor.py`: codes; `oidc.py`, `sign_on.py`: single sign-on.
 - `people.py`: who is here, with which roles. `notices.py`: what others did to one's account. `pages_*.py`, `api.py`: all of it in
@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 from sqlalchemy import func, select
 
-from cloister.hub.platform.accounts.identification import identify
 from cloister.hub.platform.accounts.links import first_link, invite, login_link
 from cloister.hub.platform.accounts.parts import opened
 from cloister.hub.platform.accounts.people import add_person, roles_of, set_roles
-from cloister.hub.platform.accounts.sessions import cookie_name
+from cloister.hub.platform.accounts.sessions import cookie_name, identify
 from cloister.hub.platform.accounts.tokens import make_token
 from cloister.hub.records.accounts import Person
 from cloister.hub.service import Card, Guide, Link, Service

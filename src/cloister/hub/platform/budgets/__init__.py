@@ -61,7 +61,7 @@ def _api() -> APIRouter:
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.platform.budgets.cards import cards
+    from cloister.hub.platform.budgets.pages import cards
 
     return cards(hub, db, caller)
 

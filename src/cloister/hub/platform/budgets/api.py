@@ -26,7 +26,7 @@ from cloister.hub.platform.budgets.reading import (
     seen_population,
     shares_of,
 )
-from cloister.hub.records.budgets import BudgetRequest
+from cloister.hub.records.access import BudgetRequest
 from cloister.hub.web.routing import Routes
 from cloister.ledger import Charge
 from cloister.printable import is_printable

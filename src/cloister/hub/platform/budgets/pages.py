@@ -42,9 +42,11 @@ from cloister.hub.platform.budgets.reading import (
 from cloister.hub.platform.catalogue import window_with
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
+from cloister.hub.service import Card
 from cloister.hub.web.flashes import go
 from cloister.hub.web.formats import figures
 from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
 from cloister.ledger import Charge
@@ -54,6 +56,8 @@ from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
@@ -323,3 +327,12 @@ def drawn(
 def _short(amount: Fraction) -> str:
     text = text_of(amount)
     return text if len(text) <= 6 else figures(amount, 3)
+
+
+def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    """The card of budgets, for anyone who may see one; its template translates the titles."""
+    found = balances(hub, db, caller, 4)
+    if not found:
+        return []
+    values = {"title": N_("Budgets"), "budgets": found, "waiting": len(acts.open_requests(db, caller))}
+    return [Card(template="budgets/card.html", values=values, order=25)]

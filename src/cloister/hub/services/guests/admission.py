@@ -26,7 +26,7 @@ from cloister.hub.platform.access import named_algorithm
 from cloister.hub.platform.catalogue import live_of, seen
 from cloister.hub.platform.trail import raise_alert, write
 from cloister.hub.problems import Conflict
-from cloister.hub.records.guests import GuestReview
+from cloister.hub.records.access import GuestReview
 from cloister.hub.records.people import names_of
 from cloister.hub.services.guests.settings import guest_of
 from cloister.hub.web.languages import N_

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.releases.kinds import AgainstRows, AsTable, File, FileKind, ReleaseKind, TableAnswer, View, json_file
-from cloister.hub.releases.notebooks import notebook
 from cloister.hub.releases.rows import MOST_VALUES, row_files
 from cloister.hub.releases.tables import name_in_queries
 from cloister.hub.services.synthesising.order import METHODS
@@ -114,7 +113,7 @@ def _notebook(view: View) -> File:
     asked = f"model.answer('SELECT COUNT(*) AS n FROM {table}')"  # noqa: S608 it goes into the file
     code = (load, "print(model.report())", "rows = model.sample(1000)\nrows.head()", asked)
     about = f"Synthetic table of {table}, made for {cost}. Rows and answers cost nothing more."
-    body = notebook([("markdown", about), *(("code", each) for each in code)])
+    body = _notebook_of([("markdown", about), *(("code", each) for each in code)])
     return File(name=f"synthetic-{number}.ipynb", body=body)
 
 
@@ -152,3 +151,20 @@ SYNTHETIC = ReleaseKind(
         "json": json_file("synthetic", _json),
     },
 )
+
+
+def _notebook_of(cells: Sequence[tuple[str, str]]) -> bytes:
+    """A Jupyter notebook (nbformat 4.5) of cells, each `markdown` or `code` with its source.
+
+    >>> told = json.loads(_notebook_of([("markdown", "# People"), ("code", "a = 1\\nb = 2")]))
+    >>> told["nbformat"], [each["cell_type"] for each in told["cells"]], told["cells"][1]["outputs"]
+    (4, ['markdown', 'code'], [])
+    """
+    told: list[dict[str, Any]] = [
+        {"cell_type": kind, "id": f"cell-{place}", "metadata": {}, "source": source.splitlines(keepends=True)}
+        | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+        for place, (kind, source) in enumerate(cells)
+    ]
+    python = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    whole = {"cells": told, "metadata": python, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1).encode()
