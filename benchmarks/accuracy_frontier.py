@@ -206,13 +206,13 @@ def lost(noisy: Floats, exact: Whole) -> Floats:
 
 def opendp(name: str, world: World, epsilon: float, runs: int) -> Floats:
     """The same numbers by its own measurements."""
-    rows = (world.towns if name == "histogram" else world.ages).tolist()
+    rows = (world.towns if name == "histogram" else world.ages).astype(np.int32)
     found = [_opendp(name, epsilon)(values) for _ in range(runs) for values in rows]
     return np.array(found, dtype=np.float64).ravel()
 
 
 @cache
-def _opendp(name: str, epsilon: float) -> Callable[[list[int]], Any]:
+def _opendp(name: str, epsilon: float) -> Callable[[npt.NDArray[np.int32]], Any]:
     dp.enable_features("contrib")
     space = (dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance())
 
@@ -247,10 +247,10 @@ def _opendp(name: str, epsilon: float) -> Callable[[list[int]], Any]:
         return mean
     squares = summed(LOW**2, HIGH**2, epsilon / parts)
 
-    def variance(values: list[int]) -> float:
+    def variance(values: npt.NDArray[np.int32]) -> float:
         count = max(number(values), 1)
         centre = min(max(total(values) / count, LOW), HIGH)
-        return min(max(squares([value**2 for value in values]) / count - centre**2, 0.0), ((HIGH - LOW) / 2) ** 2)
+        return min(max(squares(values**2) / count - centre**2, 0.0), ((HIGH - LOW) / 2) ** 2)
 
     return variance
 
