@@ -27,7 +27,7 @@ _FIRST, _SECONDS = 0.95, 5.0
 JOINT = "worked out from released numbers, at no cost: its margins hold for all cells at once"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Postprocessed(Release):
     """Columns that were worked out from releases; `groups` holds all of them.
 

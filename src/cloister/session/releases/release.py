@@ -55,7 +55,7 @@ class Provenance:
     repeated: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Release:
     """A released table. It looks like a table, and knows its own error.
 
@@ -81,7 +81,7 @@ class Release:
     """How many groups there were before any were chosen: simultaneous margins speak of all of them."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Output column → key or formula, in the order of the answer; empty: all keys, then all statistics."""
-    buy_bias: Callable[[Spending], Bias] | None = field(default=None, compare=False)
+    buy_bias: Callable[[Spending], Bias] | None = None
     """How to ask the door that this came from what its caps and clamps touched."""
 
     @property
@@ -205,6 +205,13 @@ class Release:
     def __reduce__(self) -> tuple[Any, ...]:
         """As its text, which no session is tied to: for other processes, caches and copies."""
         return Release.from_json, (self.to_json(),)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same text: numbers, errors, cost and origin."""
+        return isinstance(other, Release) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     @staticmethod
     def from_json(text: str) -> Release:

@@ -14,7 +14,7 @@ from cloister.session.releases.release import Release
 from cloister.session.releases.uncertainty import check_confidence
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Sheets(Release):
     """Rows of several releases with the same columns, in any order.
 
