@@ -21,22 +21,30 @@ _DOTTED = re.compile(
 )
 """A name of more parts than any table has: the parser keeps every beginning of it, so memory grows with the square."""
 
+_LONG = re.compile(r"0[xob][0-9A-Fa-f_]{101}")
+"""Digits that Python turns into a number of any size: it could not even be written in a message."""
+
 T = TypeVar("T")
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """TOML of at most 256 KiB, with no name of more than 16 parts.
+    """TOML of at most 256 KiB, with no name of more than 16 parts and no number of more than 100 digits.
 
     >>> toml_of("a.b = 1")
     {'a': {'b': 1}}
     >>> toml_of("a." * 40_000 + "b = 1")
     Traceback (most recent call last):
     ValueError: a name has more than 16 parts
+    >>> toml_of("a = 0x" + "f" * 5000)
+    Traceback (most recent call last):
+    ValueError: a number has more than 100 digits
     """
     if len(text) > MOST_TOML:
         raise ValueError(f"it is longer than {MOST_TOML} characters")
     if _DOTTED.search(text):
         raise ValueError(f"a name has more than {_MOST_PARTS} parts")
+    if _LONG.search(text):
+        raise ValueError("a number has more than 100 digits")
     return _within_depth(lambda: tomllib.loads(text))
 
 

@@ -151,3 +151,35 @@ def test_the_engine_itself_is_shut_off_and_locked() -> None:
 def test_many_rows_are_refused() -> None:
     with pytest.raises(Refused, match="more than 100,000 rows"):
         catalogue().run("SELECT * FROM generate_series(1, 200000) AS i")
+
+
+def doubling(times: int, shown: str) -> str:
+    first = "c0 AS (SELECT * FROM (SELECT 1 x) a, (SELECT 1 x) b)"
+    rest = ", ".join(f"c{each} AS (SELECT {shown} FROM c{each - 1} a, c{each - 1} b)" for each in range(1, times))
+    return f"WITH {first}, {rest} SELECT count(*) FROM c{times - 1}"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        doubling(18, "*"),
+        doubling(18, "a.*, b.*"),
+        f"SELECT count(*) FROM ({doubling(18, '*')}) x",
+        f"SELECT 1 WHERE EXISTS ({doubling(18, '*')})",
+        f"SELECT 1 UNION ALL ({doubling(18, '*')})",
+        "WITH c0 AS (" + doubling(11, "*").replace("count(*)", "*") + ") SELECT a.* FROM c0 a, c0 b",
+        "SELECT * FROM " + ", ".join(f"pg_class c{each}" for each in range(50)),
+    ],
+)
+def test_stars_over_stars_never_reach_the_engine(asked: str) -> None:
+    """Its binder takes memory beyond its limit for them, and hears no interrupt."""
+    catalogue = Catalogue(Facts(tables={}, user="ada", database="hub"), version="PostgreSQL 15.0")
+    with pytest.raises(Refused, match="more than 2000 columns"):
+        catalogue.columns(asked)
+
+
+def test_what_is_narrow_may_be_read_twice_as_often_as_one_likes() -> None:
+    catalogue = Catalogue(Facts(tables={}, user="ada", database="hub"), version="PostgreSQL 15.0")
+    assert catalogue.run(doubling(9, "a.x").replace("SELECT * FROM (SELECT 1 x) a", "SELECT a.x FROM (SELECT 1 x) a")).rows == [
+        (1,)
+    ]

@@ -461,3 +461,34 @@ def test_rehearsal_and_workload_go_on_above_the_cut() -> None:
 def test_what_would_take_the_engine_long_to_read_is_refused(sql: str) -> None:
     with fresh() as session, pytest.raises(cl.UnsupportedQuery):
         session.explain(sql, spend=1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "known"),
+    [
+        ("n + 9223372036854770000", True),
+        ("9223372036854775807 + n", False),
+        ("n * 5000000000000000", True),
+        ("n * 9223372036854775807", False),
+        ("-n * 9223372036854775807", False),
+    ],
+)
+def test_whole_numbers_beyond_64_bits_are_not_known_and_never_others(expression: str, known: bool) -> None:
+    with fresh() as session:
+        answer = session.sql(f"SELECT n, {expression} AS x FROM (SELECT COUNT(*) AS n FROM people) AS t", spend="8")
+    [number], [found], [margin] = (list(each) for each in (answer["n"], answer["x"], answer.margin()["x"]))
+    assert number > 0
+    if known:
+        assert int(found) == eval(expression.replace("n", str(int(number))))
+        assert margin > 0
+    else:
+        assert found is None
+        assert math.isnan(margin)
+
+
+def test_a_day_out_of_reach_is_not_known_and_fails_nothing() -> None:
+    with fresh() as session:
+        days = "DATE '2000-01-01' + CAST(n AS INTEGER) * 1000000000"
+        answer = session.sql(f"SELECT n, {days} AS d FROM (SELECT COUNT(*) AS n FROM people) AS t", spend="8")
+    assert list(answer["d"]) == [None]
+    assert next(iter(answer["n"])) > 0

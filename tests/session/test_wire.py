@@ -67,7 +67,9 @@ def agree(answer: Release) -> None:
     again = Release.from_json(text)
     assert again.to_json() == pickle.loads(pickle.dumps(answer)).to_json() == copy.deepcopy(answer).to_json() == text
     assert type(again) is type(answer)
-    assert again == answer and hash(again) == hash(answer) and answer != dataclasses.replace(answer, cells=answer.cells + 1)
+    assert again == answer
+    assert hash(again) == hash(answer)
+    assert answer != dataclasses.replace(answer, cells=answer.cells + 1)
     assert again.buy_bias is None
     assert same(again.table, answer.table)
     for confidence, joint in itertools.product((0.5, 0.95, 0.999), (False, True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -375,3 +376,13 @@ def test_a_plan_whose_spend_is_a_huge_number_is_refused_at_once(keys: Paillier) 
         assert wrong != text
         with pytest.raises(InvalidParameter, match="The plan is invalid"):
             ProxyPlan.from_text(wrong)
+
+
+def test_one_plan_is_charged_once_whatever_fails_and_whoever_asks_at_once(keys: Paillier) -> None:
+    paid = list[Any]()
+    one = owner(plan_of(keys), "north", charge=paid.append)
+    with pytest.raises(InvalidParameter, match="none missing"):
+        one.message(np.full((3, 3), np.nan))
+    with ThreadPoolExecutor(4) as pool:
+        messages = set(pool.map(lambda _: one.message(rows_of("north")), range(4)))
+    assert (len(messages), len(paid)) == (1, 1)

@@ -321,3 +321,49 @@ def test_a_key_holder_garbles_two_circuits_at_a_time() -> None:
     assert holder.key(b"1")
     assert first.ended.is_set()
     assert list(holder._circuits) == ["two"]
+
+
+def test_a_key_keeps_a_place_for_its_circuit_until_the_order_is_stopped(keys: Paillier) -> None:
+    """Between a key and its circuit all owners are asked and send: nothing may be refused for want of room by then."""
+    holder = ExactKeys("keys", SigningKey(b"k" * 32), HUB_KEY.public, allowed=True, note=lambda *_: None)
+    plan = replace(request_of(keys, KeyHolder("keys")).plan, provider=SigningKey(b"k" * 32).public)
+    assert holder.key(plan.agreed)
+    assert holder.key(b"2")
+    with pytest.raises(cl.AccessDenied, match="or keeps their places"):
+        holder.key(b"3")
+    holder._keys[plan.key.digest] = keys, plan.agreed
+    assert holder.circuit(bundle([plan.text.encode(), b"garbage"])) == b""
+    with pytest.raises(cl.AccessDenied, match="or keeps their places"):
+        holder.key(b"3")
+    assert holder.stop(b"2") == holder.stop(b"2") == b""
+    assert holder.key(b"3"), "the place of the plan that was let go"
+    begun = holder._circuits[plan.id]
+    holder.stop(plan.agreed)
+    assert begun.ended.is_set()
+    assert holder.key(b"4"), "the place of the circuit that was let go"
+    with pytest.raises(RoundRefused, match="no such circuit"):
+        holder.line(bundle([plan.id.encode(), (0).to_bytes(8, "big")]))
+    holder._held = dict.fromkeys(holder._held, 0.0)  # ten minutes later: their hub went away
+    assert holder.key(b"5")
+
+
+def test_an_order_that_stops_gives_its_place_to_others() -> None:
+    class Stopped(Exception):
+        pass
+
+    def stopped(*_: Any) -> None:
+        raise Stopped
+
+    with party() as (coordinator, line, sites):
+        for _ in range(2):
+            with pytest.raises(cl.AccessDenied, match="its owner is asked"):  # the next is refused by its owner, not for room
+                ExactLearning.begin(coordinator, line, TABLE, **HOW)
+        for site in sites:
+            for plan in policy_of(site).plans("waiting"):
+                policy_of(site).decide(plan["plan"], "allowed")
+        learning = ExactLearning.begin(coordinator, line, TABLE, **HOW)
+        with pytest.raises(Stopped):
+            learning.columns(stopped)
+        for _ in range(3):
+            with pytest.raises(cl.AccessDenied, match="its owner is asked"):
+                ExactLearning.begin(coordinator, line, TABLE, **HOW)

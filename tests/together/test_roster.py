@@ -115,6 +115,8 @@ def test_shares_for_all_who_are_not_missing_are_too_small() -> None:
         ({"threshold": 4}, "threshold"),
         ({"threshold": "3"}, "threshold"),
         ({"epoch": 0}, "counts from 1"),
+        ({"epoch": 2**31}, "counts from 1, below"),
+        ({"epoch": 10**5000}, "counts from 1, below"),
     ],
 )
 def test_what_protects_nobody_is_refused(change: dict[str, Any], words: str) -> None:

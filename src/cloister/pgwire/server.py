@@ -84,6 +84,8 @@ class PostgresFront:
         self._backend, self._host, self._wanted, self._context = backend, host, port, context
         self._limits = limits or Limits()
         self._quick = ThreadPoolExecutor(self._limits.lookers, "pg-look")
+        self._logins = ThreadPoolExecutor(self._limits.lookers, "pg-login")
+        """Of their own: no query of those who are in keeps others out."""
         self._slow = ThreadPoolExecutor(self._limits.askers, "pg-ask")
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,6 +120,7 @@ class PostgresFront:
         if self._closing:
             await asyncio.wait(self._closing, timeout=self._limits.looking)
         self._quick.shutdown(wait=False)
+        self._logins.shutdown(wait=False)
         self._slow.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
@@ -215,7 +218,7 @@ class PostgresFront:
         stranger.waits = False  # for the client; from here on it is our turn
         loop = asyncio.get_running_loop()
         try:
-            session = await loop.run_in_executor(self._quick, self._backend.login, wishes.user, token, address)
+            session = await loop.run_in_executor(self._logins, self._backend.login, wishes.user, token, address)
         except Exception as error:
             _LOG.info("a log-in was refused with %s", type(error).__name__)
             found = failure_of(error)

@@ -160,11 +160,13 @@ class ProxyOwner(Sender[ProxyPlan]):
 
     def message(self, rows: npt.ArrayLike) -> bytes:
         """For the proxy. The same bytes again if it is asked again: a second draw of noise would be a second answer."""
-        if self._sent is None:
-            if self._charge is not None:
-                self._charge(self.plan.guarantee)
-            self._sent = self._made(_rows(rows, len(self.plan.low)))
-        return self._sent
+        with self._once:
+            if self._sent is None:
+                if self._charge is not None:
+                    self._charge(self.plan.guarantee)
+                    self._charge = None  # rows that are refused now may be mended: one plan and one noise, charged once
+                self._sent = self._made(_rows(rows, len(self.plan.low)))
+            return self._sent
 
     def _made(self, rows: Floats) -> bytes:
         plan = self.plan

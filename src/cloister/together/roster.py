@@ -36,6 +36,8 @@ PROTOCOL = 1
 MOST_SITES = 1000
 _LONGEST = 100
 
+_MOST_EPOCHS = 2**31
+
 
 @dataclass(frozen=True, kw_only=True)
 class Roster:
@@ -99,8 +101,9 @@ class Roster:
                 f"of {len(sites)} sites {self.threshold} have to agree on who is left",
                 f"dropouts={room}, or less",
             )
-        if isinstance(self.epoch, bool) or not isinstance(self.epoch, int) or self.epoch < 1:
-            raise _invalid(f"epoch={self.epoch!r} is invalid", "it counts from 1", "epoch=1")
+        if isinstance(self.epoch, bool) or not isinstance(self.epoch, int) or not 1 <= self.epoch < _MOST_EPOCHS:
+            epoch = self.epoch if not isinstance(self.epoch, int) or self.epoch < 1 else _MOST_EPOCHS  # digits without end
+            raise _invalid(f"epoch={epoch!r} is invalid", f"it counts from 1, below {_MOST_EPOCHS}", "epoch=1")
 
     @property
     def quorum(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ Plan = TypeVar("Plan", bound=SendingPlan)
 
 
 class Sender(Generic[Plan]):
-    """One owner. It gives the same bytes if it is asked again: a second draw would be a second answer."""
+    """One owner. It gives the same bytes if it is asked again, or by two at once: a second draw would be a second answer."""
 
     def __init__(self, plan: Plan, name: str, key: SigningKey, random: Random | None) -> None:
         if plan.owners.get(name) != key.public:
@@ -122,6 +123,7 @@ class Sender(Generic[Plan]):
         plan.cipher(AgreementKey.generate(), plan.seal)  # a seal that hides nothing is refused here, before a charge
         self.plan, self.name, self._key, self._random = plan, name, key, random
         self._sent: bytes | None = None
+        self._once = threading.Lock()
 
     def _sealed(self, found: EncryptedVector) -> bytes:
         once = AgreementKey.generate(self._random)

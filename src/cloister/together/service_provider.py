@@ -162,10 +162,11 @@ class SendingOwner(Sender[ExactPlan]):
     def message(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> bytes:
         """For the user. A class that the owner has no row of is noughts like any other number. Asked again it gives the same
         bytes, whatever the rows: what was sent is what counts."""
-        if self._sent is None:
-            self._told(self.plan.tells)
-            self._sent = self._made(rows, labels)
-        return self._sent
+        with self._once:
+            if self._sent is None:
+                self._told(self.plan.tells)
+                self._sent = self._made(rows, labels)
+            return self._sent
 
     def _made(self, rows: npt.ArrayLike, labels: npt.ArrayLike | None) -> bytes:
         plan = self.plan

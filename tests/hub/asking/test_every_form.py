@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import xml.etree.ElementTree as ET
 import zipfile
@@ -77,3 +78,10 @@ def test_what_was_charged_can_be_opened_again_in_every_form(stage: Stage, name: 
             assert picture.status_code == 200
             ET.fromstring(picture.content)
     assert stage.owner.client.get("/datasets/old").status_code == 200
+
+
+@pytest.mark.parametrize("part", ["unit", "through", "during"])
+@pytest.mark.parametrize("value", [3, float("nan"), ["a"], {"a": 1}, datetime.date(2020, 1, 1)])
+def test_what_is_no_text_names_no_person(part: str, value: object) -> None:
+    with pytest.raises(InvalidDeclaration, match=f"{part}= is no name"):
+        check_declaration("people", {**declared("a", ["F", "M"]), part: value})

@@ -27,6 +27,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.services.joint_learning.exact import _program
 from cloister.together import Roster
 from tests.hub import forked
 from tests.hub.house import Clock, House, Visitor, served
@@ -255,6 +256,9 @@ def test_what_is_refused_before_any_site_is_asked(play: Play, monkeypatch: pytes
     play.house.sample_data_set("here", owner=play.owner, rows={"a": [1], "b": [2]}, declaration=numbers)
     here = play.post(table="here", columns=["a", "b"], method="PCA", label="", components="1")
     assert "the rows are not at sites" in here.text
+    _program.cache_clear()
+    assert len({play.post(path="/price", rows=str(rows)).json()["gates"] for rows in (1030, 1031, 2000)}) == 1
+    assert _program.cache_info().misses == 1, "seconds of a core are spent once for all that are as large"
     monkeypatch.setattr("cloister.together.exact.request.MOST_BYTES", 1000)
     large = play.post(rows="1001")
     assert (large.status_code, "The circuit is too large" in large.text, "AND gates" in large.text) == (422, True, True)

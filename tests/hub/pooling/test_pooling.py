@@ -146,6 +146,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert [each["values"] for each in ways.json() if each["way"] == "raw"] == [{"n": 600.0}]  # of the declared sizes
     assert margins["everybody"] == margins["north"] == margins["south"]
     assert margins["apart"] == pytest.approx(2**0.5 * margins["everybody"])
+    town = {"sql": "SELECT MODE(sex) AS town, COUNT(*) AS n FROM everybody", "spend": "1"}
+    texts = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=town, headers=play.analyst.bearer)
+    assert [each["values"] for each in texts.json() if each["way"] == "raw"] == [{"n": 600.0}], texts.text
     assert play.spent() == ["ε = 450", "ε = 850", "ε = 450"]
     token = re.search(r'name="form_token" value="([^"]+)"', play.analyst.client.get("/pools/everybody").text)
     assert token

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -273,3 +275,32 @@ def test_parameters_are_refused(wrong: dict[str, int]) -> None:
     for made in (lambda: Prio3(Count(), servers=1), lambda: Prio3(Count(), context="text"), lambda: Prio3("bit")):  # type: ignore[arg-type]
         with pytest.raises(CloisterError):
             made()
+
+
+@pytest.mark.parametrize(("circuit", "value"), [(Count(), 1), (Sum(largest=100), 37), (Histogram(buckets=5), 2)])
+def test_a_share_that_comes_again_under_another_nonce_is_not_answered(circuit: Circuit, value: int) -> None:
+    """Two answers about one share of a bit are two points of a line that goes through it."""
+    prio3, parties = with_servers(circuit, 2, 1)
+    report = prio3.report(value)
+    said = [server.check(report) for server in parties]
+    for server in parties:
+        for nonce in (report.nonce, bytes(len(report.nonce)), b"n" * len(report.nonce)):
+            with pytest.raises(RoundRefused, match="came before"):
+                server.check(replace(report, nonce=nonce))
+        server.count(report.nonce, said)
+        with pytest.raises(RoundRefused, match="came before"):
+            server.check(replace(report, nonce=b"m" * len(report.nonce)))
+
+
+def test_two_who_ask_at_once_get_one_draw() -> None:
+    _, parties = with_servers(Histogram(buckets=4000), 2, 1)
+    lists = [server.close() for server in parties]
+    together = threading.Barrier(2)
+
+    def asked(_: int) -> bytes:
+        together.wait()
+        return parties[0].share(lists)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(asked, range(2))
+    assert one == other

@@ -61,6 +61,12 @@ def check_declaration(name: str, declaration: Mapping[str, Any]) -> dict[str, An
         raise InvalidDeclaration(
             f"The declaration of {name!r} is invalid", why=f"{unknown[0]!r} means nothing here", instead=", ".join(_PARTS)
         )
+    named = ("unit", "through", "during")
+    wrong = next((part for part in named if not isinstance(declaration.get(part), str | None)), None)
+    if wrong is not None:
+        raise InvalidDeclaration(
+            f"The declaration of {name!r} is invalid", why=f"{wrong}= is no name", instead=f'{wrong}="patient"'
+        )
     domains = domains_of(name, declaration)
     check_printable(domains, unit=declaration.get("unit"), through=declaration.get("through"))
     shown = {column: domain.describe() for column, domain in domains.items()}

@@ -29,6 +29,11 @@ _NATIVE = {"array_to_string", "array_length", "array_upper", "array_lower"}
 _NO_CALLS = (exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Cast, exp.Subquery, exp.RegexpLike, exp.RegexpILike, exp.Xor)
 
 
+_WIDEST, _MOST_COLUMNS = 50, 2000
+"""Columns of the widest table of the catalogue, and those that any part of a query may have: stars over stars double them, and
+the engine's binder keeps to no limit of memory and hears no interrupt."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rewritten:
     """What the sandbox runs, and what must be made there first: tables by schema and name, macros by name."""
@@ -93,6 +98,7 @@ def rewritten(text: str, constants: Mapping[str, str], settings: Mapping[str, st
 
 def _rewritten(tree: exp.Expression, change: _Change) -> Rewritten:
     names = _names(tree)
+    _columns(tree, {})
     named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         change.table(table, named)
@@ -105,6 +111,24 @@ def _rewritten(tree: exp.Expression, change: _Change) -> Rewritten:
     with unheard():
         sql = tree.sql(dialect="duckdb", normalize_functions=False)
     return Rewritten(sql=sql, names=names, tables=frozenset(change.tables), macros=frozenset(change.macros))
+
+
+def _columns(query: exp.Query, known: Mapping[str, int]) -> int:
+    """At most how many columns it has, of common tables that are `known`; refused where a part of it may have too many."""
+    widths, total = dict(known), 0
+    for common in (each for given in query.args.values() if isinstance(given, exp.With) for each in given.expressions):
+        widths[common.alias_or_name.lower()] = _columns(common.this, widths)
+    for node in query.walk(prune=lambda node: node is not query and isinstance(node, exp.Query | exp.With)):
+        if isinstance(node, exp.Table):
+            total += _WIDEST if node.db else widths.get(node.name.lower(), _WIDEST)
+        elif node is not query and isinstance(node, exp.Query):
+            found = _columns(node, widths)
+            total = max(total, found) if isinstance(query, exp.SetOperation) else total + found
+    own = [bool(each.is_star) for each in query.expressions] if isinstance(query, exp.Select) else [True]
+    if max(total, wide := sum(own) * total + len(own)) > _MOST_COLUMNS:
+        why = f"a part of it may have more than {_MOST_COLUMNS} columns"
+        raise Refused("The catalogue query is not supported", why=why, instead="the columns by name", code="54011")
+    return wide
 
 
 def _parsed(text: str) -> exp.Expression:

@@ -36,6 +36,9 @@ _OF_ONE: dict[type[exp.Expression], str] = {
 }
 _UNDEFINED = (exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
 """What the engine answers with an infinity or NaN where SQL has no answer: NULL."""
+_OVERFLOWING = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Abs, exp.DateAdd, exp.DateSub)
+"""What has no answer where the numbers are too large: NULL, since what was asked is charged by then. (The engine takes no
+aggregate within TRY.)"""
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "t_eq({a}, {b})",
     exp.NEQ: "t_not(t_eq({a}, {b}))",
@@ -183,6 +186,8 @@ class Expressions:
             sql = f"CAST({sql} AS DATE)"
         if isinstance(tree, exp.DayOfWeek) or (isinstance(tree, exp.Extract) and tree.name.lower() == "dayofweek"):
             sql = f"({sql} + {self.names.sunday})"  # the engine counts it as 0
+        if isinstance(tree, _OVERFLOWING) and tree.find(exp.AggFunc, exp.Window, exp.Query, exp.Exists) is None:
+            sql = f"TRY({sql})"
         return f"v_finite({sql})" if isinstance(tree, _UNDEFINED) else sql
 
     def _known(self, tree: exp.Expression, parts: list[Value], sql: str) -> Value | None:

@@ -49,7 +49,7 @@ _TYPES: dict[Kind, str] = {"integer": "BIGINT", "real": "DOUBLE", "text": "VARCH
 _WHOLE = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM"}
 )
-_MOST = 2**62
+_MOST = 2**63 - 1
 _INTERVAL = "STRUCT(l DOUBLE, h DOUBLE)"
 _PLACE = "[CAST(row_number() OVER () AS INTEGER)] AS z"
 SHOWN = 0.95
@@ -327,8 +327,10 @@ def _series(values: Sequence[Any], kind: Kind) -> Series:
     if kind == "real":
         numbers = [math.nan if value is None else float(value) for value in values]
         return Series("real", np.array([each if math.isfinite(each) else math.nan for each in numbers], dtype=np.float64))
-    if kind == "integer" and all(value is not None for value in values):
-        return Series("integer", np.array([min(max(int(value), -_MOST), _MOST) for value in values], dtype=np.int64))
+    if kind == "integer":  # what no column of whole numbers holds is not known: another number would be a false one
+        values = [value if value is not None and abs(value) <= _MOST else None for value in values]
+        if None not in values:
+            return Series("integer", np.array(values, dtype=np.int64))
     if kind == "boolean" and all(value is not None for value in values):
         return Series("boolean", np.array(values, dtype=bool))
     found = np.empty(len(values), dtype=object)
@@ -342,7 +344,7 @@ def _ends(series: Series, known: Sequence[Any], kind: str) -> tuple[Any, Any]:
     low, high = (np.full(len(known), math.nan) for _ in range(2))
     for row, (value, told) in enumerate(zip(series.tolist(), known, strict=True)):
         if kind == "number":
-            if told is not None:
+            if told is not None and value is not None:
                 low[row], high[row] = told["l"], told["h"]
         elif told is True or (kind == "truth" and told is not None and told["f"] + told["n"] + told["t"] == 1):
             plain = isinstance(value, int | float) and not isinstance(value, bool)

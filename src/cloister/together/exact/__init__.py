@@ -5,6 +5,7 @@
     exact moments   site         writes that what leaves is not private, then sends its masked, encrypted moments, once
     exact circuit   key holder   decrypts blinds, and begins to garble
     exact line      key holder   takes messages of the circuit's protocol, and gives those that wait: the hub evaluates
+    exact stop      key holder   lets go of a plan's key and circuit
     exact columns   site         keeps the result, which the hub signed
 
 The hub is the `DataUser` of `service_provider`, where it is said who learns what, and that all follow the protocol: **not

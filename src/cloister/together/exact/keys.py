@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 PATIENCE = 3.0
 """Seconds that a step waits for the circuit."""
 _MOST_KEYS, _MOST_CIRCUITS, _IDLE = 16, 2, 600.0
-"""Keys that wait for a plan, circuits at a time, and seconds after which one that nobody asks for is given up."""
+"""Keys that wait for a plan; circuits at a time, with those whose key was made; seconds after which one that nobody asks for is
+given up."""
 _PIECES, _MOST_COMING = 12, 64
 """Messages that a step brings, and those of the hub that may wait."""
 
@@ -36,6 +37,7 @@ class _Circuit:
     """A circuit that is garbled in a thread; the hub takes and brings messages."""
 
     begun: str
+    agreed: bytes = b""
     coming: Queue[bytes] = field(default_factory=lambda: Queue(_MOST_COMING))
     going: Queue[bytes] = field(default_factory=lambda: Queue(8))
     ended: threading.Event = field(default_factory=threading.Event)
@@ -102,12 +104,15 @@ class ExactKeys:
         self._name, self._signing, self._hub, self._allowed, self._note = name, signing, hub, allowed, note
         self._random = random or default_random()
         self._keys: OrderedDict[str, tuple[Paillier, bytes]] = OrderedDict()
+        self._held: dict[bytes, float] = {}
+        """Of plans with a key and no circuit: until when each holds a place, while owners answer."""
         self._answers: OrderedDict[str, bytes] = OrderedDict()
         self._circuits: OrderedDict[str, _Circuit] = OrderedDict()
         self.kinds: Mapping[str, Callable[[bytes], bytes]] = {
             "exact key": self.key,
             "exact circuit": self.circuit,
             "exact line": self.line,
+            "exact stop": self.stop,
         }
 
     def key(self, body: bytes) -> bytes:
@@ -120,7 +125,7 @@ class ExactKeys:
             )
         about = hashlib.sha256(body).hexdigest()
         if about not in self._answers:
-            self._make_room()
+            self._make_room(body)
             made = Paillier.generate(random=self._random)
             text = key_text(self._hub, body, made.public, made.prove())
             self._answers[about] = pack("exact key", about, self._name, self._signing, text)
@@ -144,25 +149,38 @@ class ExactKeys:
         if plan.agreed != agreed:
             raise refused("its key was made for another plan", "the plan that all owners agreed to")
         plan.program.check_size(MOST_BYTES)
-        self._make_room()
         provider = ServiceProvider(plan, keys, self._signing, random=self._random)
         del self._keys[plan.key.digest]
-        self._circuits[plan.id] = made = _Circuit(about)
+        self._held.pop(agreed, None)
+        self._circuits[plan.id] = made = _Circuit(about, agreed)
         garble = lambda transport: provider.garble(data, transport, most=MOST_BYTES)  # noqa: E731
         threading.Thread(target=made.run, args=(garble,), daemon=True).start()
         self._note("exact", {"about": plan.id, "circuit": str(plan.program)})
         return b""
 
-    def _make_room(self) -> None:
-        """For one more circuit, by those that are over; refused where all are being evaluated."""
+    def stop(self, body: bytes) -> bytes:
+        """Let go of a plan's key and circuit, by the digest that its key was made for."""
+        self._held.pop(body, None)
+        for name in [name for name, (_, agreed) in self._keys.items() if agreed == body]:
+            del self._keys[name]
+        for name in [name for name, each in self._circuits.items() if each.agreed == body]:
+            self._circuits.pop(name).ended.set()
+        return b""
+
+    def _make_room(self, agreed: bytes) -> None:
+        """A place for the circuit of a plan, by those that are over; refused where all are taken. Nothing is refused for want of
+        room after it, when owners have said yes and sent."""
         for name in [name for name, each in self._circuits.items() if each.over]:
             self._circuits.pop(name).ended.set()
-        if len(self._circuits) >= _MOST_CIRCUITS:
+        now = time.monotonic()
+        self._held = {each: until for each, until in self._held.items() if until > now}
+        if len(self._circuits) + len(self._held) >= _MOST_CIRCUITS:
             raise AccessDenied(
                 "The key holder denied exact components",
-                why=f"it garbles {_MOST_CIRCUITS} circuits already",
+                why=f"it garbles {_MOST_CIRCUITS} circuits already, or keeps their places",
                 instead="the same order when one has ended",
             )
+        self._held[agreed] = now + _IDLE
 
     def line(self, body: bytes) -> bytes:
         """A step of the circuit's protocol."""

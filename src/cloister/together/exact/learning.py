@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,17 @@ class _Through:
         return message
 
 
+@contextlib.contextmanager
+def _let_go(line: KeyHolderLine, agreed: bytes) -> Iterator[None]:
+    """What is stopped or fails gives its place at the key holder to others at once, where the key holder can still be told."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(CloisterError):
+            line.exact("stop", agreed)
+        raise
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExactLearning:
     """The hub's part in one order: `begin`, `columns`, `hand_out`.
@@ -107,7 +118,24 @@ class ExactLearning:
             high=high,
             components=components if not classes else 0,
         )
-        body = line.exact("key", plan.agreed, 1 << 16)
+        agreed = plan.agreed
+        body = line.exact("key", agreed, 1 << 16)
+        with _let_go(line, agreed):
+            how: dict[str, Any] = {"columns": tuple(columns), "label": label, "purpose": purpose, "who": who}
+            return cls._begun(coordinator, line, plan, body, seal, name, **how)
+
+    @classmethod
+    def _begun(
+        cls,
+        coordinator: Coordinator,
+        line: KeyHolderLine,
+        plan: ExactPlan,
+        body: bytes,
+        seal: AgreementKey,
+        name: str,
+        **how: Any,
+    ) -> ExactLearning:
+        """With the key that the key holder made."""
         told = unpack(body, "exact key", None, {line.name: line.holder})
         try:
             said = json.loads(told.body)
@@ -116,7 +144,6 @@ class ExactLearning:
             raise refused("the key holder's key has no form", "the key as it was made") from None
         plan = replace(plan, key=key, proof=proof)
         plan.check_key()
-        how: dict[str, Any] = {"columns": tuple(columns), "label": label, "purpose": purpose, "who": who}
         found = cls(
             coordinator=coordinator,
             line=line,
@@ -128,6 +155,10 @@ class ExactLearning:
 
     def columns(self, tell: Callable[[str, float], None] = lambda *_: None) -> Floats:
         """Moments of all sites, then the circuit. `tell`: a stage and how far it is."""
+        with _let_go(self.line, self.request.plan.agreed):
+            return self._columns(tell)
+
+    def _columns(self, tell: Callable[[str, float], None]) -> Floats:
         plan, key = self.request.plan, self.coordinator.key
         user = DataUser(plan, key, self.seal)
         for answer in self._asked("exact moments", bundle([self.request.text, *self.agreed])).values():

@@ -6,8 +6,10 @@ is public. *Proof.* The shares of an honest server are uniform given the sum (`r
 values follows from the sum of all reports and the honest server's noise. A valid value moves the numbers of the sum by at most
 `circuit.changes` in L1, an invalid one is not counted; the discrete Laplace law of scale changes/ε does the rest, and the
 other servers' noises are independent of the values. ∎ All of them add the same reports, once each: a nonce that came before is
-refused, and servers open a sum only where their lists of counted reports are equal. Else the difference of two sums could be
-one person's value with noise of its own.
+refused, and so is a share that came before under another nonce (who relays sealed shares could send one again: its value would be
+counted twice, and two answers about one share give it away); servers open a sum only where their lists of counted reports are
+equal. Else the difference of two sums could be one person's value with noise of its own. Each step is taken by one thread at a
+time, so that noise is drawn once.
 
 A person with two reports has twice the ε: who may send is for those who hand out addresses. All servers' noise is in the sum,
 so the variance is that of one noise times their number.
@@ -16,6 +18,7 @@ so the variance is that of one noise times their number.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,37 +87,44 @@ class PrioServer:
         self._law = _law(prio3, epsilon)
         self._waiting: dict[bytes, Checked] = {}
         self._seen: set[bytes] = set()
+        """Nonces, and digests of shares."""
+        self._lock = threading.RLock()
         self._counted: set[bytes] = set()
         self._total = [0] * len(prio3.circuit.decode([0] * prio3.circuit.length))
         self._closed, self._share = False, b""
 
     def check(self, report: Report) -> bytes:
         """What this server tells the others of a report; of a `Report` it reads the public part and its own share."""
-        self._still_open()
-        if report.nonce in self._seen:
-            raise _refused("this report came before")
-        if len(report.shares) != self.prio3.servers:
-            raise _refused(f"there are {self.prio3.servers} servers")
-        kept, said = self.prio3.check(self._key, self.place, report.nonce, report.public, report.shares[self.place])
-        self._seen.add(report.nonce)
-        self._waiting[report.nonce] = kept
-        return said
+        with self._lock:
+            self._still_open()
+            if len(report.shares) != self.prio3.servers:
+                raise _refused(f"there are {self.prio3.servers} servers")
+            share = report.shares[self.place]
+            came = {report.nonce, hashlib.sha256(b"share" + share).digest()}
+            if came & self._seen:
+                raise _refused("this report came before")
+            kept, said = self.prio3.check(self._key, self.place, report.nonce, report.public, share)
+            self._seen |= came
+            self._waiting[report.nonce] = kept
+            return said
 
     def count(self, nonce: bytes, said: Sequence[bytes]) -> None:
         """Add a report, from what all servers said of it; one that is invalid is let go for good."""
-        self._still_open()
-        kept = self._waiting.pop(nonce, None)
-        if kept is None:
-            raise _refused("no report waits under this nonce")
-        share = self.prio3.counted(kept, self.prio3.decided(said))
-        self._total = self.prio3.circuit.field.add(self._total, share)
-        self._counted.add(nonce)
+        with self._lock:
+            self._still_open()
+            kept = self._waiting.pop(nonce, None)
+            if kept is None:
+                raise _refused("no report waits under this nonce")
+            share = self.prio3.counted(kept, self.prio3.decided(said))
+            self._total = self.prio3.circuit.field.add(self._total, share)
+            self._counted.add(nonce)
 
     def close(self) -> bytes:
         """Take no more reports. The digest of those that were counted, for the other servers."""
-        self._closed = True
-        self._waiting.clear()
-        return self._list
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            return self._list
 
     @cached_property
     def _list(self) -> bytes:
@@ -126,11 +136,12 @@ class PrioServer:
             raise _refused("reports are still taken", "server.close()")
         if len(lists) != self.prio3.servers or any(each != self._list for each in lists):
             raise _refused("the servers counted different reports", "the same reports at each server")
-        if not self._share:
-            noise = self._law.sample(len(self._total), random=self._random)
-            field = self.prio3.circuit.field
-            self._share = field.encode(field.add(self._total, [int(each) % field.modulus for each in noise]))
-        return self._share
+        with self._lock:
+            if not self._share:
+                noise = self._law.sample(len(self._total), random=self._random)
+                field = self.prio3.circuit.field
+                self._share = field.encode(field.add(self._total, [int(each) % field.modulus for each in noise]))
+            return self._share
 
     def _still_open(self) -> None:
         if self._closed:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.crypto import fingerprint
@@ -47,12 +48,14 @@ if TYPE_CHECKING:
     from cloister.query import Session
     from cloister.tables import PrivateTable
     from cloister.together import Coordinator, KeyHolderLine
+    from cloister.together.circuits.program import Program
 
 _MARKED = "anonymize.run"
 """The action whose prohibitions say that nothing leaves without differential privacy."""
 EVALUATING = N_("evaluating the circuit")
 HOW = "z = (2 (x − low) / (high − low) − 1) · components transposed"
 _MOST_ROWS = 2**24
+_COUNTING = Lock()
 _TELLS = {
     "PCA": N_(
         "%(components)s of %(columns)s principal components, exact: functions of all rows, without noise. They go to you and to "
@@ -267,15 +270,23 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
         return {"method": found.order.method}
 
 
-@lru_cache(maxsize=64)
 def _circuit(columns: int, rows: int, classes: int, components: int, sites: int) -> Circuit:
     """By public numbers alone. One that is too large is refused, with its size and time."""
-    from cloister.together.circuits import Moments
-    from cloister.together.exact.request import MOST_BYTES, program_of
+    from cloister.together.exact.request import MOST_BYTES
 
-    program = program_of(Moments(features=columns, rows=rows, classes=classes), components, sites)
+    with _COUNTING:  # seconds of a core: one at a time, and what waited for the same one finds it
+        most = min((1 << rows.bit_length()) - 1, _MOST_ROWS)  # as many bits, as large
+        program = _program(columns, most, classes, components, sites)
     program.check_size(MOST_BYTES)
     return Circuit(program.gates, program.bytes, program.seconds)
+
+
+@lru_cache(maxsize=256)
+def _program(columns: int, rows: int, classes: int, components: int, sites: int) -> Program:
+    from cloister.together.circuits import Moments
+    from cloister.together.exact.request import program_of
+
+    return program_of(Moments(features=columns, rows=rows, classes=classes), components, sites)
 
 
 def before(_: Hub, found: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
@@ -79,7 +80,7 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, 
             found.append(Compared(way=part, margins={}, why=error.why))
     if len(alone) == len(pool.parts):
         added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in found[0].margins}
-        found.append(Compared(way="apart", margins=added))
+        found.append(Compared(way="apart", margins={name: each for name, each in added.items() if math.isfinite(each)}))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
 
 
@@ -100,11 +101,13 @@ def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compare
         with Session(rehearsal_tables(tables), budget=_NO_NOISE) as stage:
             found = stage.through(held).sql(sql, _NO_NOISE.epsilon).to_pydict()
     values = {name: found[name][0] for name in columns if found.get(name)}
-    return Compared(way="raw", margins={}, values={name: float(each) for name, each in values.items() if each is not None})
+    numbers = {name: float(each) for name, each in values.items() if isinstance(each, int | float | Decimal)}
+    return Compared(way="raw", margins={}, values=numbers)
 
 
 def _margins(allowed: Authorised, name: str, sql: str, spend: str) -> Compared:
     with allowed.held.pinned():
         plan = allowed.session.explain(sql, spend)
     margins: Mapping[str, Any] = plan.margin().columns
-    return Compared(way=name, margins={column: float(series.values[0]) for column, series in margins.items()})
+    known = {column: float(series.values[0]) for column, series in margins.items()}
+    return Compared(way=name, margins={column: each for column, each in known.items() if math.isfinite(each)})
