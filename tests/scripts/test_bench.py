@@ -111,19 +111,13 @@ def test_the_page_has_a_dated_section_of_each_benchmark_and_each_word_once() -> 
     page = bench.PAGE.read_text(encoding="utf-8")
     found = bench.sections(page)
     assert bench.page(found) == page
-    assert found.keys() | UNMEASURED == {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")}
-    assert not found.keys() & UNMEASURED
+    assert found.keys() == {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")}
     assert all(re.match(r"Measured on 20\d\d-\d\d-\d\d: .*Python 3", text) for text in found.values())
     rows = [row for text in found.values() for row in rows_of(text)]
     assert len({row[0] for row in rows}) == len(rows) > 300
     assert not any("…" in "".join(row) or not all(row[1:3]) for row in rows)
 
 
-_UNMEASURED = """
-accuracy_frontier learn_defaults learn_pca
-"""
-UNMEASURED = {*_UNMEASURED.split()}
-"""Benchmarks that `make bench` has not measured yet. The list only gets shorter."""
 CLAIM = re.compile(
     r"[0-9][0-9,.]* ?(?:×|times) (?:faster|as fast|as many)|[0-9] (?:answers|questions|charges|reports|requests|rows) a second"
     r"|in [0-9][0-9.,]* (?:s|ms|seconds|milliseconds|minutes)\b|[0-9] (?:ms|seconds|milliseconds) (?:a|an|each|for)\b"
@@ -133,7 +127,7 @@ CLAIM = re.compile(
 
 def test_what_a_page_claims_of_speed_stands_in_the_record() -> None:
     """A decision says what was measured when it was made."""
-    known = bench.sections(bench.PAGE.read_text(encoding="utf-8")).keys() | UNMEASURED
+    known = bench.sections(bench.PAGE.read_text(encoding="utf-8")).keys()
     pages = [ROOT / "README.md", *(path for path in (ROOT / "docs").rglob("*.md") if path != bench.PAGE)]
     for path in pages:
         text = path.read_text(encoding="utf-8")
