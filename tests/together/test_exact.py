@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -323,8 +324,10 @@ def test_a_key_holder_garbles_two_circuits_at_a_time() -> None:
     assert list(holder._circuits) == ["two"]
 
 
-def test_a_key_keeps_a_place_for_its_circuit_until_the_order_is_stopped(keys: Paillier) -> None:
+def test_a_key_keeps_a_place_for_its_circuit_until_the_order_is_stopped(keys: Paillier, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between a key and its circuit all owners are asked and send: nothing may be refused for want of room by then."""
+    going = threading.Event()
+    monkeypatch.setattr("cloister.together.exact.keys.ServiceProvider.garble", lambda *_, **__: going.wait(60))
     holder = ExactKeys("keys", SigningKey(b"k" * 32), HUB_KEY.public, allowed=True, note=lambda *_: None)
     plan = replace(request_of(keys, KeyHolder("keys")).plan, provider=SigningKey(b"k" * 32).public)
     assert holder.key(plan.agreed)
@@ -345,6 +348,7 @@ def test_a_key_keeps_a_place_for_its_circuit_until_the_order_is_stopped(keys: Pa
         holder.line(bundle([plan.id.encode(), (0).to_bytes(8, "big")]))
     holder._held = dict.fromkeys(holder._held, 0.0)  # ten minutes later: their hub went away
     assert holder.key(b"5")
+    going.set()
 
 
 def test_an_order_that_stops_gives_its_place_to_others() -> None:

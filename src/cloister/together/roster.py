@@ -103,7 +103,7 @@ class Roster:
             )
         if isinstance(self.epoch, bool) or not isinstance(self.epoch, int) or not 1 <= self.epoch < _MOST_EPOCHS:
             epoch = self.epoch if not isinstance(self.epoch, int) or self.epoch < 1 else _MOST_EPOCHS  # digits without end
-            raise _invalid(f"epoch={epoch!r} is invalid", f"it counts from 1, below {_MOST_EPOCHS}", "epoch=1")
+            raise _invalid(f"epoch={epoch!r} is invalid", "it counts from 1, below 2147483648", "epoch=1")
 
     @property
     def quorum(self) -> int:

@@ -64,9 +64,7 @@ def check_declaration(name: str, declaration: Mapping[str, Any]) -> dict[str, An
     named = ("unit", "through", "during")
     wrong = next((part for part in named if not isinstance(declaration.get(part), str | None)), None)
     if wrong is not None:
-        raise InvalidDeclaration(
-            f"The declaration of {name!r} is invalid", why=f"{wrong}= is not a name", instead=f'{wrong}="patient"'
-        )
+        raise InvalidDeclaration(f"The declaration of {name!r} is invalid", why="it is not a name", instead=f'{wrong}="patient"')
     domains = domains_of(name, declaration)
     check_printable(domains, unit=declaration.get("unit"), through=declaration.get("through"))
     shown = {column: domain.describe() for column, domain in domains.items()}
