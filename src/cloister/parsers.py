@@ -21,7 +21,7 @@ _DOTTED = re.compile(
 )
 """A name of more parts than any table has: the parser keeps every beginning of it, so memory grows with the square."""
 
-_LONG = re.compile(r"0[xob][0-9A-Fa-f_]{101}")
+_LONG = re.compile(r"""(?<![\w"'])0[xob][0-9A-Fa-f_]{101}""")
 """Digits that Python turns into a number of any size: it could not even be written in a message."""
 
 T = TypeVar("T")

@@ -492,3 +492,17 @@ def test_a_day_out_of_reach_is_not_known_and_fails_nothing() -> None:
         answer = session.sql(f"SELECT n, {days} AS d FROM (SELECT COUNT(*) AS n FROM people) AS t", spend="8")
     assert list(answer["d"]) == [None]
     assert next(iter(answer["n"])) > 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT SUM(n * 9223372036854775807) AS x FROM {T} AS t",
+        f"SELECT SUM(x) AS y FROM (SELECT n * 9223372036854775807 AS x FROM {T} AS t) AS u",
+        f"SELECT n * 9223372036854775807 AS x FROM {T} AS t ORDER BY x DESC LIMIT 1",
+        f"SELECT n * 9223372036854775807 AS x, COUNT(*) AS y FROM {T} AS t GROUP BY n * 9223372036854775807",
+    ],
+)
+def test_nothing_is_made_of_those_numbers_alone_that_are_not_too_large(sql: str) -> None:
+    with fresh() as session, pytest.raises(cl.CloisterError, match="a number is too large"):
+        session.sql(sql, spend="8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -386,3 +387,27 @@ def test_one_plan_is_charged_once_whatever_fails_and_whoever_asks_at_once(keys: 
     with ThreadPoolExecutor(4) as pool:
         messages = set(pool.map(lambda _: one.message(rows_of("north")), range(4)))
     assert (len(messages), len(paid)) == (1, 1)
+
+
+def test_a_message_is_in_the_one_sum_that_is_sent_or_is_refused(keys: Paillier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for the sum while another message comes must not get two sums that differ by it."""
+    proxy = Proxy(plan_of(keys, missing=1), SIGNING["proxy"], SEAL)
+    *first, last = (owner(proxy.plan, name).message(rows_of(name)) for name in NAMES)
+    for each in first:
+        proxy.take(each)
+    begun, going, hide = threading.Event(), threading.Event(), EncryptedVector.hidden_again
+
+    def slowly(vector: EncryptedVector, **how: Any) -> EncryptedVector:
+        begun.set()
+        going.wait(1)
+        return hide(vector, **how)
+
+    monkeypatch.setattr(EncryptedVector, "hidden_again", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        one = pool.submit(proxy.total)
+        begun.wait(60)
+        late, other = pool.submit(proxy.take, last), pool.submit(proxy.total)
+        going.set()
+        assert one.result() == other.result()
+        with pytest.raises(RoundRefused, match="would show this message alone"):
+            late.result()

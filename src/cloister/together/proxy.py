@@ -194,13 +194,14 @@ class Proxy(Receiver[ProxyPlan]):
 
     def total(self) -> bytes:
         """For the user, once enough owners have answered. The same bytes if asked again, and no message is taken after it."""
-        if self._sent is not None:
+        with self._once:
+            if self._sent is not None:
+                return self._sent
+            if self._total is None or len(self._digests) < self.plan.least:
+                raise refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
+            hidden = self._total.hidden_again(random=self._random)
+            self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
             return self._sent
-        if self._total is None or len(self._digests) < self.plan.least:
-            raise refused(f"{len(self._digests)} owners answered, and {self.plan.least} must", "the messages of the others")
-        hidden = self._total.hidden_again(random=self._random)
-        self._sent = pack("total", self.plan.id, "proxy", self._key, hidden.to_json().encode())
-        return self._sent
 
 
 def read_total(plan: ProxyPlan, keys: Paillier, data: bytes) -> NoisyMoments:

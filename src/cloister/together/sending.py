@@ -138,9 +138,15 @@ class Receiver(Generic[Plan]):
     def __init__(self, plan: Plan, seal: AgreementKey, random: Random | None) -> None:
         self.plan, self._seal, self._random = plan, seal, random
         self._digests: dict[str, bytes] = {}
+        self._once = threading.RLock()
+        """A message is in what was sent or is refused: two sums whose difference it is would show it alone."""
 
     def take(self, data: bytes) -> str:
         """An owner's message; its name. The same again changes nothing; `RoundRefused` for anything else."""
+        with self._once:
+            return self._taken(data)
+
+    def _taken(self, data: bytes) -> str:
         plan = self.plan
         message = unpack(data, "moments", plan.id, plan.owners)
         digest = hashlib.sha256(data).digest()

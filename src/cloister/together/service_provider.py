@@ -198,15 +198,16 @@ class DataUser(Receiver[ExactPlan]):
 
     def blinded(self) -> bytes:
         """For the provider, once all owners have sent. The same bytes if asked again."""
-        if self._asked is None:
-            if missing := len(self.plan.owners) - len(self._sent):
-                raise refused(f"{missing} owners have not sent", "the messages of all owners")
-            first, *rest = self._sent
-            for each in rest:
-                first = first + each
-            hidden, blinds = first.blinded(random=self._random)
-            self._asked = pack("blinded", self.plan.id, "user", self._key, hidden.to_json().encode()), blinds
-        return self._asked[0]
+        with self._once:
+            if self._asked is None:
+                if missing := len(self.plan.owners) - len(self._sent):
+                    raise refused(f"{missing} owners have not sent", "the messages of all owners")
+                first, *rest = self._sent
+                for each in rest:
+                    first = first + each
+                hidden, blinds = first.blinded(random=self._random)
+                self._asked = pack("blinded", self.plan.id, "user", self._key, hidden.to_json().encode()), blinds
+            return self._asked[0]
 
     def evaluate(self, transport: Transport, *, most: int = MOST_BYTES) -> npt.NDArray[Any]:
         """The columns, by the circuit that the provider garbles at the other end. One of more than `most` bytes is refused first,

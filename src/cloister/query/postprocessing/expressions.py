@@ -37,8 +37,7 @@ _OF_ONE: dict[type[exp.Expression], str] = {
 _UNDEFINED = (exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
 """What the engine answers with an infinity or NaN where SQL has no answer: NULL."""
 _OVERFLOWING = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Abs, exp.DateAdd, exp.DateSub)
-"""What has no answer where the numbers are too large: NULL, since what was asked is charged by then. (The engine takes no
-aggregate within TRY.)"""
+"""What has no answer where the numbers are too large. Where it is shown it is NULL, since what was asked is charged by then."""
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "t_eq({a}, {b})",
     exp.NEQ: "t_not(t_eq({a}, {b}))",
@@ -53,6 +52,18 @@ _IN_ORDER = frozenset({"first_value", "last_value", "nth_value", "lag", "lead"})
 _OF_PEERS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
 _RANKS = frozenset({"row_number", "rank", "dense_rank"})
 _MONOTONE_AGGREGATES = frozenset({"sum", "avg", "min", "max", "median", "quantile_cont", "quantile_disc"})
+
+
+def _is_shown(tree: exp.Expression) -> bool:
+    """Whether its values are those of the answer: a sum, a condition or a key would be another without those that are too large.
+    The engine takes no aggregate within TRY."""
+    while tree.parent is not None and not isinstance(tree.parent, exp.Query | exp.AggFunc | exp.Window):
+        tree = tree.parent
+    query = tree.parent
+    if not isinstance(query, exp.Select) or query.parent is not None or tree.arg_key != "expressions":
+        return False
+    chosen = any(query.args.get(part) for part in ("group", "distinct", "limit", "offset", "qualify"))
+    return not chosen and tree.find(exp.AggFunc, exp.Window, exp.Query, exp.Exists) is None
 
 
 class Names(Protocol):
@@ -186,7 +197,7 @@ class Expressions:
             sql = f"CAST({sql} AS DATE)"
         if isinstance(tree, exp.DayOfWeek) or (isinstance(tree, exp.Extract) and tree.name.lower() == "dayofweek"):
             sql = f"({sql} + {self.names.sunday})"  # the engine counts it as 0
-        if isinstance(tree, _OVERFLOWING) and tree.find(exp.AggFunc, exp.Window, exp.Query, exp.Exists) is None:
+        if isinstance(tree, _OVERFLOWING) and _is_shown(tree):
             sql = f"TRY({sql})"
         return f"v_finite({sql})" if isinstance(tree, _UNDEFINED) else sql
 
