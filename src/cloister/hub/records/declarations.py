@@ -61,8 +61,7 @@ def check_declaration(name: str, declaration: Mapping[str, Any]) -> dict[str, An
         raise InvalidDeclaration(
             f"The declaration of {name!r} is invalid", why=f"{unknown[0]!r} means nothing here", instead=", ".join(_PARTS)
         )
-    named = ("unit", "through", "during")
-    wrong = next((part for part in named if not isinstance(declaration.get(part), str | None)), None)
+    wrong = next((part for part in ("unit", "through") if not isinstance(declaration.get(part), str | None)), None)
     if wrong is not None:
         raise InvalidDeclaration(f"The declaration of {name!r} is invalid", why="it is not a name", instead=f'{wrong}="patient"')
     domains = domains_of(name, declaration)
