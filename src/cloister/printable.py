@@ -24,6 +24,7 @@ from typing import Any
 __all__ = [
     "LONGEST_NAME",
     "LONGEST_VALUE",
+    "SPLIT",
     "UNPRINTABLE",
     "escape",
     "is_kept",
@@ -46,6 +47,8 @@ _ABOVE = (
     + "".join(rf"\U{plane:04x}fffe\U{plane:04x}ffff" for plane in range(1, 14))
     + r"\U000e0000-\U000e00ff\U000e01f0-\U0010ffff"
 )
+SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""Two halves that JSON joins to one character: a text with them comes back as another."""
 UNPRINTABLE = re.compile(rf"[\x00-\x1f{_ABOVE}]")
 """One character that is not printable."""
 _ON_LINES = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f{_ABOVE}]")

@@ -117,6 +117,9 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
     for wave in (-1, True, "0"):
         with pytest.raises(InvalidParameter, match="wave is invalid"):
             memory.report("q", oracle, 0, wave=wave)  # type: ignore[arg-type]
+    for question in (17, None, "", "\ud83d\ude00"):  # JSON would give another name back, and the draw would be a new one
+        with pytest.raises(InvalidParameter, match="question is invalid"):
+            memory.report(question, oracle, 0)  # type: ignore[arg-type]
     memory.report("q", oracle, 0)
     kept = json.loads(memory.to_json())
     broken = [

@@ -245,6 +245,8 @@ def test_bad_values_reports_and_files_are_refused() -> None:
         rappor.decode(sketch, ["a"], method="guess")
     with pytest.raises(InvalidParameter, match="another RAPPOR"):
         RAPPOR(bits=60, cohorts=5).decode(sketch, ["a"])
+    with pytest.raises(InvalidParameter, match="two halves"):
+        client.report("\ud83d\ude00")
     client.report("a")
     kept = json.loads(client.to_json())
     for change in ({"cohort": 4}, {"version": 2}, {"key": "other"}, {"permanent": {"a": ["0x1", "0x2"]}}, {"permanent": 3}):

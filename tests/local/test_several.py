@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local import SeveralAttributes, UnaryEncoding
+from cloister.local import DirectEncoding, SeveralAttributes, UnaryEncoding
 from cloister.noise import Random
 from tests.tiers import by_day_and_night
 
@@ -63,6 +63,9 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
         SeveralAttributes({"smokes": ["yes", "no"]}, 1)
     with pytest.raises(InvalidParameter, match="there are two ways"):
         SeveralAttributes(DOMAINS, 1, how="both")
+    for how, epsilon in (("splitting", 1), ("sampling", 2)):
+        with pytest.raises(InvalidParameter, match="another ε"):
+            SeveralAttributes(DOMAINS, 1, how=how, oracle=lambda domain, _, epsilon=epsilon: DirectEncoding(domain, epsilon))
     with pytest.raises(InvalidParameter, match="one list for each attribute"):
         several.randomize({"smokes": ["yes"]})
     with pytest.raises(InvalidParameter, match="differ in length"):

@@ -287,3 +287,10 @@ def test_results_of_nobody() -> None:
     assert told["n"] == 0
     assert all(each["one_percent_liars"] is None for each in told["questions"])
     assert results.text()
+
+
+@pytest.mark.parametrize(("low", "high"), [("1000000", "1000010"), ("0", "40"), ("-0.1", "0.3"), ("1e15", "1000000000000010")])
+def test_each_bin_has_a_name_of_its_own(low: str, high: str) -> None:
+    survey = Survey("s", "S", [Number("x", "X?", low=low, high=high, want="spread")], levels={"a": 1})
+    names = [each["answer"] for each in Results(survey, Tally(survey))["x"].to_dict()["combined"]["answers"]]
+    assert len(set(names)) == len(names) == 11

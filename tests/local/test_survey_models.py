@@ -10,7 +10,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local.survey import Choice, Number, Scale, Survey, YesNo, respond
-from cloister.local.survey.models import Answers
+from cloister.local.survey.models import Answers, model_from_json
 from cloister.noise import Random
 
 QUESTIONS = [
@@ -119,3 +119,8 @@ def test_garbage_is_left_out_and_too_few_are_refused(answers: Answers) -> None:
             answers.naive_bayes(target, features)
     with pytest.raises(InvalidParameter, match="year"):
         answers.naive_bayes("copied", ["year"]).predict([{"year": "fourth"}])
+    with pytest.raises(InvalidParameter, match="year"):
+        answers.regression("stress", ["year"]).predict([{"year": "fourth"}])
+    for text in ("", "{", "[]", "3", '{"questions": {}}'):
+        with pytest.raises(InvalidParameter, match="The model is invalid"):
+            model_from_json(text)

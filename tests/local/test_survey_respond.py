@@ -111,6 +111,7 @@ def test_the_same_words_and_the_opposite_coin_make_the_same_text() -> None:
         ({"choice": "red", "number": float("nan")}, "NaN is not a number"),
         ({"choice": "red", "number": 41}, "outside the bounds"),
         ({"choice": "red", "number": float("inf")}, "outside the bounds"),
+        ({"choice": "red", "number": 10**400}, "outside the bounds"),
         ({"choice": "red", "number": True}, "not among the answers"),
         ({"choice": "red", "number": "12"}, "not among the answers"),
         ({"choice": "red", "place": (0, 0)}, "not among the answers"),

@@ -7,9 +7,11 @@ import random
 from datetime import UTC, date, datetime
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import cloister as cl
+from cloister.errors import InvalidParameter
 from cloister.vault import Conflict, DuplicateKey, Equal, Random, Range, Sum
 from cloister.vault.ranges import uniform_cover
 from cloister.vault.values import decode, encode, padded, unpadded
@@ -316,3 +318,22 @@ def test_what_a_query_asks_is_what_its_explanation_said(filled: Place) -> None:
     assert asked[1:] == [None]
     people.count_documents({})
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (pd.NaT, "moment is missing"),
+        (pd.Timestamp("2020-01-01T00:00:00.123456789"), "finer than microseconds"),
+        ("\ud835\udc00", "two halves"),
+        ({"\ud835\udc00": 1}, "key inside"),
+    ],
+)
+def test_what_would_come_back_as_another_value_is_never_written(place: Place, value: Any, why: str) -> None:
+    """It would be read as another value for ever, and the store be blamed for it."""
+    people = place.store.collection("m", {"seen": cl.vault.Random()})
+    with pytest.raises(InvalidParameter, match=why):
+        people.insert_one({"_id": 1, "seen": value})
+    people.insert_one({"_id": 1, "seen": pd.Timestamp("2020-01-01T00:00:00.123456", tz="Europe/Zurich")})
+    assert people.find()[0]["seen"].microsecond == 123456
+    assert place.store.verify()

@@ -183,8 +183,10 @@ def test_a_collection_scores_its_own_columns(tmp_path: Path) -> None:
         ([121], {"field": Range(0, 120)}, "0 to 120"),
         ([float("nan")], {"field": Equal()}, "NaN"),
         ([1], {"auxiliary": []}, "empty"),
-        ([1], {"auxiliary": {1: -1.0}}, "0 or more"),
-        ([1], {"auxiliary": {1: float("nan")}}, "0 or more"),
+        ([1], {"auxiliary": {1: -1.0}}, "from 0"),
+        ([1], {"auxiliary": {1: float("nan")}}, "from 0"),
+        ([1], {"auxiliary": {1: 10**400}}, "from 0"),
+        ([1, 2], {"field": Range(0, 10**13)}, "too wide"),
         ([1], {"field": Range(0, 9), "ranges": 0}, "from 1"),
         ([1], {"field": Range(0, 9), "ranges": True}, "from 1"),
     ],
@@ -193,3 +195,7 @@ def test_what_cannot_be_scored_is_refused(column: list[object], how: dict[str, o
     field = how.pop("field", Random())
     with pytest.raises(InvalidParameter, match=says):
         leakage(column, field, **how)  # type: ignore[arg-type]
+
+
+def test_values_of_any_type_are_scored() -> None:
+    assert leakage([(1, [2]), (1, [2]), [3]], Random()).guess == pytest.approx(2 / 3)

@@ -192,6 +192,42 @@ def test_a_person_is_forgotten_in_old_copies_too(place: Place) -> None:
         made.insert_one({"_id": 99, "weight": 3})
 
 
+def test_whatever_the_store_does_the_key_of_a_person_goes(place: Place) -> None:
+    """An altered entry of the index, then a table that is not there: the call fails, and no old copy is readable any more."""
+    made, state = patients(place), place.keys._state
+    made.insert_many({"_id": number, "patient": f"p{number % 3}", "note": "n", "weight": number} for number in range(9))
+    place.sql("UPDATE {I} SET content = zeroblob(length(content))")
+    with pytest.raises(Tampered):
+        place.store.forget("p1")
+    assert len(place.sql("SELECT * FROM {R}")) == 6
+    assert place.store.forget("p1") == 0
+    assert state.person(made.reader.keys.id, made.reader.keys._person("p1")) is None
+    wrapped = state.person(made.reader.keys.id, made.reader.keys._person("p2"))
+    assert wrapped is not None
+    kept = place.sql("SELECT handle, body FROM {R}")
+    place.sql("UPDATE {R} SET body = 'x'")
+    with pytest.raises(Tampered):
+        place.store.forget("p2")
+    assert not any(wrapped[1] in path.read_bytes() for path in place.keys_file.parent.iterdir())
+    for handle, body in kept:  # the store is mended
+        place.sql("UPDATE {R} SET body = ? WHERE handle = ?", body, handle)
+    with pytest.raises(Tampered):  # of its entries, once more
+        place.store.forget("p0")
+    with pytest.raises(WrongKey, match="forgotten"):
+        made.find()
+    assert place.store.forget("p2") == 3
+    assert made.find() == []
+
+
+def test_a_collection_that_the_store_lists_no_longer_is_a_problem(place: Place) -> None:
+    patients(place)
+    assert place.store.verify()
+    place.sql("UPDATE collections SET data_set = 'else'")
+    found = place.store.verify()
+    assert not found
+    assert "lists a collection no longer" in found.problems[0]
+
+
 def test_a_lost_state_is_made_again(filled: Place) -> None:
     filled.store.close()
     filled.keys.close()

@@ -260,3 +260,11 @@ def test_a_database_that_never_heard_of_sums_opens_as_before(tmp_path: Path) -> 
     with sqlite3.connect(tmp_path / "sealed.db") as connection:
         assert not [name for (name,) in connection.execute("SELECT name FROM sqlite_master") if name.startswith("p_")]
     connection.close()
+
+
+def test_a_mean_beyond_doubles_is_infinite_as_that_of_a_sum_is() -> None:
+    fields = {"a": cl.vault.PaillierSum(10**400, 10**400 + 5), "b": cl.vault.Sum()}
+    people = cl.vault.Vault("sqlite://", cl.vault.Keys.generate()).collection("m", fields)
+    people.insert_one({"_id": 1, "a": 10**400 + 1, "b": 10**400 + 1})
+    (found,) = people.aggregate([{"$group": {"_id": None, "a": {"$avg": "$a"}, "b": {"$avg": "$b"}}}])
+    assert found["a"] == found["b"] == float("inf")

@@ -221,12 +221,12 @@ def total(values: list[int | float]) -> int | float:
     (1, 1.0)
     """
     exact = _exact(values)
-    return exact if isinstance(exact, int) else _rounded(exact)
+    return exact if isinstance(exact, int) else rounded(exact)
 
 
 def mean(values: list[int | float]) -> float | None:
     """The mean, rounded once; None where there is no value."""
-    return _rounded(Fraction(_exact(values)) / len(values)) if values else None
+    return rounded(Fraction(_exact(values)) / len(values)) if values else None
 
 
 def _least(values: list[int | float]) -> int | float | None:
@@ -246,7 +246,8 @@ def _exact(values: list[int | float]) -> int | Fraction:
     return integers + sum(map(Fraction, floats), Fraction()) if floats else integers
 
 
-def _rounded(value: Fraction) -> float:
+def rounded(value: Fraction) -> float:
+    """As a double; infinite where it is too large for one."""
     try:
         return float(value)
     except OverflowError:

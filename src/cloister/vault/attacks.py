@@ -41,6 +41,8 @@ _LARGEST = 10**7
 """Distinct values times those of the domain, of the cumulative attack."""
 _MOST_RANGES = 100_000
 _MOST_POINTS, _EFFORT = 1024, 3_000_000
+_WIDEST = 1 << 24
+"""Values of a range that is attacked: an array of this size takes 128 MB."""
 """Of the volume attack: places of the domain, and how many distances it compares before it gives up."""
 
 Floats = npt.NDArray[np.float64]
@@ -163,7 +165,11 @@ def _name(value: Any) -> bytes:
 
 def _key(value: Any) -> Any:
     """By which equal values are read once."""
-    return (type(value), value) if value.__hash__ is not None else encode(value)
+    try:
+        hash(value)
+    except TypeError:  # a list, or one in a tuple
+        return encode(value)
+    return type(value), value
 
 
 def _distinct(values: Sequence[Any]) -> dict[Any, tuple[Any, int]]:
@@ -179,10 +185,10 @@ def _known(auxiliary: Sequence[Any] | Mapping[Any, float], pad: int | None) -> d
     pairs: Iterable[tuple[Any, float]] = auxiliary.items() if isinstance(auxiliary, Mapping) else _distinct(auxiliary).values()
     found: dict[bytes, _Value] = {}
     for value, weight in pairs:
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1e300:
             raise InvalidParameter(
                 "auxiliary= is invalid",
-                why="a frequency is a number of 0 or more",
+                why="a frequency is a number from 0 to 1e300",
                 instead='auxiliary={"Basel": 0.6, "Bern": 0.4}',
             )
         before = found.get(_name(value), _Value(0.0, 0, None)).weight
@@ -235,6 +241,12 @@ def _of_ranges(
     if not len(places):
         return [Attack("access pattern", "every range was asked", 1.0)]
     size = domain.position(domain.high) + 1
+    if size > _WIDEST:
+        raise InvalidParameter(
+            "The range is too wide to be attacked",
+            why=f"it has {size:,} values, and there is room for {_WIDEST:,}",
+            instead="Range(low, high) of coarser values",
+        )
     public = np.zeros(size)
     for each in known.values():
         if each.value is not None and domain.holds(each.value):

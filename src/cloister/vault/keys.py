@@ -15,7 +15,7 @@ Claim (forgetting): once the key of a person is deleted, and its backups, nobody
 copy of the store with the owner's key. Sketch: a value's key is a PRF of the field's key and the person's, which is random, was
 never in the store, and follows from nothing that is left. An index is many guesses of words away from its values, so its key was
 never in the store either: whoever has an old copy and the owner's key finds no word. Whoever has the state as well finds words
-until the next rotation deletes that key.
+until the next rotation deletes that key, and so it is with the values of a `PaillierSum`, which are under keys like those.
 
 Claim (replacing): whoever has an owner's key that was replaced, all stores and all states from before, and the store from then
 on, reads no value, word or declaration that is written once it has ended, and makes no collection that a restoration takes.
@@ -376,9 +376,9 @@ class DataSetKeys:
             known = self.state.person(self.id, self._person(person))
         return known and known[0]
 
-    def forget(self, person: object) -> None:
-        """Delete the key of a person."""
-        self.state.forget_person(self.id, self._person(person))
+    def forget(self, person: object, *, records: bool = False) -> None:
+        """Delete the key of a person; the pseudonym stays where there are `records` of it still."""
+        self.state.forget_person(self.id, self._person(person), records=records)
         self._forget_derived()
 
     def _forget_derived(self) -> None:

@@ -23,7 +23,8 @@ tag that comes out is α·X + ΣF for the X that comes out. For the right k and 
 run over are refused. (A published Paillier sum has no tag: its twin in `tests/vault/test_paillier.py` is altered unseen.)
 
 Keys are made for each collection and epoch, and are in the client's state alone, as those of the index: an old copy of the store
-and the owner's key add up nothing of a person who was forgotten.
+and the owner's key add up nothing of a person who was forgotten. With the state as well, they open each value until the next
+rotation deletes these keys: forget, then rotate.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloister.crypto import WrongKey
 from cloister.errors import InvalidDeclaration, InvalidParameter, MissingDependency, UnsupportedQuery
 from cloister.installed import install
+from cloister.vault.aggregates import rounded
 from cloister.vault.errors import Tampered
 from cloister.vault.fields import MISSING, Field
 from cloister.vault.keys import DataSetKeys
@@ -77,7 +80,7 @@ class Total(NamedTuple):
 
     def mean(self) -> float | None:
         """The mean, rounded once; None where there is no value."""
-        return self.value / self.present if self.present else None
+        return rounded(Fraction(self.value, self.present)) if self.present else None
 
 
 class Adder:

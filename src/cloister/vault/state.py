@@ -322,20 +322,21 @@ class State:
     def key_of(self, pseudonym: bytes) -> bytes | None:
         """The wrapped key of a pseudonym; None if the person was forgotten."""
         row = self.database.row("SELECT wrapped FROM people WHERE pseudonym = ?", [pseudonym])
-        return row and bytes(row[0])
+        return (row and bytes(row[0])) or None
 
     def add_person(self, data_set: str, person: bytes, pseudonym: bytes, wrapped: bytes) -> None:
         """A key of a person; one that is there already stays."""
         self.database.run("INSERT OR IGNORE INTO people VALUES (?, ?, ?, ?)", [data_set, person, pseudonym, wrapped])
 
-    def forget_person(self, data_set: str, person: bytes) -> None:
-        """Forget the key of a person."""
-        self.database.run("DELETE FROM people WHERE data_set = ? AND person = ?", [data_set, person])
+    def forget_person(self, data_set: str, person: bytes, *, records: bool) -> None:
+        """Forget the key of a person, and the pseudonym where no `records` are left."""
+        change = "UPDATE people SET wrapped = x''" if records else "DELETE FROM people"
+        self.database.run(f"{change} WHERE data_set = ? AND person = ?", [data_set, person])
 
     def wrap_again(self, data_set: str, change: Callable[[bytes, bytes], bytes]) -> None:
         """All keys of people in another wrapping, by their pseudonyms, or none."""
         with self.database.transaction("IMMEDIATE"):
-            rows = self.database.rows("SELECT pseudonym, wrapped FROM people WHERE data_set = ?", [data_set])
+            rows = self.database.rows("SELECT pseudonym, wrapped FROM people WHERE data_set = ? AND wrapped <> x''", [data_set])
             changed = [(change(pseudonym, wrapped), pseudonym) for pseudonym, wrapped in rows]
             self.database.run_many("UPDATE people SET wrapped = ? WHERE pseudonym = ?", changed)
         self.database.forget_log()

@@ -16,6 +16,7 @@ from datetime import MAXYEAR, UTC, date, datetime
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.printable import SPLIT
 
 LEAST = 32
 """Bytes of the shortest padded value: 30 ASCII letters and their quotes look like a number."""
@@ -89,7 +90,7 @@ def check_document(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InvalidParameter("The document is invalid", why="it is not a dict", instead='{"name": "Ada"}')
     for key in document:
-        if not isinstance(key, str) or not key or key.startswith("$") or "." in key:
+        if not isinstance(key, str) or not key or key.startswith("$") or "." in key or SPLIT.search(key):
             raise InvalidParameter(
                 "The document is invalid",
                 why="a field's name is a text that is not empty, does not begin with $ and has no dot",
@@ -101,20 +102,27 @@ def check_document(document: Any) -> dict[str, Any]:
 def _plain(value: Any, depth: int) -> Any:
     if depth > DEEPEST:
         raise InvalidParameter("The document is invalid", why=f"it has more than {DEEPEST} levels", instead="a flatter document")
+    if isinstance(value, str) and SPLIT.search(value):
+        raise _another("a text has a character in two halves", "the character whole")
     if value is None or isinstance(value, bool | str | float):
         return value
     if isinstance(value, int):
         return value if -_EXACT <= value < _EXACT else {"$int": hex(value)}  # hexadecimal: a decimal text of it may be refused
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, datetime):
-        return {"$time": value.isoformat()}
     if isinstance(value, date):
-        return {"$date": value.isoformat()}
+        text = value.isoformat()
+        try:
+            same = type(value) in (date, datetime) or type(value).fromisoformat(text) == value == datetime.fromisoformat(text)
+        except ValueError:
+            same = False
+        if not same:  # pandas.NaT, or a Timestamp of nanoseconds
+            raise _another("a moment is missing, or finer than microseconds", "None, or a datetime")
+        return {"$time" if isinstance(value, datetime) else "$date": text}
     if isinstance(value, list | tuple):
         return [_plain(each, depth + 1) for each in value]
     if isinstance(value, dict):
-        if any(not isinstance(key, str) or key.startswith("$") for key in value):
+        if any(not isinstance(key, str) or key.startswith("$") or SPLIT.search(key) for key in value):
             raise InvalidParameter(
                 "The document is invalid",
                 why="a key inside it is not a text, or begins with $",
@@ -126,6 +134,11 @@ def _plain(value: Any, depth: int) -> Any:
         why="it holds a value of a type that is not stored",
         instead="None, bool, int, float, str, bytes, date, datetime, list and dict",
     )
+
+
+def _another(why: str, instead: str) -> InvalidParameter:
+    """What would be read as another value than was written: the store would be blamed for it."""
+    return InvalidParameter("The document is invalid", why=why, instead=instead)
 
 
 def _normal(value: Any, depth: int) -> Any:

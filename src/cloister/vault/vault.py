@@ -145,14 +145,17 @@ class Vault:
     def verify(self) -> Verification:
         """Compare every record, and every entry of the index that leads to one, with what this client wrote. Entries of what was
         changed or deleted are counted; one of them that was altered is noticed by the search that meets it."""
-        problems, listed = [], []
+        problems, known = [], self._keys.state.collections(self._keys.id)
+        listed = known
         if self._missing_epochs():
             problems.append("the wrapped keys in the store were changed: without them the store can't be restored")
         try:
             listed = self._store.collections(self._keys.id)
         except (Tampered, EngineError) as error:
             problems.append(f"{error.what}: {error.why}")
-        for table in sorted({*self._keys.state.collections(self._keys.id), *listed}):
+        for table in sorted({*known, *listed}):
+            if table not in listed:
+                problems.append("the store lists a collection no longer: it can't be restored")
             found = None
             try:
                 found = self._collection(table)
@@ -193,11 +196,18 @@ class Vault:
         return True
 
     def forget(self, person: str | int) -> int:
-        """Delete every record of a person, and the key without which no old copy of one can be read. Says how many there were."""
+        """Delete every record of a person, and the key without which no old copy of one can be read. Says how many there were.
+
+        The key goes whatever the store does: where that fails or was altered, call it again once the store is mended."""
         pseudonym = self._keys.pseudonym(person, make=False)
         gone = 0
         if pseudonym is not None:
-            gone += sum(collection.forget(pseudonym) for collection in self._all())
+            try:
+                gone += sum(collection.forget(pseudonym) for collection in self._all())
+            except (Tampered, EngineError):
+                self._keys.forget(person, records=True)
+                self._keys.state.database.forget_log()
+                raise
             self._keys.forget(person)
             gone += sum(collection.forget(pseudonym) for collection in self._all())  # what another process wrote in between
         self._keys.state.database.forget_log()

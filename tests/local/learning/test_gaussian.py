@@ -65,11 +65,13 @@ def test_refusals() -> None:
         ([[0.5, math.nan]], [0], "NaN"),
         ([[0.5, 0.5]], [3], "outside the domain"),
         ([[0.5, 0.5]], [0, 1], "differ in number"),
+        ([[0.5, 0.5], [0.5]], [0, 1], "each needs 2 numbers"),
     ):
         with pytest.raises(InvalidParameter, match=why):
             model.randomize(rows, classes)
     with pytest.raises(InvalidParameter, match="sent nothing"):
         model.fit(model.aggregate(model.randomize([[0.5, 0.5]], [0])))
+    assert [len(each) for each in model.randomize([], [])] == [0, 0]
     with pytest.raises(InvalidParameter, match="it is missing"):
         LocalGaussianNB([], range(2), 1)
 

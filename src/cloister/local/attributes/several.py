@@ -75,6 +75,12 @@ class SeveralAttributes:
         }
         self.how = how or min(self.variances, key=lambda way: self.variances[way])
         self.oracles = whole if self.how == "sampling" else parts
+        if any(each.epsilon != self.epsilon / (1 if self.how == "sampling" else count) for each in self.oracles.values()):
+            raise InvalidParameter(
+                "oracle= is invalid",
+                why="its protocols have another ε",
+                instead="lambda domain, epsilon: DirectEncoding(domain, epsilon)",
+            )
 
     variances: dict[str, float]
     """What either way comes to: the variances of one person's part in a count, summed over attributes."""

@@ -37,12 +37,17 @@ class Domain:
         self._places: dict[Any, int] | None = None
         self._numbers: npt.NDArray[Any] | None = None
         self._order: Indices | None = None
-        size = len(self.values)
+        try:
+            size = len(self.values)
+        except OverflowError:  # a range of more than any list has
+            size = _LARGEST + 1
         if size < 2:
             raise _refused("it has fewer than two values, so an answer would tell nothing", 'domain=["yes", "no"]')
         if size > _LARGEST:
             raise _refused("it has more than 2³¹ values", "cloister.local.HeavyHitters, for texts of any length")
         if isinstance(self.values, range):
+            if not all(-(1 << 62) < end < 1 << 62 for end in (self.values.start, self.values.stop, self.values.step)):
+                raise _refused("its numbers take more than 62 bits", "smaller numbers, or texts")
             return
         try:
             self._places = {value: place for place, value in enumerate(self.values)}

@@ -21,6 +21,7 @@ from cloister.local.protocols.coins import WORD, bit_rows, check_epsilon, heads_
 from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
+from cloister.printable import SPLIT
 from cloister.privacy import PureDP
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact
@@ -265,6 +266,8 @@ class Client:
         """One report: fresh coins on the permanent bits of the text, which are thrown when it is reported for the first time."""
         drawn, rappor = source(random), self.rappor
         row = np.array([rappor._row(text, self.cohort)], dtype=np.uint64)
+        if SPLIT.search(text):  # kept as JSON it is another text, whose permanent bits would be thrown again
+            raise InvalidParameter("A value is invalid", why="a character of it is in two halves", instead='"example.org"')
         if text not in self._kept:
             self._kept.setdefault(text, rappor._permanent(row, drawn))  # of two threads, both keep what the first one drew
         return np.concatenate([np.array([self.cohort], dtype=np.uint64), rappor._fresh(self._kept[text], drawn)[0]])

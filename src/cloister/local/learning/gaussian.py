@@ -72,7 +72,7 @@ class LocalGaussianNB:
         d = len(self.intervals)
         slots = np.zeros((len(said), len(self.classes), 1 + d))
         slots[np.arange(len(said)), said] = np.concatenate([np.ones((len(said), 1)), units], axis=1)
-        vectors = slots.reshape(len(said), -1)
+        vectors = slots.reshape(len(said), len(self.classes) * (1 + d))
         plain = self.mechanism.randomize(vectors[~squares], random=chance)
         return plain, self.mechanism.randomize(vectors[squares] ** 2, random=chance)
 

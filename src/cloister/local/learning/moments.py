@@ -122,7 +122,10 @@ def scaled(rows: Any, intervals: Sequence[Interval], *, clip: bool = False) -> F
     >>> scaled([[0, 5]], [Interval.of(0, 1), Interval.of(0, 10)]).tolist()
     [[-1.0, 0.0]]
     """
-    columns = list(zip(*rows, strict=True)) if len(rows) else [()] * len(intervals)
+    try:
+        columns = list(zip(*rows, strict=True)) or [()] * len(intervals)
+    except (TypeError, ValueError):  # no rows at all, or of unequal lengths
+        columns = []
     if len(columns) != len(intervals):
         raise InvalidParameter("The rows are invalid", why=f"each needs {len(intervals)} numbers", instead="one number a bound")
     units = [each.units(each.checked(list(column), clip=clip))[:, 0] for each, column in zip(intervals, columns, strict=True)]

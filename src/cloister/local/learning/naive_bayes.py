@@ -198,7 +198,10 @@ def _columns(rows: Any, width: int, places: Sequence[int]) -> list[Any]:
     """Rows of so many values as columns; of those, the ones at these places."""
     if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.shape[1] == width:
         return [rows[:, at] for at in places]
-    listed = [list(row) for row in rows]
+    try:
+        listed = [list(row) for row in rows]
+    except TypeError:
+        listed = [[]]
     if any(len(row) != width for row in listed):
         raise InvalidParameter("The rows are invalid", why=f"each needs {width} values", instead="one value a feature")
     return [[row[at] for row in listed] for at in places]

@@ -67,7 +67,12 @@ class LocalLinearRegression:
 
     def randomize(self, rows: Any, targets: Any, *, clip: bool = False, random: Random | None = None) -> Reports:
         """One report for each row and its target."""
-        joined = [[*row, target] for row, target in zip(rows, targets, strict=True)]
+        try:
+            joined = [[*row, target] for row, target in zip(rows, targets, strict=True)]
+        except (TypeError, ValueError):
+            raise InvalidParameter(
+                "Rows and targets are invalid", why="they differ in number", instead="one target a row"
+            ) from None
         return self.moments.randomize(joined, clip=clip, random=random)
 
     def aggregate(self, reports: Reports) -> Sketch:
@@ -134,7 +139,10 @@ class LocalLogisticRegression:
 
     def train(self, rows: Any, classes: Any, *, random: Random | None = None) -> LinearModel:
         """All rounds, with both sides played here: each person is in one group."""
-        chance, rows, said = source(random), np.asarray(rows, dtype=np.float64), np.asarray(classes)
+        try:
+            chance, rows, said = source(random), np.asarray(rows, dtype=np.float64), np.asarray(classes)
+        except (TypeError, ValueError):
+            raise InvalidParameter("The rows are invalid", why="they are not numbers", instead="one number a bound") from None
         if len(rows) != len(said) or len(rows) < self.rounds:
             raise InvalidParameter("Rows and classes are invalid", why="each round needs a person", instead="rounds=1")
         order = chance.permutation(len(rows))

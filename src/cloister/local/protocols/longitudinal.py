@@ -14,6 +14,7 @@ from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local.frequency.oracle import FrequencyOracle
 from cloister.local.protocols.protocol import Reports
 from cloister.noise import Random
+from cloister.printable import is_text
 from cloister.privacy import PureDP
 from cloister.privacy.rational import exact_positive, text_of
 
@@ -63,6 +64,10 @@ class LocalMemory:
     ) -> Reports:
         """The report of this question and wave, as an array of one report: made of `value` when it is asked for first, and the
         same ever after."""
+        if not is_text(
+            question, 1000
+        ):  # JSON would give another name back, and what was kept under this one would be drawn again
+            raise InvalidParameter("question is invalid", why="it is not a printable text", instead='report("flu", …)')
         if isinstance(wave, bool) or not isinstance(wave, int) or wave < 0:
             raise InvalidParameter("wave is invalid", why="it is a whole number from 0 on", instead="wave=0")
         if wave >= self.waves:

@@ -174,7 +174,12 @@ class AmountChannel(Channel):
 
     def _labels(self) -> tuple[str, ...]:
         interval = self.mechanism.interval
-        edges = [f"{interval.low + interval.span * step / _BINS:g}" for step in range(_BINS + 1)]
+        points = [interval.low + interval.span * step / _BINS for step in range(_BINS + 1)]
+        edges: list[str] = []
+        for digits in range(6, 18):  # as few as tell all of them apart
+            edges = [f"{point:.{digits}g}" for point in points]
+            if len({*edges}) > _BINS:
+                break
         bins = tuple(f"{low} to {high}" for low, high in pairwise(edges)) if self.want == "spread" else ("a number",)
         return bins if self.answered is None else (*bins, NO_ANSWER)
 

@@ -91,8 +91,14 @@ class Line:
 
     def predict(self, answers: Sequence[Mapping[str, str]]) -> list[float]:
         """The number of each, within its bounds; a question that is left out adds nothing."""
-        sums = (self.base + sum(self.added[name][said] for name, said in each.items() if name in self.added) for each in answers)
-        return [min(max(value, self.low), self.high) for value in sums]
+        found = []
+        for each in answers:
+            parts = {name: list(self.added[name].items()) for name in each if name in self.added}
+            value = self.base
+            for name, listed in parts.items():
+                value += listed[_place([label for label, _ in listed], each[name], name)][1]
+            found.append(min(max(value, self.low), self.high))
+        return found
 
     def to_json(self) -> str:
         """The model as a file, which `model_from_json` reads."""
@@ -108,7 +114,13 @@ def model_from_json(text: str) -> Chances | Line:
     >>> model_from_json(line.to_json()) == line
     True
     """
-    told = json.loads(text)
+    try:
+        return _read(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidParameter("The model is invalid", why="it is not what to_json wrote", instead="model.to_json()") from None
+
+
+def _read(told: dict[str, Any]) -> Chances | Line:
     questions = told["questions"]
     if told["model"] == "naive Bayes":
         tables = {name: (tuple(each["answers"]), np.array(each["shares"])) for name, each in questions.items()}

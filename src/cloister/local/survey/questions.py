@@ -166,14 +166,18 @@ class Number(Question):
                 why="NaN is not a number",
                 instead=f"a number from {self.low}, or None",
             )
-        if not Fraction(self.low) <= answer <= Fraction(self.high):
+        low, high = float(Fraction(self.low)), float(Fraction(self.high))
+        try:  # doubles, as in the browser: 0.1 is within "0.1"
+            said = float(answer)
+        except OverflowError:
+            said = math.inf
+        if not low <= said <= high:
             raise InvalidParameter(
                 f'The answer to "{self.name}" is invalid',
                 why="it is outside the bounds",
                 instead=f"a number from {self.low} to {self.high}, or None",
             )
-        low, high = float(Fraction(self.low)), float(Fraction(self.high))
-        return min(max(float(answer), low), high)
+        return said
 
 
 @dataclass(frozen=True)

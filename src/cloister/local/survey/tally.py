@@ -163,7 +163,7 @@ class Tally:
             tally.refused = Counter({str(reason): int(count) for reason, count in said["refused"].items()})
             tally.used = {str(token) for token in said["used"]}
             read = {(each["question"], each["level"]): Counts.from_dict(each) for each in said["counts"]}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InvalidParameter):
                 raise
             raise _refused("it is not what to_json wrote") from None
