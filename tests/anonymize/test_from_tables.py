@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pytest
 
 import cloister as cl
-from cloister.anonymize import Anonymizer, KAnonymity, publish_table
+from cloister.anonymize import Anonymizer, KAnonymity, LDiversity, publish_table
 from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Recoded
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.session.state.table_snapshot import TableSnapshot
 
 PEOPLE: dict[str, list[Any]] = {"age": [30, 31, 60, 61]}
 
@@ -51,3 +52,39 @@ def test_a_person_with_several_rows_is_refused_before_anything_is_read() -> None
         with pytest.raises(InvalidParameter, match="several rows"):
             publish_table(session, "visits", Anonymizer(quasi=["age"], models=[KAnonymity(2)]))
         assert not session.ledger.charges("visits")
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"quasi": ["agee"]}, "'agee' is unknown"),
+        ({"quasi": []}, "no quasi-identifier"),
+        ({"search": "best"}, "search='best'"),
+        ({"metric": "zz"}, "metric='zz'"),
+        ({"suppression": 7}, "share from 0 to 1"),
+        ({"models": [LDiversity(2)]}, "no column was declared sensitive"),
+        ({"research": "agee"}, "agee"),
+        (None, "not an Anonymizer"),
+    ],
+)
+def test_what_needs_no_row_is_refused_before_the_door(asked: dict[str, Any] | None, why: str) -> None:
+    people = cl.PrivateTable(PEOPLE, columns={"age": cl.Integer(0, 120)})
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        how: Any = None if asked is None else Anonymizer(**{"quasi": ["age"], "models": [KAnonymity(2)], **asked})
+        with pytest.raises(CloisterError, match=why):
+            publish_table(session, "people", how)
+        assert not session.ledger.charges("people")
+
+
+def test_the_event_is_written_before_rows_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, seen = cl.PrivateTable(PEOPLE, columns={"age": cl.Integer(0, 120)}), list[int]()
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        prepare = TableSnapshot.prepare
+
+        def prepared(self: TableSnapshot, name: str) -> Any:
+            seen.append(len(session.ledger.charges("people")))
+            return prepare(self, name)
+
+        monkeypatch.setattr(TableSnapshot, "prepare", prepared)
+        publish_table(session, "people", Anonymizer(quasi=["age"], models=[KAnonymity(2)]))
+    assert seen == [1]

@@ -190,6 +190,23 @@ def test_one_row_more_moves_a_score_by_two_thousand_at_most_and_never_down(
     assert (moved <= 2_000).all()
 
 
+@pytest.mark.parametrize("columns", [2, 7, 8, 9, 10, 11])
+def test_a_row_of_another_kind_moves_no_other_class(columns: int) -> None:
+    """A mean of floats is added up in another order where there is one kind of rows and where there are two: its last bit, in
+    thousandths, times all rows of a class."""
+    names = [f"c{place}" for place in range(columns)]
+    flat = {name: Hierarchy.flat() for name in names[1:]}
+    for most in (9, 99, 100, 200, 500, 999, 1_000):
+        declared = dict.fromkeys(names, cl.Integer(1, most))
+        safe = SafePub(1, "1e-6", columns=declared, hierarchies={"c0": Hierarchy.intervals(2), **flat})
+        nodes = nodes_of(safe.ladders)
+        alone, both = (
+            scores([np.array([3] * 100_000 + [4] * more, dtype=np.int64)] * columns, safe.ladders, nodes, 50) for more in (0, 1)
+        )
+        assert (both - alone >= 0).all()
+        assert (both - alone <= 2_000).all()
+
+
 def test_only_classes_of_k_are_released_and_nothing_of_the_order() -> None:
     safe = SafePub(1, "1e-3", columns=AGES, hierarchies={"age": Hierarchy.intervals(10, 50)}, levels={"age": 1})
     ages = [25] * 400 + [37] * 300 + [61] * safe.k + [80]
@@ -266,6 +283,10 @@ def test_an_empty_table_releases_nothing() -> None:
         {"levels": {"age": 0}, "choosing": "0.1"},
         {"sampling": "0.9", "levels": {"age": 0}},
         {"sampling": 0, "levels": {"age": 0}},
+        {"epsilon": 19, "levels": {"age": 0}},
+        {"epsilon": 1_000, "levels": {"age": 0}},
+        {"delta": "1e-400", "levels": {"age": 0}},
+        {"sampling": "1e-400", "levels": {"age": 0}},
     ],
 )
 def test_what_would_break_the_promise_is_refused(more: dict[str, Any]) -> None:

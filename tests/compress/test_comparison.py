@@ -13,7 +13,7 @@ from cloister.compress import DCA, PCA, MultiplicativeNoise, RandomProjection, R
 from cloister.compress.attackers import distance, explained, labels_read, linked, rows_rebuilt, scaled
 from cloister.compress.drawing import normal
 from cloister.compress.from_tables import publish_projections
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 
 FACES = drawn_faces(12, 6)
@@ -209,3 +209,22 @@ def test_projections_of_people_with_several_rows_need_no_declared_unit() -> None
     with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
         found = publish_projections(session, "people", {"PCA": PCA()}, **how)
     assert len(found.projections) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"dimensions": [99]}, "from 1 to 1"),
+        ({"dimensions": []}, "dimensions="),
+        ({"projections": {}}, "projections="),
+        ({"table": "nope"}, "'nope' is unknown"),
+    ],
+)
+def test_what_needs_no_row_is_refused_before_the_door(changed: dict[str, Any], why: str) -> None:
+    rows = {"age": [*range(60)], "ill": [0, 0, 1, 1] * 15, "sex": [0, 1] * 30}
+    kinds = {"age": cl.Integer(0, 60), "ill": cl.Category([0, 1]), "sex": cl.Category([0, 1])}
+    how: dict[str, Any] = {"columns": ["age"], "utility": "ill", "private": "sex", "dimensions": [1]}
+    with cl.Session({"people": cl.PrivateTable(rows, kinds)}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(CloisterError, match=why):
+            publish_projections(session, **{"table": "people", "projections": {"PCA": PCA()}, **how, **changed})
+        assert not session.ledger.charges("people")

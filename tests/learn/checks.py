@@ -328,8 +328,8 @@ def check_refusals_show_no_value(name: str) -> None:
             model_of(name).fit(X, y[:-1])
 
 
-def _table(name: str) -> PrivateTable:
-    """The rows as a table: age, pay, sex, and y where there is a target."""
+def _table(name: str, pay: Any = None) -> PrivateTable:
+    """The rows as a table: age, pay, sex, and y where there is a target. `pay`: declared as this."""
     X, y = rows_of(name)
     kinds: dict[str, Any] = {"age": Integer(0, 1), "pay": Real(0, 1), "sex": Category(["F", "M"])}
     columns: dict[str, list[Any]] = {
@@ -342,7 +342,7 @@ def _table(name: str) -> PrivateTable:
     if y is not None:
         columns["y"] = y.tolist()
         kinds["y"] = Integer(0, 1) if METHODS[name].task == "classes" or name in COUNTS else Real(0, 1)
-    return PrivateTable(columns, columns=kinds)
+    return PrivateTable(columns, columns={**kinds, "pay": pay or kinds["pay"]})
 
 
 PROMISED = ("bounds", "bounds_y", "classes", "random", "categories", "groups")
@@ -398,6 +398,27 @@ def check_table(name: str) -> None:
     assert again.guarantee_ == model.guarantee_
 
 
+def check_out_of_reach(name: str) -> None:
+    """A promise or bounds that no noise can be computed for are refused before anything is charged, whatever the rows are."""
+    _, y = rows_of(name)
+    near, wide = _table(name), _table(name, None if name == "CategoricalNB" else Real(0, "1e75", step="1e70"))
+    given = {key: value for key, value in RECIPES.get(name, {}).items() if key != "categories"}
+    spends = (ApproxDP("1e-9", "1e-9"), ApproxDP("1e-15", "1e-15"), ApproxDP(100, "1e-40"), PureDP("1e-25"), PureDP("1e-320"))
+    for table, spend in [*((near, each) for each in spends), (wide, ApproxDP(1, "1e-6"))]:
+        with Door({"people": table}, budget=ApproxDP(1_000, "1e-2")) as door:
+            model = model_of(name, random=None, **given)
+            if "categories" in RECIPES.get(name, {}):
+                model.set_params(categories=None)
+            before = door.spent
+            try:
+                model.fit_table(door, "people", features=["age", "pay", "sex"], target=None if y is None else "y", spend=spend)
+            except CloisterError:
+                assert door.spent == before, spend
+            else:
+                answers = said(model, np.zeros((3, len(model.feature_names_in_))))
+                assert answers.dtype.kind not in "f" or np.isfinite(answers).all(), spend
+
+
 CHECKS: tuple[Callable[[str], None], ...] = (
     check_parameters,
     check_pickle,
@@ -413,4 +434,5 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     check_refusals_show_no_value,
     check_wrong_parameters,
     check_table,
+    check_out_of_reach,
 )

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
+from cloister.learn.assessment.evaluation import fit_and_score
 from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
@@ -251,3 +252,15 @@ def test_only_private_models_are_searched() -> None:
 def test_a_search_is_an_estimator() -> None:
     copy = clone(search())
     assert copy.get_params()["estimator__bounds"] == (0, 1)
+
+
+@pytest.mark.parametrize("people", [1, 2, 3, 5])
+def test_whether_a_part_has_rows_decides_on_no_error(people: int) -> None:
+    """Lists of rows, of which a fold, a part or the rows to judge by may have none: that says how many there are."""
+    rows, said = [[0.2]] * people, [0] * people
+    for seed in range(12):
+        drawn = Random.deterministic(seed)
+        fit_and_score(Threshold(bounds=(0, 1), random=drawn), rows, said)
+        cross_validate(Threshold(bounds=(0, 1)), rows, said, folds=3, random=drawn)
+        PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, method="parts", random=drawn).fit(rows, said)
+        PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, tries=2, random=drawn).fit(rows, said)

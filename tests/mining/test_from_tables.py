@@ -91,12 +91,17 @@ def test_so_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"method": "magic"}, "known are auto"),
         ({"min_support": "2"}, "min_support"),
         ({"time_limit": "-1"}, "time_limit"),
+        ({"rules": None}, "list of rules"),
+        ({"rules": []}, "nothing is to be hidden"),
+        ({"rules": ["tea"]}, "one arrow"),
+        ({"rules": ["beer → zzz"]}, "zzz"),
+        ({"table": "nope"}, "'nope' is unknown"),
     ],
 )
 def test_what_needs_no_row_is_refused_before_the_door(given: dict[str, Any], words: str) -> None:
     with session_of(LISTS) as session:
         with pytest.raises(CloisterError, match=words):
-            publish_baskets(session, "sold", ["beer → crisps"], **{**THRESHOLDS, **given})
+            publish_baskets(session, **{"table": "sold", "rules": ["beer → crisps"], **THRESHOLDS, **given})
         assert not session.ledger.charges("sold")
 
 

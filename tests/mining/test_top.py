@@ -258,3 +258,18 @@ def test_missing_items_and_baskets_are_nobodys() -> None:
     ) as session:
         found = top_itemsets(session, "sold", k=4, spend=100_000, max_size=1)
     assert {each.items[0]: each.count for each in found} == {"a": 1, "b": 1, "c": 0, "d": 0}
+
+
+def test_noise_that_no_count_has_room_for_is_refused_before_it_is_charged() -> None:
+    table = cl.PrivateTable({"item": ["a", "b"], "basket": [1, 2]}, {"item": cl.Category(["a", "b"]), "basket": cl.Integer(0, 9)})
+    for budget, spend in ((cl.PureDP(1), "1e-25"), (cl.ZCDP(1), "1e-40")):
+        with cl.Session({"sold": table}, budget=budget) as session:
+            with pytest.raises(InvalidParameter, match="wider than the counts"):
+                top_itemsets(session, "sold", k=1, max_size=1, item="item", basket="basket", spend=spend)
+            assert not session.ledger.charges("sold")
+
+
+@pytest.mark.parametrize("items", [None, 3, "tea", [["a"], "b"], []])
+def test_items_that_are_none_are_refused(items: Any) -> None:
+    with pytest.raises(InvalidParameter, match="items is invalid"):
+        TopItemsets(items=items, k=1, epsilon=1, max_items=1).release([["a"]])

@@ -319,3 +319,8 @@ def test_a_discrete_gaussian_that_hides_nothing_costs_no_memory() -> None:
     assert batch.delta(1) == 1
     with pytest.raises(NotConvertible):
         batch.epsilon("1e-6")
+
+
+def test_noise_beyond_floats_is_refused_in_words() -> None:
+    with pytest.raises(NotConvertible, match="beyond what a float holds"):
+        PrivacyLossDistribution.discrete_gaussian(sigma_squared="1e400").epsilon("1e-9")

@@ -174,6 +174,18 @@ def test_what_cannot_be_cut_is_refused_and_costs_nothing(columns: Any, why: str)
         assert not session.ledger.charges("p")
 
 
+def test_what_comes_after_the_cuts_is_planned_before_they_are_charged() -> None:
+    yes = {f"b{place}": cl.Boolean() for place in range(101)}
+    rows = {"pay": [1] * 500, **dict.fromkeys(yes, [True] * 500)}
+    table = cl.PrivateTable(rows, {"pay": cl.Integer(0, 100_000), **yes})
+    with cl.Session({"t": table}, budget=cl.PureDP(10)) as session:
+        for method, count, why in (("aim", 101, "at most 100 columns"), ("histogram", 12, "at most 100,000 are measured")):
+            with pytest.raises(cl.UnsupportedQuery, match=why):
+                fit(session, "t", spend=1, method=method, columns=[QuantileBins("pay"), *list(yes)[:count]])
+        assert not session.ledger.charges("t")
+        assert fit(session, "t", spend=1, method="histogram", columns=[QuantileBins("pay"), "b0"]).columns[0].number < 51
+
+
 def test_what_can_be_cut_nowhere_is_refused() -> None:
     many = {"code": cl.Category(range(10**6))}
     with pytest.raises(cl.UnsupportedQuery, match="1,000,000 categories, and at most 100,000"):

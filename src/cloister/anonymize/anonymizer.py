@@ -273,9 +273,10 @@ class Anonymizer:
         """What the search is asked: for pictures, frontiers and searches of one's own."""
         return self._problem(read_frame(table))[0]
 
-    def _problem(self, frame: Frame) -> tuple[Problem, Search, npt.NDArray[np.bool_] | None]:
-        quasi, sensitive = list(self.quasi), list(self.sensitive)
+    def check(self, frame: Frame) -> list[str]:
+        """Refuse what no row of these columns could make right. The columns that are read: quasi-identifiers, then others."""
         check_roles(self, frame)
+        quasi, sensitive = list(self.quasi), list(self.sensitive)
         for model in self.models:
             if model.of_sensitive and not model.columns_of(sensitive):
                 raise InvalidParameter(
@@ -289,7 +290,6 @@ class Anonymizer:
                     why="the column is a quasi-identifier: someone who knows it has nothing to learn of it",
                     instead="another column, or quasi= without it",
                 )
-        extra = [self.research] if self.research else []
         named = [
             *quasi,
             *dict.fromkeys(
@@ -298,7 +298,14 @@ class Anonymizer:
                 if name not in quasi
             ),
         ]
-        check_columns(frame, [*named, *extra], "named")
+        check_columns(frame, [*named, *([self.research] if self.research else [])], "named")
+        share_of(self.suppression)
+        search_of(self.search, self.aggregates)
+        metric_of(self.metric)
+        return named
+
+    def _problem(self, frame: Frame) -> tuple[Problem, Search, npt.NDArray[np.bool_] | None]:
+        named, quasi, sensitive = self.check(frame), list(self.quasi), list(self.sensitive)
         told = named[len(quasi) :]
         table = encode(frame, named, missing=self.missing, missing_values=self.missing_values, told=told)
         limit = int(share_of(self.suppression) * table.total)

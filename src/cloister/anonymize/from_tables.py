@@ -7,6 +7,7 @@ declaration has them: clamped to its bounds, what it does not list missing; in a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +49,13 @@ def publish_table(session: Door, name: str, anonymizer: Anonymizer, *, random: R
     (True, 'k = 2', 'not private')
     """
     rows = session.row_access(name)
-    return publish_rows(rows.prepare(), rows.population, session.ledger, name, anonymizer, who=session.who, random=random)
+    how: Any = {"who": session.who, "random": random}
+    return publish_rows(rows.prepare, rows.declaration, rows.population, session.ledger, name, anonymizer, **how)
 
 
 def publish_rows(
-    prepared: Prepared,
+    prepare: Callable[[], Prepared],
+    declaration: PrivateTable,
     population: str,
     ledger: Ledger,
     name: str,
@@ -61,12 +64,15 @@ def publish_rows(
     who: str,
     random: Random | None = None,
 ) -> Published:
-    """The same for who has decided already that the owner asks: prepared rows, and the ledger of their population."""
-    check_one_row_each(name, prepared.declaration)
+    """The same for who has decided already that the owner asks: how rows are prepared, and the ledger of their population."""
+    check_one_row_each(name, declaration)
+    if not isinstance(anonymizer, Anonymizer):
+        raise InvalidParameter(f"{anonymizer!r} is invalid", why="it is not an Anonymizer", instead='Anonymizer(quasi=["age"])')
+    anonymizer.check(Frame(need_polars().DataFrame({each: [] for each in declaration.columns}), "polars"))
     what = f"anonymised table of {name}: {', '.join(model.name for model in anonymizer.models)}"
     # first of all: a search and its progress see rows, and an interruption leaves no time to write anything down
     ledger.note_not_private(population, who=who, what=f"{what} (not differentially private, and neither is a refusal)")
-    return scrubbed(lambda: _published(prepared, anonymizer, random or Random()))
+    return scrubbed(lambda: _published(prepare(), anonymizer, random or Random()))
 
 
 def check_one_row_each(name: str, declaration: PrivateTable) -> None:

@@ -180,7 +180,7 @@ def trade_off(
     use, secret = _labels("utility", utility, len(rows)), _labels("private", private, len(rows))
     people = None if persons is None else _labels("persons", persons, len(rows))
     by_identity = people is not None and len(set(zip(people, secret, strict=True))) == people.max() + 1 == secret.max() + 1
-    random, asked = random_of(random_state), _asked(projections, dimensions)
+    random, asked = random_of(random_state), asked_of(projections, dimensions)
     cuts = list(_splits(secret if people is None else people, *_shares(splits, test), random))
     apart = [] if people is None else list(_apart(people, splits, test, random_of(random_state)))
     for known, others in [*cuts, *apart]:
@@ -315,7 +315,13 @@ def _labels(name: str, given: Any, count: int) -> npt.NDArray[np.int64]:
     return np.array([places[each] for each in plain], dtype=np.int64)
 
 
-def _asked(projections: Any, dimensions: Any) -> list[int]:
+def asked_of(projections: Any, dimensions: Any) -> list[int]:
+    """The numbers of dimensions, of projections that have some.
+
+    >>> from cloister.compress import PCA
+    >>> asked_of({"PCA": PCA()}, [1, 2])
+    [1, 2]
+    """
     if not isinstance(projections, Mapping) or not projections:
         raise InvalidParameter("projections= is invalid", why="it is projections by name", instead='{"PCA": PCA()}')
     for name, made in projections.items():

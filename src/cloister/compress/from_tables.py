@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import clone
 
 from cloister.compress.attackers import rows_rebuilt
-from cloister.compress.comparison import MARK, TradeOff, trade_off
+from cloister.compress.comparison import MARK, TradeOff, asked_of, trade_off
 from cloister.compress.scatter import bounds_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -121,11 +121,12 @@ def publish_projections(
         raise InvalidParameter(
             "The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
         )
-    declared = session.tables[table]
-    if not isinstance(declared, PrivateTable):
-        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table", instead="trade_off(…)")
-    check_projected(declared, columns, utility, private)
     access = session.row_access(table)
+    check_projected(access.declaration, columns, utility, private)
+    for count in asked_of(projections, dimensions):
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(columns):
+            why = f"each is a whole number from 1 to {len(columns)}, the number of columns"
+            raise InvalidParameter(f"dimensions={dimensions!r} is invalid", why=why, instead="dimensions=[1]")
     how: dict[str, Any] = {"columns": columns, "utility": utility, "private": private, "dimensions": dimensions}
     return project_rows(access.prepare, access.population, session.ledger, table, projections, who=session.who, **how)
 

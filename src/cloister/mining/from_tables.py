@@ -14,11 +14,12 @@ from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets
 from cloister.mining.hiding import Method, Sanitised, check_method, hide_rules
 from cloister.mining.long_tables import check_columns, known, numbered
+from cloister.mining.sensitive import sensitive_rules
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Domain, PrivateTable, Text
+from cloister.tables import Category, Domain, Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -56,14 +57,14 @@ def publish_baskets(
         raise InvalidParameter(
             "The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
         )
-    declaration = session.tables[table]
-    if not isinstance(declaration, PrivateTable):
-        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table", instead="hide_rules(…)")
-    check_columns(declaration, basket, item, "publish_baskets")
+    access = session.row_access(table)
+    check_columns(access.declaration, basket, item, "publish_baskets")
     check_method(method)
     Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
     limit = exact_positive(time_limit, "time_limit")  # what can be refused without looking at a row is
-    access = session.row_access(table)
+    domain = access.declaration.column(item)
+    if isinstance(domain, Category):
+        sensitive_rules(Baskets.of([domain.options]), rules)
     what = f"baskets of {table} with rules hidden"
 
     def changed() -> Sanitised:

@@ -20,6 +20,7 @@ from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random, default_random
+from cloister.noise.mechanism import check_confidence
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_positive, zcdp_within
 from cloister.session.releases.frames import Frame, Series
 
@@ -68,7 +69,7 @@ class NoisyItemsets(Sequence[NoisyItemset]):
 
         By the mechanism's exact bound for one choice, and the union bound over all.
         """
-        miss = (1 - Fraction(str(confidence))) / max(1, len(self))
+        miss = (1 - check_confidence(confidence)) / max(1, len(self))
         return float(self.choice.margin(1 - miss, candidates=self.candidates))
 
     def to_frame(self) -> Frame:
@@ -122,6 +123,7 @@ class Picker:
         if isinstance(promise, PureDP):
             half = exact_positive(promise.epsilon, "epsilon") / 2
             choice = PermuteAndFlip(epsilon=half / self.k, sensitivity=self.sensitivity, monotone=True)
+            self._check(self.total / half)
             return choice, DiscreteLaplace(scale=self.total / half, sensitivity=self.total)
         if not isinstance(promise, ZCDP) or promise.delta:
             raise InvalidParameter(
@@ -129,8 +131,14 @@ class Picker:
             )
         half = exact_positive(promise.rho, "rho") / 2
         epsilon = Fraction(math.isqrt(int(8 * half / self.k * 2**80)), 2**40)
+        self._check(math.isqrt(math.ceil(self.squares / (2 * half))))
         noise = DiscreteGaussian(scale_squared=self.squares / (2 * half), sensitivity_squared=self.squares)
         return Exponential(epsilon=epsilon, sensitivity=self.sensitivity, monotone=True), noise
+
+    def _check(self, scale: Fraction | int) -> None:
+        if scale > 1 << 56:
+            why = "its noise is wider than the counts of any table"
+            raise InvalidParameter(f"{self.guarantee} is invalid", why=why, instead="cl.PureDP(1)")
 
     def pick(self, counts: Codes, random: Random | None = None) -> tuple[list[int], Codes]:
         """The places that were chosen, and their noisy counts."""
@@ -185,7 +193,7 @@ class TopItemsets:
     def picker(self) -> Picker:
         """The mechanism on counts."""
         most = _whole(self.max_items, "max_items")
-        check_universe(len(self.items), k=self.k, min_size=self.min_size, max_size=self.max_size)
+        check_universe(len(_universe(self.items)), k=self.k, min_size=self.min_size, max_size=self.max_size)
         moved = min(self.k, sum(math.comb(most, size) for size in range(self.min_size, self.max_size + 1)))
         return Picker(k=self.k, guarantee=self.guarantee, total=max(1, moved), squares=max(1, moved))
 
@@ -293,10 +301,13 @@ def by_width(item: Codes, basket: Codes) -> list[tuple[int, Codes]]:
 
 
 def _universe(items: Sequence[Item]) -> dict[Item, int]:
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+    try:
+        listed = [items] if isinstance(items, str | bytes) else list(items)
+        universe = {item: place for place, item in enumerate(dict.fromkeys(listed))}
+    except TypeError:
+        listed, universe = [items], {}
+    if isinstance(items, str | bytes) or not universe:
         raise InvalidParameter("items is invalid", why="it is the list of all items that count", instead='items=["tea", "milk"]')
-    listed = list(items)
-    universe = {item: place for place, item in enumerate(dict.fromkeys(listed))}
     if len(universe) < len(listed):
         raise InvalidParameter("items is invalid", why="an item is in it twice", instead="items=sorted(set(items))")
     return universe

@@ -23,6 +23,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cloister.errors import NotConvertible
 from cloister.privacy.rational import float_up
 
 Floats = NDArray[np.float64]
@@ -237,7 +238,14 @@ def grid_all(pairs: Sequence[Pair], step: float) -> list[Gridded]:
     if laplace:
         epsilons = np.array([float_up(pair.largest or Fraction(0)) for pair in (pairs[i] for i in laplace)])
         found.update(zip(laplace, _laplace_grids(epsilons, step), strict=True))
-    return [found[i] if i in found else pair.on_grid(step) for i, pair in enumerate(pairs)]
+    try:
+        return [found[i] if i in found else pair.on_grid(step) for i, pair in enumerate(pairs)]
+    except OverflowError:
+        raise NotConvertible(
+            "The loss was not computed",
+            why="its noise is beyond what a float holds",
+            instead="a smaller scale, in the same ratio",
+        ) from None
 
 
 def _laplace_grids(epsilon: Floats, step: float) -> list[Gridded]:

@@ -320,20 +320,8 @@ def _parts(number: int, edges: Sequence[Marginal]) -> list[int]:
     return of
 
 
-def choose(
-    session: Measurer,
-    table: str,
-    states: Sequence[States],
-    method: Adaptive,
-    spend: Spending,
-    *,
-    about: About = (),
-    purpose: str,
-) -> tuple[Marginals, Origin]:
-    """Choose tables and measure them under one charge; what the same person has bought before is given again at no cost."""
-    mechanism = Choosing(states=tuple(states), method=method, about=about)
-    declaration = session.declared(table)
-    assert isinstance(declaration, PrivateTable)
+def check_choosing(declaration: PrivateTable, table: str, states: Sequence[States], method: Adaptive) -> None:
+    """Refuse, before anything is charged, an engine that counts nothing exactly, and more columns than are looked at."""
     if declaration.abilities.additive_noise_only or not declaration.abilities.rows:
         raise UnsupportedQuery(
             f"The method {method!r} is not supported",
@@ -346,6 +334,22 @@ def choose(
             why=f"each round looks at all pairs of them, and at most {_MOST_COLUMNS} columns are looked at",
             instead='method="pairs"',
         )
+
+
+def choose(
+    session: Measurer,
+    table: str,
+    states: Sequence[States],
+    method: Adaptive,
+    spend: Spending,
+    *,
+    about: About = (),
+    purpose: str,
+) -> tuple[Marginals, Origin]:
+    """Choose tables and measure them under one charge; what the same person has bought before is given again at no cost."""
+    mechanism, declaration = Choosing(states=tuple(states), method=method, about=about), session.declared(table)
+    assert isinstance(declaration, PrivateTable)
+    check_choosing(declaration, table, states, method)
     if isinstance(session, Door):
         cost = guarantee_to_plain(session.explain_run(mechanism, table, spend).cost)
         outcome = session.run(mechanism, table, spend, purpose=purpose, once=f"synthetic table for {cost}")

@@ -106,6 +106,21 @@ def cut(
     return found, rest, origin
 
 
+def as_if_cut(states: States, asked: QuantileBins | Calendar | None) -> States:
+    """A column in as many bins as its cuts may make.
+
+    >>> from cloister.tables import Integer
+    >>> states = States("pay", Integer(0, 999), Strided("pay", 10))
+    >>> as_if_cut(states, QuantileBins("pay", 7)).number, as_if_cut(states, None).number
+    (7, 100)
+    """
+    if not isinstance(asked, QuantileBins) or states.bins is None:
+        return states
+    low, end = states.domain.low_code, states.domain.high_code + 1
+    step = max(-(-(end - low) // asked.bins), 1)
+    return replace(states, bins=Runs(states.name, (*range(low, end, step), end)))
+
+
 def both(first: Origin, second: Origin) -> Origin:
     """Where something comes from that was bought in two charges."""
     if not first or not second:

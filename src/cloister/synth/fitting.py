@@ -17,8 +17,8 @@ from cloister.session import Measurer, Question
 from cloister.session.door import Door
 from cloister.session.execution.rehearsal import declared_rows as stand_ins
 from cloister.session.questions.spend import Spending, amount_of
-from cloister.synth.choosing import choose
-from cloister.synth.discretizing import both, cut
+from cloister.synth.choosing import check_choosing, choose
+from cloister.synth.discretizing import as_if_cut, both, cut
 from cloister.synth.drawing import accepted
 from cloister.synth.earlier import Earlier, earlier_of, heard
 from cloister.synth.gaussians import GaussianModel, fit_gaussians
@@ -176,6 +176,10 @@ def fit(
     progress("measuring")
     before: Origin = {}
     if cuts:
+        if adaptive:
+            check_choosing(declaration, table, states, chosen)  # type: ignore[arg-type]
+        else:  # of as many bins as were asked for: the plan of what comes after the cuts is seen before they are charged
+            mean_noise(session, source, [as_if_cut(each, cuts.get(each.name)) for each in ruled.fitted], chosen, spend, wanted)  # type: ignore[arg-type]
         states, spend, before = cut(session, table, states, cuts, spend, purpose)
         ruled = replace(ruled, states=tuple(states))
     act: Any = choose if adaptive else partial(measure, as_they_are=bool(before_it))

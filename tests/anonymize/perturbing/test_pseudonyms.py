@@ -85,3 +85,19 @@ def test_empty_all_missing_and_no_such_column() -> None:
     assert work.apply({"id": [None, None]}, columns="id", shuffle=False) == {"id": [None, None]}
     with pytest.raises(UnknownColumn, match="'x'"):
         work.apply({"id": [1]}, columns="x", shuffle=False)
+
+
+def test_a_pseudonym_follows_from_its_identifier_alone() -> None:
+    """Whatever other people are called, and whatever a program may take for the same number or for missing."""
+    work = Pseudonyms(key=KEY)
+    names = ["12E4", "120E3", "120000", "Ann", "Ann ", "NA", "", "1234567890123456.5", "1234567890123456.25", "none"]
+    together = work.apply({"id": names}, columns="id", shuffle=False)["id"]
+    assert together == [work.of(name) for name in names]
+    assert len(set(together)) == len(names)
+    short = Pseudonyms(key=KEY, length=3)  # 32,768: some read as numbers, as "2e3" does
+    many = [str(number) for number in range(150)]
+    made = [short.of(name) for name in many]
+    if len(set(made)) == len(made):
+        assert short.apply({"id": many}, columns="id", shuffle=False)["id"] == made
+    with pytest.raises(InvalidParameter, match="missing one"):
+        work.of(None)

@@ -108,9 +108,10 @@ class Columns:
             )
         return found
 
-    def coded(self, name: str) -> EncodedColumn:
-        """Its distinct values, sorted, a missing one last, and the code of each row."""
-        return encode(self.frame, [name]).columns[name]
+    def coded(self, name: str, *, apart: bool = False) -> EncodedColumn:
+        """Its distinct values, sorted, a missing one last, and the code of each row. `apart`: what looks alike is not one value,
+        so that a value's code follows from itself and not from what else is there."""
+        return encode(self.frame, [name], apart=[name] if apart else []).columns[name]
 
     def refuse_missing(self, name: str, instead: str) -> None:
         """Refuse the table where the column has an empty cell."""
@@ -182,9 +183,10 @@ class Columns:
         gone = pl.Series("gone", cells)
         return pl.select(pl.when(gone).then(None).otherwise(series).alias(name)).to_series().cast(series.dtype)
 
-    def replaced(self, columns: Mapping[str, Any]) -> Any:
+    def replaced(self, columns: Mapping[str, Any], *, apart: bool = False) -> Any:
         """The frame in its own kind with these columns (arrays, lists or series) in the place of the old ones."""
-        data = self.frame.data.with_columns([_one_way(self._series(name, values)) for name, values in columns.items()])
+        made = [self._series(name, values) for name, values in columns.items()]
+        data = self.frame.data.with_columns(made if apart else [_one_way(each) for each in made])
         return self.frame.give_back(data, np.arange(self.rows) if self.labelled else None)
 
     def made(self, columns: Mapping[str, Any]) -> Any:

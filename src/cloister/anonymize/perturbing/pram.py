@@ -52,7 +52,8 @@ class Postrandomized:
     """Row: the old category, column: the new one."""
     epsilon: float
     """ln of the largest ratio within a column of the matrix: how much better a report can tell two old categories apart. It is
-    the ε of local differential privacy where the matrix was given; not where it was made from the table's own frequencies. Draws
+    the ε of local differential privacy where the matrix was given; not where it was made from the table's own frequencies, and
+    infinite where missing values are kept: who has none is seen. Draws
     have 53 bits: what a probability may be off by is counted in, and one below 10⁻¹⁵ counts as none."""
     looked_up: bool
     """Whether the matrix was made from the table's own frequencies."""
@@ -64,7 +65,7 @@ class Postrandomized:
         With an invariant matrix the new counts are themselves unbiased; else the matrix is inverted.
         """
         columns = Columns.of(self.frame)
-        coded = columns.coded(self.column)
+        coded = columns.coded(self.column, apart=True)
         counts = dict(zip(coded.values, coded.counts.tolist(), strict=True))
         seen = np.array([counts.get(value, 0) for value in self.values], dtype=np.float64)
         return estimate_frequencies(seen, self.matrix, values=self.values, invariant=self.invariant)
@@ -132,7 +133,7 @@ class PRAM:
         columns.check([self.column])
         if self.missing == "refuse":
             columns.refuse_missing(self.column, 'missing="keep" (they stay) or missing="value" (a category of its own)')
-        coded = columns.coded(self.column)
+        coded = columns.coded(self.column, apart=True)
         own = coded.values if self.missing == "value" else [value for value in coded.values if value is not None]
         values = tuple(own) if self.values is None else tuple(self.values)
         strangers = [value for value in own if value not in values]
@@ -154,11 +155,11 @@ class PRAM:
         fresh = _drawn(places, matrix, source)
         out = columns.same_type(self.column, [values[place] if place >= 0 else None for place in fresh.tolist()])
         return Postrandomized(
-            frame=columns.replaced({self.column: out}),
+            frame=columns.replaced({self.column: out}, apart=True),
             column=self.column,
             values=values,
             matrix=matrix,
-            epsilon=_epsilon(matrix),
+            epsilon=math.inf if self.missing == "keep" else _epsilon(matrix),
             looked_up=self.matrix is None or invariant,
             invariant=invariant,
         )

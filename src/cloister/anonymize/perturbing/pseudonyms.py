@@ -78,6 +78,8 @@ class Pseudonyms:
         >>> Pseudonyms(key=bytes(32), length=8).of("Ann")
         'vw5uhzlj'
         """
+        if identifier is None:
+            raise InvalidParameter("The identifier is invalid", why="a missing one has no pseudonym", instead='of("Ann")')
         return self._hashed([_text(identifier)])[0]
 
     def apply(
@@ -95,7 +97,7 @@ class Pseudonyms:
         opened.check(names)
         fresh = {}
         for name in names:
-            coded = opened.coded(name)
+            coded = opened.coded(name, apart=True)
             texts = [_text(value) for value in coded.values if value is not None]
             made: list[str | None] = [*self._hashed(texts)]
             if len(set(made)) < len(set(texts)):
@@ -106,7 +108,7 @@ class Pseudonyms:
                 )
             made.append(None)  # a missing value has the last code
             fresh[name] = opened.as_texts(name, [made[code] for code in coded.codes.tolist()])
-        return opened.replaced(fresh)
+        return opened.replaced(fresh, apart=True)
 
     def _hashed(self, texts: Sequence[str]) -> list[str]:
         domain = self.purpose.encode("utf-8", "surrogatepass")

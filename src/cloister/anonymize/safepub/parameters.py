@@ -77,13 +77,15 @@ def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
     if delta <= 0:
         raise InvalidParameter("delta=0 is invalid", why="a class may always be seen whole", instead='delta="1e-6"')
     low, high = 0, 1
-    while _roughly(high, epsilon, rate) > float(delta):
+    factor = math.exp(float(min(epsilon, 700)))
+    countable = 0 < float(rate) < 1 and 1 - (1 - float(rate)) / factor < 1 and float(delta) > 0
+    while not countable or _roughly(high, epsilon, rate) > float(delta):
         low, high = high, 2 * high
-        if high > _LARGEST_K:
+        if not countable or high > _LARGEST_K:
             raise InvalidParameter(
                 f"epsilon={text_of(epsilon)}, delta={text_of(delta)} is invalid",
                 why=f"it needs classes of more than {_LARGEST_K:,} people",
-                instead="a larger epsilon or delta",
+                instead="a larger delta, or an epsilon between 0.1 and 10",
             )
     while high - low > 1:
         middle = (low + high) // 2

@@ -320,7 +320,8 @@ def nodes_of(ladders: Mapping[str, Ladder]) -> list[tuple[int, ...]]:
 def scores(
     codes: Sequence[npt.NDArray[np.int64]], ladders: Mapping[str, Ladder], nodes: Sequence[tuple[int, ...]], threshold: int
 ) -> npt.NDArray[np.int64]:
-    """What each choice keeps: over its classes, what a label keeps (in thousandths) times the rows that are likely to be shown.
+    """What each choice keeps: over its classes, what a label keeps (in whole thousandths, by the label alone) times the rows that
+    are likely to be shown.
 
     Those are none of a class up to the threshold, all of a class of twice as many, and two for each one more in between; so one
     row more moves one class by two rows at most. Sensitivity: 2,000, and monotone, since no class ever shrinks by a row more.
@@ -334,12 +335,13 @@ def scores(
     for place, node in enumerate(nodes):
         columns = [ladder.codes[level][kind] for ladder, level, kind in zip(ladders.values(), node, kinds, strict=True)]
         classes, many = alike(columns, [len(ladder.labels[level]) for ladder, level in zip(ladders.values(), node, strict=True)])
-        kept = np.mean(
-            [1 - ladder.shares(level)[column] for ladder, level, column in zip(ladders.values(), node, columns, strict=True)],
-            axis=0,
+        # whole numbers of each label by itself: a mean of floats would depend on how many kinds of rows there are beside
+        kept = sum(
+            np.floor(_GRID * np.clip(1 - ladder.shares(level), 0, 1)).astype(np.int64)[column]
+            for ladder, level, column in zip(ladders.values(), node, columns, strict=True)
         )
         worth = np.zeros(many, dtype=np.int64)
-        worth[classes] = np.floor(_GRID * np.clip(kept, 0, 1)).astype(np.int64)
+        worth[classes] = kept // len(node)
         sizes = np.bincount(classes, weights=rows, minlength=many).astype(np.int64)
         found[place] = int((worth * np.clip(2 * (sizes - threshold), 0, sizes)).sum())
     return found

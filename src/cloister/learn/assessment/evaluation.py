@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from cloister.learn.assessment.judging import Measure, coins, judge_of, measure_of, rows_for
 from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Reliability, Score
+from cloister.learn.frame.reading import matrix_of, width_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, Exact, PureDP
@@ -171,6 +172,7 @@ def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None 
     >>> sorted([*left.ravel().tolist(), *right.ravel().tolist()])
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
+    X = in_rows(X)
     count = X.shape[0] if hasattr(X, "shape") else len(X)
     tested = coins(count, test, random)
     parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
@@ -191,7 +193,7 @@ def fit_and_score(
     ('ε = 1', 'ε = 1', True)
     """
     measure_of(model, measure)
-    X_train, X_test, y_train, y_test = split(X, y, test=test, random=model.random)
+    X_train, X_test, y_train, y_test = split(in_rows(X, model), y, test=test, random=model.random)
     fitted: PrivateModel = clone(model).fit(X_train, y_train)
     promise = fitted.promise()
     chosen = measure_of(fitted, measure)
@@ -259,6 +261,18 @@ def evaluate_table(
     from cloister.learn.assessment.judged_tables import evaluate
 
     return evaluate(session, model, table, target, spend, measure=measure, purpose=purpose)
+
+
+def in_rows(X: Any, model: Any = None) -> Any:
+    """A list of rows as the matrix that it is, before coins say which are taken: no rows have as many columns as all have, and
+    whether none was taken decides on no error.
+
+    >>> in_rows([[1, 2], [3, 4]])[:0].shape, in_rows(["a", "b"])
+    ((0, 2), ['a', 'b'])
+    """
+    width = width_of(getattr(model, "bounds", None))
+    is_rows = isinstance(X, list | tuple) and (width is not None if not X else isinstance(X[0], list | tuple | np.ndarray))
+    return matrix_of(X, features=width) if is_rows else X
 
 
 def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:

@@ -101,6 +101,9 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
             )
         return self.privacy is not None
 
+    rehearsed: ClassVar[bool] = True
+    """Whether it is learnt from no rows before a charge: not where that is slow, and `check_parameters` sees what could fail."""
+
     def promise(self) -> Guarantee | None:
         if not self.private:
             return None

@@ -13,9 +13,9 @@ from cloister.errors import InvalidParameter, MissingBound
 from cloister.tables.engines.row_sums import centred
 
 Floats = npt.NDArray[np.float64]
-_LARGEST = 1e150
-"""Squares of what lies within stay finite."""
-_NARROWEST = 1e-150
+_LARGEST = 1e75
+"""Fourth powers of what lies within, as variances of squares are, stay finite."""
+_NARROWEST = 1e-75
 """What is divided by the width of an interval stays finite: 0 times infinity would be no number, and no step is made of that."""
 _AT_ONCE = 8192
 """Numbers in numpy's buffer."""

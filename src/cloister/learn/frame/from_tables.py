@@ -6,6 +6,7 @@ through `Door.run`, which charges first and lets out nothing but the learned val
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from cloister.errors import InvalidParameter, MissingBound
+from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.frame.bounds import Box, Rows, box_of, classes_of, interval_of
 from cloister.learn.frame.catalogue import name_of
 from cloister.learn.frame.encoding import Encoder
@@ -60,6 +61,7 @@ def fit_table(
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
+    box_of(encoder.bounds, features=len(encoder.names))
     model.check_parameters()
     if model._from_engine(declaration, encoder):
         with np.errstate(all="ignore"):
@@ -172,7 +174,24 @@ class Learning:
             Allowance(spend, currency="rho")
             return spend
         self.model._allowance(spend, rows=declaration.max_rows or 1)
+        if self.model.rehearsed:
+            self._rehearse(spend, declaration)
         return spend
+
+    def _rehearse(self, spend: Guarantee, declaration: PrivateTable) -> None:
+        """Learn from no rows: what fails by public facts alone fails before it is charged."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.release(dict.fromkeys(self.columns, np.zeros(0, np.int64)), declaration, spend, Random.deterministic(1))
+        except (ArithmeticError, ValueError) as error:
+            if isinstance(error, CloisterError):
+                raise
+            raise InvalidParameter(
+                f"{name_of(self.model)} under {spend} is invalid",
+                why="its noise is beyond what can be computed, whatever the rows are",
+                instead="a larger spend, or narrower bounds",
+            ) from None
 
     def release(
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random

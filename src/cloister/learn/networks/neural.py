@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -112,6 +113,8 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
+    rehearsed = False
+
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """Full participation is counted in μ²; a sample has no μ², and its line says the ε of the whole run."""
         if self._sampling() == 1:
@@ -151,7 +154,11 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def check_parameters(self, allowance: Allowance | None = None) -> None:
         super().check_parameters(allowance)
-        self._sampling()
+        rate = self._sampling()
+        if allowance is not None:  # a promise too small for any noise is known before it is charged
+            tried = copy(allowance)
+            tried.lines = []
+            _bits(_noise(tried, rate, self.steps))
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or len(self.hidden) > 3:
             raise InvalidParameter(
                 f"hidden={self.hidden!r} is invalid", why="it lists up to three widths", instead="hidden=(32,)"

@@ -71,8 +71,8 @@ class _Anonymising(OrderedWork[Anonymizing, AuthorisedTable]):
         order, row = found.order, found.row
         stage.tell("anonymising")
         anonymizer = order.anonymizer(stage.stopped)
-        prepared = found.session.registry.row_access(row.name).prepare()
-        published = publish_rows(prepared, row.population or row.name, hub.ledger, row.name, anonymizer, who=found.session.who)
+        rows, how = found.session.registry.row_access(row.name), (row.population or row.name, hub.ledger, row.name, anonymizer)
+        published = publish_rows(rows.prepare, rows.declaration, *how, who=found.session.who)
         if not published.table.height:
             raise InvalidParameter(
                 "The table was not released", why="no row is left of it", instead="run a trial with the same settings"
