@@ -225,6 +225,7 @@ def methods() -> dict[str, str]:
             target = "smoker" if model._counts else {"class": "sex", "number": "pay"}.get(model.target_kind)
             encoder = Encoder.of(declared.columns, ["age", "smoker", "town"] if name == "CategoricalNB" else ["age", "town"])
             declare(model, encoder, declared, target)
+            model.rehearsed = False  # digests alone are asked: some of these could not be learnt
             run = Learning(model=model, encoder=encoder, target=target)
             tried(found, f"learning {name}", lambda run=run: session.explain_run(run, "people", spend).digest)  # type: ignore[misc]
             if target is not None:

@@ -187,8 +187,9 @@ class Learning:
         except (ArithmeticError, ValueError) as error:
             if isinstance(error, CloisterError):
                 raise
+            name = name_of(self.model)
             raise InvalidParameter(
-                f"{name_of(self.model)} under {spend} is invalid",
+                f"{name} under {spend} is invalid",
                 why="its noise is beyond what can be computed, whatever the rows are",
                 instead="a larger spend, or narrower bounds",
             ) from None

@@ -90,8 +90,7 @@ def read_days(value: object) -> int | None:
     """Days since 1970-01-01 of a day, a time (in UTC, where it has a zone) or an ISO text."""
     value = read_plain(value)
     if isinstance(value, datetime.datetime):
-        moment = value.astimezone(datetime.UTC) if value.tzinfo is not None else value
-        return (moment.date() - EPOCH).days
+        return (value.replace(tzinfo=None) - _START - (value.utcoffset() or datetime.timedelta())).days
     if isinstance(value, datetime.date):
         return (value - EPOCH).days
     if isinstance(value, str) and re.fullmatch(ISO_DATE, value):

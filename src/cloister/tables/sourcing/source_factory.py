@@ -54,19 +54,36 @@ def _recognised(source: Any) -> Source:
     if hasattr(source, "__arrow_c_stream__"):
         import arro3.core
 
+        if module == "pandas":
+            return _of_pandas(source)
         frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
-        if frame is not None:
-            untyped = [name for name, dtype in source.dtypes.items() if str(dtype) == "object"] if module == "pandas" else []
-            return FrameSource(frame, f"{module} frame", untyped=untyped)
-        if module != "pandas":
+        if frame is None:
             raise unreadable(f"The {module} frame")
-    if module == "pandas":
-        return from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
+        return FrameSource(frame, f"{module} frame")
     raise InvalidDeclaration(
         f"A source of type {type(source).__name__} is invalid",
         why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
         instead='cl.PrivateTable("people.csv", columns={…})',
     )
+
+
+def _of_pandas(frame: Any) -> Source:
+    """Each column by itself, those of Python objects value by value: else what one value looks like would say how its column is
+    read, or all of them."""
+    import arro3.core
+
+    lists, typed = {}, {}
+    for place, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, [place]].reset_index(drop=True)
+        dtype = column.dtypes.iloc[0]
+        found = None
+        if str(getattr(getattr(dtype, "categories", None), "dtype", dtype)) != "object":
+            found = tried(lambda column=column: arro3.core.Table.from_arrow(column).column(0), Exception)
+        if found is None:
+            lists[name] = column.iloc[:, 0].to_numpy()
+        else:
+            typed[name] = found
+    return from_lists(lists, "pandas frame", typed)
 
 
 def _from_ibis(table: Any) -> Source:

@@ -33,7 +33,7 @@ from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
-from cloister.tables.sourcing.reading import EPOCH, representable
+from cloister.tables.sourcing.reading import EPOCH, representable, since_epoch
 
 if TYPE_CHECKING:
     from cloister.tables.declaring.table import PrivateTable
@@ -56,6 +56,9 @@ _DUCKDB_KINDS = {
 }
 _RELATION = "cloister_source"
 _EXACT_TEXT = 2**62
+_MOMENT = datetime.datetime.combine(EPOCH, datetime.time())
+_FARTHEST = 10**300
+"""A whole number beyond this counts as this: Python writes none of thousands of digits."""
 _OTHER_PROGRAM = "a file that another program can open"
 
 
@@ -402,12 +405,13 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def from_lists(source: Mapping[Any, Any], what: str) -> Source:
-    """The source of columns as lists or arrays."""
+def from_lists(source: Mapping[Any, Any], what: str, typed: Mapping[str, Any] = MappingProxyType({})) -> Source:
+    """The source of columns as lists or arrays; `typed` are columns of Arrow, which have a type of their own."""
     import arro3.core
 
-    check_names(list(source))
-    arrays, kinds, lengths = {}, {}, set()
+    check_names([*source, *typed])
+    arrays: dict[str, Any] = dict(typed)
+    kinds, lengths = {}, {len(column) for column in typed.values()}
     untyped = [name for name, values in source.items() if getattr(getattr(values, "dtype", None), "kind", "O") == "O"]
     for name, values in source.items():
         if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
@@ -445,13 +449,12 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
     alike = _of_one_type(items)
     if alike is not None:
         return alike, None
+    items = [min(max(item, -_FARTHEST), _FARTHEST) if type(item) is int else item for item in items]
     missing = [_is_missing(item) for item in items]
     present = [item for item, gone in zip(items, missing, strict=True) if not gone]
     kinds = {_python_kind(item) for item in present}
     if kinds == {int, float} and all(not isinstance(item, int) or abs(item) <= 2**53 for item in present):
         kinds = {float}
-    if kinds == {datetime.date, datetime.datetime}:
-        kinds = {datetime.datetime}
     if len(kinds) > 1:  # as text, which the declaration then reads value by value
         kinds = {str}
         items = [None if gone else _text_of(item) for item, gone in zip(items, missing, strict=True)]
@@ -460,9 +463,11 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
     if kind is None:
         return Array([None] * len(items), DataType.float64()), "null"
     if kind is datetime.date:
-        return Array([None if gone else _day(item) for item, gone in zip(items, missing, strict=True)], DataType.int64()), "days"
+        days = [None if gone else _since_epoch(item).days for item, gone in zip(items, missing, strict=True)]
+        return Array(days, DataType.int64()), "days"
     if kind is datetime.datetime:
-        return _moments([None if gone else _microsecond(item) for item, gone in zip(items, missing, strict=True)]), None
+        one = datetime.timedelta(microseconds=1)
+        return _moments([None if gone else _since_epoch(item) // one for item, gone in zip(items, missing, strict=True)]), None
     if kind is int and any(not -(2**63) <= item < 2**63 for item in present):
         kind = str
         items = [str(item) for item in items]
@@ -498,8 +503,12 @@ def _text_of(item: Any) -> str | None:
         if not math.isfinite(item):
             return None
         return str(int(item)) if item.is_integer() and abs(item) < _EXACT_TEXT else repr(float(item))
+    if isinstance(item, datetime.datetime):
+        moment = _MOMENT + _since_epoch(item)
+        text = moment.isoformat(" ")
+        return text.rstrip("0") if moment.microsecond else text
     if isinstance(item, datetime.date):
-        return (EPOCH + datetime.timedelta(days=_day(item))).isoformat()
+        return (EPOCH + _since_epoch(item)).isoformat()
     return str(item)
 
 
@@ -528,25 +537,18 @@ def _is_missing(item: Any) -> bool:
     """None, NaN, the frames' own marks, and every object that is no value at all: of the wrong type, so NULL."""
     if isinstance(item, float):
         return math.isnan(item)
-    return _python_kind(item) is None or str(item) == "NaT"
+    if _python_kind(item) is None or str(item) == "NaT":
+        return True
+    if not isinstance(item, datetime.datetime) or item.tzinfo is None:
+        return False
+    return tried(lambda: _MOMENT + _since_epoch(item), OverflowError) is None  # in UTC it is in no year that has a name
 
 
-def _day(value: datetime.date) -> int:
-    if isinstance(value, datetime.datetime):
-        value = _in_utc(value).date()
-    return (value - EPOCH).days
-
-
-def _in_utc(value: datetime.datetime) -> datetime.datetime:
-    """A moment without a zone; an aware one in UTC, as engines read it."""
-    return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
-
-
-def _microsecond(value: datetime.date) -> int:
-    """Since the epoch."""
-    if not isinstance(value, datetime.datetime):
-        return _day(value) * 86_400_000_000
-    return (_in_utc(value) - datetime.datetime.combine(EPOCH, datetime.time())) // datetime.timedelta(microseconds=1)
+def _since_epoch(value: datetime.date) -> datetime.timedelta:
+    """Of a day or a moment; in UTC where it has a zone, as engines read it."""
+    found = since_epoch(value)
+    assert found is not None
+    return found
 
 
 def _moments(microseconds: list[int | None]) -> Any:
