@@ -47,7 +47,8 @@ DAY = datetime.date(2024, 2, 29)
         (["02134", "10115"], Category(["02134", "10115"])),
         ([True, False], Boolean()),
         ([DAY, None, datetime.date(2020, 1, 1)], Date("2020-01-01", "2024-02-29", nullable=True)),
-        ([datetime.datetime(2024, 2, 29, 12), DAY], Date("2024-02-29", "2024-02-29")),
+        ([datetime.datetime(2024, 2, 29, 12), datetime.datetime(2024, 2, 29)], Date("2024-02-29", "2024-02-29")),
+        ([datetime.datetime(2024, 2, 29, 12), DAY], Category(["2024-02-29", "2024-02-29 12:00:00"])),  # of two types: texts
     ],
     ids=repr,
 )
