@@ -302,7 +302,7 @@ def by_width(item: Codes, basket: Codes) -> list[tuple[int, Codes]]:
 
 def _universe(items: Sequence[Item]) -> dict[Item, int]:
     try:
-        listed = [items] if isinstance(items, str | bytes) else list(items)
+        listed: list[Any] = [items] if isinstance(items, str | bytes) else list(items)
         universe = {item: place for place, item in enumerate(dict.fromkeys(listed))}
     except TypeError:
         listed, universe = [items], {}

@@ -77,7 +77,7 @@ def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
     if delta <= 0:
         raise InvalidParameter("delta=0 is invalid", why="a class may always be seen whole", instead='delta="1e-6"')
     low, high = 0, 1
-    factor = math.exp(float(min(epsilon, 700)))
+    factor = math.exp(float(min(epsilon, Fraction(700))))
     countable = 0 < float(rate) < 1 and 1 - (1 - float(rate)) / factor < 1 and float(delta) > 0
     while not countable or _roughly(high, epsilon, rate) > float(delta):
         low, high = high, 2 * high

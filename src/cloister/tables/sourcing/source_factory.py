@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,11 @@ def _of_pandas(frame: Any) -> Source:
         dtype = column.dtypes.iloc[0]
         found = None
         if str(getattr(getattr(dtype, "categories", None), "dtype", dtype)) != "object":
-            found = tried(lambda column=column: arro3.core.Table.from_arrow(column).column(0), Exception)
+            found = tried(partial(arro3.core.Table.from_arrow, column), Exception)
         if found is None:
             lists[name] = column.iloc[:, 0].to_numpy()
         else:
-            typed[name] = found
+            typed[name] = found.column(0)
     return from_lists(lists, "pandas frame", typed)
 
 
