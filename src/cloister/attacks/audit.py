@@ -38,7 +38,7 @@ from cloister.attacks.binomial import lower_bound, upper_bound
 from cloister.attacks.cells import Cells
 from cloister.attacks.features import Feature, features_of
 from cloister.attacks.result import AuditResult, check_target, rho_of
-from cloister.attacks.runs import Array, outputs, runner_of
+from cloister.attacks.runs import Array, encoded, raw_outputs, runner_of, scheme_of
 from cloister.errors import InvalidParameter
 from cloister.privacy.guarantee import Guarantee
 from cloister.privacy.rational import Exact, exact_probability, text_of
@@ -119,9 +119,16 @@ def audit(
 
     quarter = runs // 4
     labels: dict[int, str] = {}
-    learn = outputs(run, left, quarter, source, labels), outputs(run, right, quarter, source, labels)
+    first = [raw_outputs(run, world, quarter, source) for world in (left, right)]
+    scheme = scheme_of(*first)
+
+    def outputs(world: Any, n: int) -> Array:
+        return encoded(raw_outputs(run, world, n, source), scheme, labels)
+
+    learn = encoded(first[0], scheme, labels), encoded(first[1], scheme, labels)
+    del first
     _same_shape(*learn)
-    choose = outputs(run, left, quarter, source, labels), outputs(run, right, quarter, source, labels)
+    choose = outputs(left, quarter), outputs(right, quarter)
     score = score_of(delta=target_delta, epsilon=target_epsilon)
     found = [best_event(each, learn, choose, score=score, log_error=log_error) for each in features_of(*learn, features, labels)]
     event = max(found, key=lambda each: each.score)
@@ -129,7 +136,7 @@ def audit(
 
     measured = runs - 2 * quarter
     worlds = (left, right) if event.likelier == "left" else (right, left)
-    hits = [sum(event.count(outputs(run, world, n, source, labels)) for n in _batches(measured)) for world in worlds]
+    hits = [sum(event.count(outputs(world, n)) for n in _batches(measured)) for world in worlds]
     return AuditResult(
         event=event.text,
         likelier=event.likelier,

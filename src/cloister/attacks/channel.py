@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 import mpmath
 import numpy as np
@@ -108,8 +109,7 @@ class ChannelAudit:
         best = 0.0
         for here, there in self._both_ways():
             order = sorted(range(len(here)), key=lambda i: here[i] / there[i] if there[i] else Fraction(10**30), reverse=True)
-            p = np.cumsum([float(here[i]) for i in order])[:-1]
-            q = np.cumsum([float(there[i]) for i in order])[:-1]
+            p, q = (np.array([float(each) for each in accumulate(way[i] for i in order)][:-1]) for way in (here, there))
             if len(p):
                 best = max(best, float(rho_of(p, q).max()))
         return best

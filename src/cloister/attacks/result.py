@@ -144,7 +144,7 @@ def rho_of(likely: Floats, unlikely: Floats) -> Floats:
     outside = orders * np.log1p(-p) + (1 - orders) * np.log1p(-q)
     divergence = np.logaddexp(inside, outside) / (orders - 1)
     best = (divergence / orders).max(axis=1) * _INWARD - 1e-10
-    found: Floats = np.where(likely > unlikely, np.maximum(best, 0.0), 0.0)
+    found: Floats = np.where(p[:, 0] > q[:, 0], np.maximum(best, 0.0), 0.0)  # as they are clipped, beside 1
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,25 +51,82 @@ def runner_of(mechanism: object) -> Runner:
     )
 
 
-def outputs(run: Runner, data: Any, n: int, random: Random, labels: dict[int, str]) -> Array:
-    """n outputs as numbers: one dimension, or one row of numbers for each run.
+class Scheme(NamedTuple):
+    """How outputs become numbers: a function of each output by itself, fixed on those that are set aside for learning. What does
+    not fit it later is "no such number"; were the scheme read off each batch of runs, one output would change what the others
+    are taken for, and counts of them would not be binomial."""
 
-    Texts, tuples and other objects become stable 63-bit codes, one compared whole with another; `labels` is told what each means.
+    kind: Literal["int", "float", "wide", "code"]
+    """Whole numbers of 64 bits; doubles; numbers that no double holds, as the nearest one and a second number; codes."""
+    width: int = 0
+    """Of rows; 0: no rows."""
 
-    >>> labels = {}
-    >>> outputs(lambda data, n, random: ["yes", "no"], None, 2, None, labels).dtype, sorted(labels.values())
-    (dtype('int64'), ["'no'", "'yes'"])
-    >>> outputs(lambda data, n, random: [True, False], None, 2, None, labels)
-    array([1, 0])
-    """
-    array = _as_array(run(data, n, random), labels)
-    if array.ndim == 0 or len(array) != n:
+
+def raw_outputs(run: Runner, data: Any, n: int, random: Random) -> Array | list[Any]:
+    """n outputs as they came: an array of plain numbers, or a list."""
+    raw = run(data, n, random)
+    plain = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "biuf"
+    if not plain or raw.dtype.itemsize > 8:
+        raw = [_whole(_plain(each)) for each in _listed(raw)]
+    else:
+        raw = raw.reshape(-1) if raw.ndim < 2 else raw.reshape(len(raw), math.prod(raw.shape[1:]))
+    if len(raw) != n or (isinstance(raw, np.ndarray) and not raw.size):
         raise InvalidParameter(
             "What the mechanism returned is invalid",
             why=f"{n} runs were asked for, and something else than {n} outputs came back",
             instead="def mechanism(data, n, random): return value + noise.sample(n, random=random)",
         )
-    return array if array.ndim == 1 else array.reshape(n, -1)
+    return raw
+
+
+def scheme_of(*raws: Array | list[Any]) -> Scheme:
+    """The scheme that holds all of these.
+
+    >>> scheme_of([1, True], [2.5]), scheme_of([2**70]), scheme_of([1, "x"]), scheme_of(np.zeros((3, 2)))
+    (Scheme(kind='float', width=0), Scheme(kind='wide', width=0), Scheme(kind='code', width=0), Scheme(kind='float', width=2))
+    """
+    kinds, widths = set[str](), set[int]()
+    for raw in raws:
+        if isinstance(raw, np.ndarray):
+            widths.add(raw.shape[1] if raw.ndim > 1 else 0)
+            big = raw.dtype.kind == "u" and raw.size > 0 and int(raw.max()) >= 2**63
+            kinds.add("wide" if big else "float" if raw.dtype.kind == "f" else "int")
+        else:
+            rows = {len(each) if isinstance(each, _Row) else 0 for each in raw}
+            widths |= rows
+            kinds |= {_kind_of(cell) for each in raw for cell in (each if isinstance(each, _Row) else (each,))}
+    if "code" in kinds or len(widths) > 1:
+        return Scheme("code")
+    if "long" in kinds and kinds & {"float", "wide"}:
+        kinds.add("wide")
+    width = widths.pop() if widths else 0
+    return Scheme("wide" if "wide" in kinds else "float" if "float" in kinds else "int", width)
+
+
+def encoded(raw: Array | list[Any], scheme: Scheme, labels: dict[int, str]) -> Array:
+    """Outputs as numbers under a scheme: one dimension, or one row of numbers for each run. `labels` is told what a code means.
+
+    >>> labels = {}
+    >>> encoded(["yes", "no"], Scheme("code"), labels).dtype, sorted(labels.values())
+    (dtype('int64'), ["'no'", "'yes'"])
+    >>> encoded([1, "x"], Scheme("float"), {}), encoded([2**70 + 1], Scheme("wide"), {})
+    (array([ 1., nan]), array([[1.18059162e+21, 1.00000000e+00]]))
+    """
+    kind, width = scheme
+    plain = isinstance(raw, np.ndarray) and (raw.shape[1] if raw.ndim > 1 else 0) == width
+    if isinstance(raw, np.ndarray) and plain and (kind == "float" or (kind == "int" and raw.dtype.kind in "bi")):
+        return raw.astype(np.float64 if kind == "float" else np.int64, copy=False)
+    listed = raw.tolist() if isinstance(raw, np.ndarray) else raw
+    if kind == "code":
+        codes = [_code(each) for each in listed]
+        labels.update({code: repr(each) for code, each in dict(zip(codes, listed, strict=True)).items()})
+        return np.array(codes, dtype=np.int64)
+    number = {"int": _as_int, "float": _as_float, "wide": _as_wide}[kind]
+    if width:
+        listed = [each if isinstance(each, list | tuple) and len(each) == width else [None] * width for each in listed]
+        found = np.array([[number(cell) for cell in each] for each in listed], dtype=np.int64 if kind == "int" else np.float64)
+        return found.reshape(len(listed), -1)
+    return np.array([number(each) for each in listed], dtype=np.int64 if kind == "int" else np.float64)
 
 
 def _needed(sample: Callable[..., Any]) -> int:
@@ -90,42 +148,79 @@ def _with_noise(sample: Callable[..., Any], value: Any, n: int, random: Random) 
     return np.asarray(noise.reshape((n, *center.shape)) + center)
 
 
-def _as_array(raw: Any, labels: dict[int, str]) -> Array:
+class _Row(tuple[Any, ...]):
+    """A row of cells: a list or an array in each run. A tuple is one output, compared whole."""
+
+
+def _listed(raw: Any) -> list[Any]:
+    if (isinstance(raw, np.ndarray) and raw.ndim == 0) or not hasattr(raw, "__iter__") or isinstance(raw, str | bytes):
+        return []
+    return [_Row(np.asarray(each, dtype=object).ravel().tolist()) if _is_row(each) else each for each in raw]
+
+
+def _plain(each: Any) -> Any:
+    return each.item() if isinstance(each, np.generic) and each.dtype.itemsize <= 8 else each
+
+
+def _is_row(each: Any) -> bool:
+    if isinstance(each, np.ndarray):
+        return each.ndim > 0
+    return isinstance(each, list) and len(each) > 0 and not any(isinstance(cell, list | tuple | np.ndarray) for cell in each)
+
+
+def _kind_of(cell: Any) -> str:
+    """Of one value; `None` is a number that is missing."""
+    if isinstance(cell, int | np.integer):
+        return "int" if abs(cell) <= 2**53 else "long" if -(2**63) < cell < 2**63 else "wide"
+    if cell is None or (isinstance(cell, float) and not isinstance(cell, np.longdouble)):
+        return "float"
+    if isinstance(cell, Fraction | Decimal | np.floating):
+        return "float" if _exact(cell) == _as_float(cell) or _exact(cell) is None else "wide"
+    return "code"
+
+
+def _exact(cell: Any) -> Fraction | None:
+    """The very number; None where it is none, or not finite."""
     try:
-        array = _objects(raw) if isinstance(raw, list) and raw and isinstance(raw[0], tuple) else np.asarray(raw)
-    except ValueError:  # rows of different lengths
-        array = _objects(raw)
-    if array.dtype == bool:
-        return array.astype(np.int64)
-    if array.dtype.kind == "i":
-        return array.astype(np.int64, copy=False)
-    if array.dtype.kind == "u":
-        return array.astype(np.int64) if array.size == 0 or array.max() < 2**63 else array.astype(np.float64)
-    if array.dtype.kind == "f":
-        return array.astype(np.float64, copy=False)
-    return _numbers_of_objects(array, labels)
+        return Fraction(*cell.as_integer_ratio()) if hasattr(cell, "as_integer_ratio") else None
+    except (ValueError, OverflowError):
+        return None
 
 
-def _objects(raw: Sequence[Any]) -> Array:
-    array = np.empty(len(raw), dtype=object)
-    array[:] = [tuple(row) for row in raw]
-    return array
+def _as_int(cell: Any) -> int:
+    exact = _exact(cell)
+    return int(exact) if exact is not None and exact.denominator == 1 and -(2**63) < exact < 2**63 else -(2**63)
 
 
-def _numbers_of_objects(array: Array, labels: dict[int, str]) -> Array:
-    kinds = {type(each) for each in array.ravel().tolist()}
-    if kinds <= {int, bool}:
-        try:
-            return array.astype(np.int64)
-        except OverflowError:
-            return array.astype(np.float64)
-    if kinds <= {int, bool, float, Fraction, Decimal, type(None)}:
-        return array.astype(np.float64)
-    codes = {each: _code(each) for each in set(array.ravel().tolist())}
-    labels.update({code: repr(each) for each, code in codes.items()})
-    return np.array([codes[each] for each in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell) if isinstance(cell, int | float | Fraction | Decimal | np.number) else math.nan
+    except (OverflowError, ValueError):
+        exact = _exact(cell)
+        return math.nan if exact is None else math.copysign(math.inf, exact)
+
+
+def _as_wide(cell: Any) -> tuple[float, float]:
+    """The nearest double, and what tells numbers apart that share it: the lowest 53 bits of a whole number, else of its code."""
+    exact = _exact(cell)
+    if exact is None:
+        return _as_float(cell), -1.0
+    return _as_float(cell), float((int(exact) if exact.denominator == 1 else _code(exact)) % 2**53)
 
 
 def _code(value: object) -> int:
-    digest = hashlib.blake2b(repr(value).encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(_text(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def _text(value: object) -> str:
+    """A text that equal values share: of a set and of a dict, in whatever order they hold what they hold."""
+    if isinstance(value, set | frozenset):
+        return f"set {sorted(map(_text, value))}"
+    if isinstance(value, dict):
+        return f"dict {sorted((_text(key), _text(each)) for key, each in value.items())}"
+    if isinstance(value, list | tuple):
+        return f"row {[*map(_text, value)]}"
+    if isinstance(value, np.ndarray):
+        return f"array {value.shape} {[*map(_text, value.ravel().tolist())]}"
+    return f"{type(value).__name__} {value!r}"

@@ -15,6 +15,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.tables import names_in, table_of
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from cloister.anonymize import Certificate, Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
 
-_OUT = click.Path(dir_okay=False, path_type=Path)
 _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 """Bytes from which on a file is not read into memory."""
 
@@ -61,7 +61,7 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 @click.option("--missing", type=click.Choice(["value", "suppress", "refuse"]), default="value", show_default=True)
 @click.option("--missing-value", "missing_values", multiple=True, help="A text that stands for a missing value; may be repeated.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="A time budget for the search.")
-@click.option("-o", "--out", type=_OUT, help="Write the table: .csv or .parquet (default: print CSV).")
+@click.option("-o", "--out", type=WRITTEN, help="Write the table: .csv or .parquet (default: print CSV).")
 @click.option(
     "--larger-than-memory/--in-memory",
     "larger",
@@ -70,8 +70,8 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 )
 @click.option("--memory-limit", metavar="SIZE", help="The most memory that DuckDB may use, for example 2GiB.")
 @spreadsheets.OPTION
-@click.option("--report", type=_OUT, help="Write the report: .html, .json or .txt.")
-@click.option("--certificate", type=_OUT, help="Simulate attacks and write the certificate: .html, .json or .txt.")
+@click.option("--report", type=WRITTEN, help="Write the report: .html, .json or .txt.")
+@click.option("--certificate", type=WRITTEN, help="Simulate attacks and write the certificate: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
 def anonymize(**given: Any) -> None:
     """Anonymise a table by k-anonymity and other models; DATA is a CSV or Parquet file, or `census`, a sample.

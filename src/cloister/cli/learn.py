@@ -13,6 +13,7 @@ import click
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.tables import PrivateTable
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from cloister.learn.assessment.curve import Curve
     from cloister.learn.frame.base import PrivateModel
     from cloister.privacy import Guarantee
+
+
+_CARDS, _CURVES = (".md", ".html", ".json", ".txt"), (".html", ".svg", ".png", ".json")
 
 
 @click.command()
@@ -33,16 +37,14 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method, in JSON; may be repeated."
 )
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model as JSON.")
-@click.option("--card", type=click.Path(dir_okay=False, path_type=Path), help="Write the model card: .md, .html, .json or .txt.")
+@click.option("--save", type=WRITTEN, help="Write the model as JSON.")
+@click.option("--card", type=WRITTEN, help="Write the model card: .md, .html, .json or .txt.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--predict", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Predict with a saved model.")
 @click.option("--curve", is_flag=True, help="Plot quality against ε. NOT PRIVATE: for public rows, or for the owner alone.")
 @click.option("--epsilons", help="Of --curve: the values of ε, separated by commas (default: 0.1,0.3,1,3,10).")
 @click.option("--runs", type=click.IntRange(1, 10_000), help="Of --curve: runs of each ε (default: 10).")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Of --curve: .html, .svg, .png or .json; of --predict: .csv."
-)
+@click.option("--out", type=WRITTEN, help="Of --curve: .html, .svg, .png or .json; of --predict: .csv.")
 @spreadsheets.OPTION
 @click.option("--list", "listed", is_flag=True, help="Name the methods.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -97,6 +99,10 @@ def _check(given: dict[str, Any]) -> None:
                 else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
                 instead="cloister learn --help",
             )
+    for key, endings in (("card", _CARDS), ("out", _CURVES if given["curve"] else ())):
+        if given[key] is not None and endings and given[key].suffix not in endings:
+            name = f"--{key} {given[key].name}"
+            raise InvalidParameter(f"{name} is invalid", why="its ending says no known form", instead=f"--{key} page{endings[0]}")
     if given["for_spreadsheets"] and (asked != "--predict" or given["as_json"]):
         raise InvalidParameter(
             "--for-spreadsheets is invalid",
@@ -203,10 +209,6 @@ def _curve(
 def _show_curve(curve: Curve, given: dict[str, Any]) -> None:
     out: Path | None = given["out"]
     if out is not None:
-        if out.suffix not in (".html", ".svg", ".png", ".json"):
-            raise InvalidParameter(
-                f"--out {out.name} is invalid", why="its ending says no known form", instead="--out curve.html"
-            )
         if out.suffix in (".svg", ".png"):
             import vl_convert  # noqa: F401  # its absence is then told as that of a package
 
@@ -220,10 +222,6 @@ def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features:
         given["save"].write_text(model.to_json(), encoding="utf-8")
     if given["card"] is not None:
         forms = {".md": card.markdown, ".html": card.fragment, ".json": card.to_json, ".txt": card.text}
-        if given["card"].suffix not in forms:
-            raise InvalidParameter(
-                f"--card {given['card'].name} is invalid", why="its ending says no known form", instead="--card card.md"
-            )
         given["card"].write_text(forms[given["card"].suffix](), encoding="utf-8")
     if not given["as_json"]:
         click.echo(card.text())

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cloister.cli.tables import names_in, table_of
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 
 
@@ -21,9 +22,7 @@ from cloister.errors import InvalidParameter
 @click.option(
     "--threshold", type=click.FloatRange(0, 1), help="Exit with code 1 if a row is more likely than this to be re-identified."
 )
-@click.option(
-    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to read and sign: .html, .json or .txt."
-)
+@click.option("--report", type=WRITTEN, help="Write a page to read and sign: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def risk(
     data: Path | None,

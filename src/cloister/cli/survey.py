@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.party import own_files
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import text_of
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from cloister.local.survey import Survey
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OUT = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -33,10 +34,10 @@ def survey() -> None:
 
 @survey.command("make")
 @click.argument("questions", type=_FILE, required=False)
-@click.option("--out", type=_OUT, help="Write the survey as JSON; printed when left out.")
+@click.option("--out", type=WRITTEN, help="Write the survey as JSON; printed when left out.")
 @click.option("--tokens", type=click.IntRange(1, 10**7), help="Number of one-time tokens to issue, one for each invitation.")
-@click.option("--tokens-out", type=_OUT, help="Of --tokens: write the tokens to send, one a line; forget them afterwards.")
-@click.option("--invited-out", type=_OUT, help="Of --tokens: write their hashes, to keep.")
+@click.option("--tokens-out", type=WRITTEN, help="Of --tokens: write the tokens to send, one a line; forget them afterwards.")
+@click.option("--invited-out", type=WRITTEN, help="Of --tokens: write their hashes, to keep.")
 @click.option("--example", is_flag=True, help="Print (or with --out write) questions to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def make(
@@ -78,6 +79,7 @@ def make(
     if tokens is not None and tokens_out is not None and invited_out is not None:
         from cloister.local.survey import issue_tokens
 
+        own_files()  # each is a person's right to answer
         sent, kept = issue_tokens(tokens)
         tokens_out.write_text("\n".join(sent) + "\n", encoding="utf-8")
         invited_out.write_text("\n".join(kept) + "\n", encoding="utf-8")
@@ -105,7 +107,7 @@ def make(
 @click.option("--answer", "given", multiple=True, metavar="NAME=ANSWER", help="May be repeated; a question left out: no answer.")
 @click.option("--answers", type=_FILE, help="The answers as JSON: an object with a value for each name.")
 @click.option("--token", help="The invitation's token (default: a new one).")
-@click.option("--out", type=_OUT, help="Write the report; printed when left out.")
+@click.option("--out", type=WRITTEN, help="Write the report; printed when left out.")
 def respond(
     file: Path, levels: tuple[str, ...], given: tuple[str, ...], answers: Path | None, token: str | None, out: Path | None
 ) -> None:
@@ -138,7 +140,9 @@ def respond(
 @click.argument("file", type=_FILE)
 @click.argument("reports", type=_FILE, nargs=-1)
 @click.option("--invited", type=_FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
-@click.option("--tally", type=_OUT, help="Continue from this tally if it exists, and write it back: reports may come in parts.")
+@click.option(
+    "--tally", type=WRITTEN, help="Continue from this tally if it is there, and write it back: reports may come in parts."
+)
 @click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def collect(

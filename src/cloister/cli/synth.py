@@ -12,6 +12,7 @@ from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
 from cloister.cli.tables import names_in
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.session import unknown_column
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from cloister.synth import SyntheticModel
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OUT = click.Path(dir_okay=False, path_type=Path)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _PAGES = (".html", ".json", ".txt")
 
@@ -38,7 +38,7 @@ def synth() -> None:
 
 @synth.command("fit")
 @click.argument("data")
-@click.option("--out", type=_OUT, required=True, help="Write the model as JSON.")
+@click.option("--out", type=WRITTEN, required=True, help="Write the model as JSON.")
 @click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
 @click.option("--delta", help="The δ to spend, for example 1e-9; it lets the noise of many columns be Gaussian.")
 @click.option("--method", default="auto", show_default=True, help="The method; auto chooses by public facts.")
@@ -51,7 +51,7 @@ def synth() -> None:
 @click.option("--calendar", multiple=True, help="A column of days whose weekday and season are kept; may be repeated.")
 @click.option("--bounds", help=BOUNDS)
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
-@click.option("--report", type=_OUT, help="Write the report, too: .html, .json or .txt.")
+@click.option("--report", type=WRITTEN, help="Write the report, too: .html, .json or .txt.")
 @_JSON
 def fit(
     data: str,
@@ -125,7 +125,7 @@ def fit(
 @click.argument("model", type=_FILE)
 @click.option("--rows", type=click.IntRange(0), help="How many (default: as many as the noisy count says).")
 @click.option("--given", multiple=True, help="A condition: age=60:70, plan=month|family, smoker=missing; may be repeated.")
-@click.option("--out", type=_OUT, help="Write .csv, .parquet or .json; left out, CSV is printed.")
+@click.option("--out", type=WRITTEN, help="Write .csv, .parquet or .json; left out, CSV is printed.")
 @spreadsheets.OPTION
 def sample(model: Path, rows: int | None, given: tuple[str, ...], out: Path | None, for_spreadsheets: bool) -> None:
     """Draw rows from a model. They cost nothing more.
@@ -167,7 +167,7 @@ def answer(model: Path, sql: str, as_json: bool) -> None:
 
 @synth.command("report")
 @click.argument("model", type=_FILE)
-@click.option("--out", type=_OUT, help="Write a page to read: .html, .json or .txt; left out, the text is printed.")
+@click.option("--out", type=WRITTEN, help="Write a page to read: .html, .json or .txt; left out, the text is printed.")
 @click.option("--compare", help="NOT PRIVATE, for the owner alone: the rows that the model was made of, .csv or .parquet.")
 @click.option("--others", help="With --compare: rows of the same population that the model never saw, to attack it with.")
 @click.option("--target", help="With --compare: the column that learners predict.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from cloister.client.refusals import refusal_of
+from cloister.client.refusals import HubUnreachable, refusal_of
 from cloister.client.transport import Transport, new_key
 from cloister.errors import CloisterError, InvalidParameter
 
@@ -22,6 +22,9 @@ def ordered(
     job = transport.post(path, order, key=new_key())["job"]
     try:
         return _awaited(transport, job, progress, what=what, instead=instead)
+    except HubUnreachable as error:  # an order that is sent again is another job, and another charge
+        again = f"job {job} goes on at the hub, and its result is kept there: see /jobs/{job}"
+        raise HubUnreachable(error.what, why=error.why, instead=again) from None
     except KeyboardInterrupt:
         with suppress(CloisterError):
             transport.post(f"/jobs/{job}/cancel", {})

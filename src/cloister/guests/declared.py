@@ -10,6 +10,7 @@ exact samplers: inside, chance repeats. The answer comes at a time that declarat
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -240,7 +241,8 @@ class Admission:
             raise InvalidParameter("by= is invalid", why="it is a list of names", instead='by=["Ana", "Ben"]')
         names: dict[str, str] = {}
         for each in self.by:
-            names.setdefault(each.strip().casefold(), each.strip())
+            plain = "".join(letter for letter in unicodedata.normalize("NFKC", each) if unicodedata.category(letter) != "Cf")
+            names.setdefault(" ".join(plain.casefold().split()), each.strip())
         object.__setattr__(self, "by", tuple(filter(None, names.values())))
 
     def __str__(self) -> str:

@@ -23,13 +23,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.privacy.rational import exact_positive
+from cloister.privacy.rational import Exact, exact_positive
 from cloister.traces.moments import Moment, moments_of, seconds
 from cloister.traces.stays import EARTH, Floats, in_space
 
@@ -129,10 +130,22 @@ def clean_points(
     same = (np.diff(owner[rest], prepend=-1) == 0) & (np.diff(clock[rest], prepend=np.nan) == 0)
     leave_out(_marked(rest[same], len(clock)), "duplicate")
     if fastest is not None:
-        pace, rest = float(exact_positive(fastest, "fastest")), left()
+        pace, rest = float(pace_of(fastest)), left()
         space = in_space(where[rest]) if degrees else where[rest]
         leave_out(_marked(rest[~slow_enough(owner[rest], clock[rest], space, pace, ball=degrees)], len(clock)), "too fast")
     return CleanPoints(kept=np.flatnonzero(reason == 0), reasons=np.array(["", *REASONS])[reason])
+
+
+def pace_of(fastest: Exact) -> Fraction:
+    """The greatest speed that may be.
+
+    >>> pace_of("0.5")
+    Fraction(1, 2)
+    """
+    pace = exact_positive(fastest, "fastest")
+    if not Fraction(1, 10**12) <= pace <= 10**12:
+        raise InvalidParameter("fastest is invalid", why="it lies between 10⁻¹² and 10¹²", instead="fastest=50")
+    return pace
 
 
 def in_order(owner: Integers, clock: Floats) -> Mask:

@@ -111,6 +111,8 @@ class Counter:
             )
         self.guarantee = _promised(epsilon, rho)
         self.grid = exact_positive(grid, "grid")
+        if not Fraction(1, 10**150) <= self.grid <= 10**150:
+            raise InvalidParameter("grid is invalid", why="it lies between 10⁻¹⁵⁰ and 10¹⁵⁰", instead="grid=1")
         self._low, self._high = _bounds_in(bounds, self.grid)
         self.last, self.apart = (
             None if each is None else whole(each, name, least=1) for each, name in ((last, "last"), (apart, "apart"))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -150,7 +151,7 @@ class Feed:
         for place, (key, number, *values) in enumerate(zip(keys, numbers.tolist(), *columns, strict=True)):
             if not number or key is None:
                 continue
-            row = _digest(repr((key, values)), b"")
+            row = _digest(repr((_alike(key), [*map(_alike, values)])), b"")
             if row in self._keys.get(number, ()) or row in found.setdefault(number, set()):
                 numbers[place] = 0
             else:
@@ -179,6 +180,18 @@ class Feed:
 
 
 _PLAIN = frozenset({str, int, float, type(None)})
+
+
+def _alike(value: Any) -> Any:
+    """A value as it is told again, whatever held it: a frame has numbers of its own, 7.0 for 7 and NaN for nothing."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or value != value or str(value) in ("NaT", "<NA>"):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _plain(unit: Any) -> Any:

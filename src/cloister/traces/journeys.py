@@ -37,11 +37,11 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random, default_random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_within
-from cloister.privacy.rational import Exact, exact_positive, text_of
+from cloister.privacy.rational import Exact, text_of
 from cloister.session import Frame, Measurer, Series, Spending
 from cloister.tables import Date, Domain, Integer, Moment, Place, PrivateTable, Real, Text
 from cloister.tables.declaring.regions import PARTS
-from cloister.traces.cleaning import slow_enough
+from cloister.traces.cleaning import pace_of, slow_enough
 from cloister.traces.stays import in_space
 
 Floats = npt.NDArray[np.float64]
@@ -489,7 +489,7 @@ def journey_counts(
                 why=f"there are up to {_MOST_CELLS} cells along a side, and zones divide them",
                 instead="cells=12, zones=4",
             )
-    pace = None if fastest is None else exact_positive(fastest, "fastest")
+    pace = None if fastest is None else pace_of(fastest)
     box = box_of(declared, place, cells) if place else None
     for name in (x, y) if box is None else ():
         domain = declared.column(name)

@@ -5,7 +5,6 @@ Nobody is looked up: a share is with an address, whoever has it here, so that no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,11 +19,11 @@ from cloister.hub.labels import check_title
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
+from cloister.hub.records.people import folded
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of
 from cloister.hub.releases.reading import left_projects
-from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_ADDRESS = re.compile(r"[^@\s,;<>\"'()\\]{1,64}@[^@\s,;<>\"'()\\]{1,189}")
 _MOST = 200
 
 
@@ -61,7 +59,7 @@ def share_release(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email
             db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
         _told(hub, db, caller, "release.share", row, project=project)
         return
-    address = _folded(email)
+    address = folded(email)
     if (db.scalar(select(func.count()).select_from(ReleaseShare).where(ReleaseShare.release == row.id)) or 0) >= _MOST:
         raise InvalidParameter(
             "The release was not shared", why=f"{_MOST} people see it already", instead="a project with these people"
@@ -77,7 +75,7 @@ def withdraw(hub: Hub, db: Db, caller: Caller, row: StoredRelease, *, email: str
         db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
         _told(hub, db, caller, "release.withdraw", row, project=project)
     else:
-        address = _folded(email)
+        address = folded(email)
         db.execute(delete(ReleaseShare).where(ReleaseShare.release == row.id, ReleaseShare.email == address))
         _told(hub, db, caller, "release.withdraw", row, person=address)
 
@@ -109,13 +107,6 @@ def rename(hub: Hub, db: Db, caller: Caller, row: StoredRelease, title: str) -> 
     check_title(told)
     row.title = told
     _told(hub, db, caller, "release.rename", row)
-
-
-def _folded(typed: str) -> str:
-    address = typed.strip().casefold()
-    if _ADDRESS.fullmatch(address) is None or not is_text(address):
-        raise InvalidParameter("The e-mail address is invalid", why="it is not one", instead="ada@example.org")
-    return address
 
 
 def _told(hub: Hub, db: Db, caller: Caller, action: str, row: StoredRelease, **details: Any) -> None:

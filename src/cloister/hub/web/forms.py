@@ -17,6 +17,7 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.caller import caller_of
 from cloister.hub.hub import hub_of
 from cloister.hub.ids import new_secret, same
+from cloister.tables.sourcing.reading import representable
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -34,8 +35,10 @@ class Form(Mapping[str, str]):
     def __init__(self, data: FormData) -> None:
         self._data = data
         for _, value in data.multi_items():
-            if isinstance(value, str) and "\x00" in value:
-                raise InvalidParameter("The form is invalid", why="a text holds a NUL", instead="the text without it")
+            if isinstance(value, str) and not representable(value):
+                raise InvalidParameter(
+                    "The form is invalid", why="a text holds half of a character, or a NUL", instead="the text without it"
+                )
 
     def __getitem__(self, name: str) -> str:
         values = self.all(name)
@@ -121,8 +124,8 @@ async def form_of(request: Request) -> Form:
     """The form that was posted, once it is known to be ours."""
     try:
         data = await request.form(max_files=_FILES, max_fields=_FIELDS, max_part_size=_PART)
-    except HTTPException as error:
-        if error.status_code != 400:
+    except (HTTPException, LookupError, UnicodeError) as error:  # the sender says the charset
+        if isinstance(error, HTTPException) and error.status_code != 400:
             raise
         raise InvalidParameter("The form is invalid", why="it could not be read", instead="the form of the page") from None
     form = Form(data)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
@@ -36,6 +37,7 @@ from cloister.hub.work.submitting import accepted
 from cloister.lazily import check_installed
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
+from cloister.tables.sourcing.reading import representable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -168,6 +170,28 @@ def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
     return [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
 
 
+def check_texts(order: Any) -> None:
+    """Refuse an order in which a text has half of a character: it can't be kept.
+
+    >>> check_texts(["people\\ud800"])
+    Traceback (most recent call last):
+    cloister.errors.InvalidParameter: The order is invalid: a text holds half of a character...
+    """
+    if isinstance(order, str):
+        if not representable(order):
+            why = "a text holds half of a character, or a NUL"
+            raise InvalidParameter("The order is invalid", why=why, instead="the text without it")
+    elif isinstance(order, Mapping):
+        for each in chain(order.keys(), order.values()):
+            check_texts(each)
+    elif isinstance(order, list | tuple):
+        for each in order:
+            check_texts(each)
+    elif is_dataclass(order):
+        for each in fields(order):
+            check_texts(getattr(order, each.name))
+
+
 def order_api(
     work: OrderedWork[Any, Any],
     request: type[Any],
@@ -187,11 +211,13 @@ def order_api(
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
+        check_texts(wanted)
         told = TypeAdapter(request).dump_json(wanted, exclude={*without, *work.stored.untold(wanted)})
         return accepted(submit_order(hub, caller, work, key, f"{mark or work.job}\n".encode() + told, wanted, job=job))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
         """From declarations and the ledger alone: spends nothing and reads no row."""
+        check_texts(wanted)
         found = price(hub, caller, work, wanted, errors or (lambda *_: None))
         told = {"cost": str(found.cost), "charge": str(found.charge), "population": found.population}
         return Priced(**told) if errors is None else Forecast(**told, errors=[dict(each) for each in found.beside])

@@ -52,6 +52,10 @@ def _come(person: Caller, caller: Caller) -> Caller:
     )
 
 
+_STANDING = ("roles", "projects", "institution", "training", "attributes")
+"""What policies ask of a person. It changes without a new number of facts; and time does, which ends grants and certificates."""
+
+
 class Recheck:
     """What several releases that leave in one transaction need to know once: who asked for them, as they are now, and of which
     facts it is to be asked.
@@ -83,7 +87,9 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
     terms, words, moment = found.terms, found.words, moment or Recheck()
     try:
         now = moment.present(hub, db, caller)
-        if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
+        ends = [each.narrowed.until for each in found.decisions.values() if each.narrowed.until]
+        same = all(getattr(now, name) == getattr(caller, name) for name in _STANDING)
+        if same and moment.generation(db) == found.generation and all(hub.now() < end for end in ends):
             return
         facts = facts_of(hub, db)
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]

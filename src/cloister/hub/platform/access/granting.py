@@ -112,12 +112,14 @@ def revoke_in(hub: Hub, db: Session, caller: Caller, number: str) -> Grant:
     return found
 
 
-def confirm_in(hub: Hub, db: Session, caller: Caller, row: Grant, which: Object) -> frozenset[str]:
-    """Let those into a project's grant who joined the project after it was made; who they are."""
+def confirm_in(
+    hub: Hub, db: Session, caller: Caller, row: Grant, which: Object, shown: frozenset[str] | None = None
+) -> frozenset[str]:
+    """Let those into a project's grant who joined the project after it was made, of those that were `shown`; who they are."""
     action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which)
     found = facts_of_grant(row)
-    new = newcomers(db, found)
+    new = newcomers(db, found) if shown is None else newcomers(db, found) & shown
     if new:
         people = (found.members.people or frozenset()) | new
         kept = replace(found, members=replace(found.members, people=people)).to_keep()

@@ -88,7 +88,8 @@ def add(routes: Pages) -> None:
     def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Let those work with a data set of one's own who joined since."""
         said, wanted = request_gettext(request)("The new members may use it now."), form.text("data_set", most=63)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(hub, db, caller, name, wanted))
+        shown = frozenset(form.all("person"))
+        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(hub, db, caller, name, wanted, shown))
 
     @routes.post("/projects/{name}/members/remove", "project.manage")
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:

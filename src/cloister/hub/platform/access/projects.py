@@ -35,6 +35,7 @@ from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.people import Person
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -108,6 +109,7 @@ def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str)
     found = db.get(ProjectMember, (row.id, person[:32]))
     if found is not None:
         db.delete(found)
+        withdraw_invitation(hub, db, caller, row, db.get_one(Person, found.person).email)  # else they would join again by it
         bump(db)
         _told(hub, db, caller, "project.manage", row, left=person)
 
@@ -115,7 +117,8 @@ def remove_member(hub: Hub, db: Session, caller: Caller, name: str, person: str)
 def data_sets_in(db: Session, row: Project) -> list[tuple[ProjectDataSet, DataSet]]:
     """The data sets that were asked for, approved ones too."""
     wanted = select(ProjectDataSet, DataSet).join(DataSet, DataSet.id == ProjectDataSet.data_set)
-    return [(each[0], each[1]) for each in db.execute(wanted.where(ProjectDataSet.project == row.id).order_by(DataSet.name))]
+    wanted = wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")
+    return [(each[0], each[1]) for each in db.execute(wanted.order_by(DataSet.name))]
 
 
 def ask_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> None:
@@ -147,13 +150,16 @@ def approve(hub: Hub, db: Session, caller: Caller, name: str, data_set: str, rul
     return made
 
 
-def confirm(hub: Hub, db: Session, caller: Caller, name: str, data_set: str) -> frozenset[str]:
-    """The owner of a data set lets those work with it who joined the project since it was approved; who they are."""
+def confirm(
+    hub: Hub, db: Session, caller: Caller, name: str, data_set: str, shown: frozenset[str] | None = None
+) -> frozenset[str]:
+    """The owner of a data set lets those work with it who joined the project since it was approved; who they are. Of `shown`:
+    whoever joined since these were shown waits on."""
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
     new: frozenset[str] = frozenset()
     for grant in _given(db, row, found):
-        new |= confirm_in(hub, db, caller, grant, which)
+        new |= confirm_in(hub, db, caller, grant, which, shown)
     return new
 
 
@@ -173,12 +179,13 @@ def remove_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: 
     place = None if found is None else db.get(ProjectDataSet, (row.id, found.id))
     if found is None or place is None:
         raise Missing("There is no such data set", why="the project does not work with it", instead=f"/projects/{row.name}")
+    gone = found.state == "deleted"
     if caller.id == found.owner:
-        for grant in _given(db, row, found):
+        for grant in [] if gone else _given(db, row, found):
             revoke_in(hub, db, caller, grant.id)
     else:
         check(hub, db, caller, "project.manage", project_object(row))
-        if place.approved is not None:
+        if place.approved is not None and not gone:
             raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to revoke it")
     db.delete(place)
     bump(db)
@@ -221,7 +228,7 @@ def _was_in(db: Session, row: Project, caller: Caller) -> bool:
 
 def _owners(db: Session, row: Project) -> frozenset[str]:
     wanted = select(DataSet.owner).join(ProjectDataSet, ProjectDataSet.data_set == DataSet.id)
-    return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id)))
+    return frozenset(db.scalars(wanted.where(ProjectDataSet.project == row.id, DataSet.state != "deleted")))
 
 
 def _told(hub: Hub, db: Session, caller: Caller, action: str, row: Project, **details: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
@@ -52,7 +53,13 @@ class Notice:
 
 
 def notices(db: Session, person: str, *, since: datetime | None = None) -> list[Notice]:
-    """What others did to a person's account, and what was done with links that others made for it; the newest first."""
+    """What others did to a person's account, and what was done with links that others made for it, the newest first: the last
+    twenty acts, and as many of those by which somebody could come in, which no number of others hides."""
+    found = _read(db, person, since, serious=True) + _read(db, person, since, serious=False)
+    return [notice for _, notice in sorted(dict(found).items(), reverse=True)]
+
+
+def _read(db: Session, person: str, since: datetime | None, *, serious: bool) -> list[tuple[int, Notice]]:
     from cloister.hub.platform.trail import key_of, sealed
 
     about = select(AuditAbout.number).where(AuditAbout.object == key_of("person", person))
@@ -60,12 +67,18 @@ def notices(db: Session, person: str, *, since: datetime | None = None) -> list[
     wanted = wanted.where(or_(AuditLine.person != person, AuditLine.action == _OF_LINK))
     if since is not None:
         wanted = wanted.where(AuditLine.when >= since)
-    lines = list(db.scalars(wanted.order_by(AuditLine.number.desc()).limit(_READ)))
-    theirs = [each for each in lines if each.action != _OF_LINK or each.details.get("by") == "link"][:_MOST]
+    if serious:
+        wanted = wanted.where(AuditLine.action.in_(_SERIOUS))
+    lines = db.scalars(wanted.order_by(AuditLine.number.desc()).execution_options(yield_per=_READ))
+    theirs = list(islice((each for each in lines if each.action != _OF_LINK or each.details.get("by") == "link"), _MOST))
+    lines.close()
     makers = [str(each.details.get("made_by", "")) if each.action == _OF_LINK else each.person for each in theirs]
     names = names_of(db, makers)
     return [
-        Notice(action=each.action, by=names.get(maker, maker), when=each.when, address=str(each.details.get("address", "")))
+        (
+            each.number,
+            Notice(action=each.action, by=names.get(maker, maker), when=each.when, address=str(each.details.get("address", ""))),
+        )
         for each, maker in zip(theirs, makers, strict=True)
     ]
 

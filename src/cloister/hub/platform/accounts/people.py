@@ -171,13 +171,15 @@ def describe(
     attributes: Mapping[str, str] | None = None,
 ) -> None:
     """Say of a person what policies ask for: institution, certificates (name → last day) and attributes."""
+    before = (person.institution, person.training, person.attributes)
     if institution is not None:
         person.institution = clean(institution, "the institution")
     if training is not None:
         person.training = {_key(name): _day(until) for name, until in _few(training).items()}
     if attributes is not None:
         person.attributes = {_key(name): clean(value, "the attribute") for name, value in _few(attributes).items()}
-    log_event(hub, db, caller, "people.describe", person.id)
+    if (person.institution, person.training, person.attributes) != before:
+        log_event(hub, db, caller, "people.describe", person.id)
 
 
 def page_of_people(db: Session, *, search: str = "", after: str = "", limit: int = 50) -> tuple[list[Row], str]:

@@ -17,12 +17,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.crypto import server_context
-from cloister.errors import AccessDenied, UnsupportedQuery
+from cloister.errors import AccessDenied, InvalidParameter, UnsupportedQuery
 from cloister.hub.decisions.callers import caller_of_token
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.guard import check_action
 from cloister.hub.platform.access import named_algorithm
 from cloister.hub.problems import Missing, Unauthenticated
+from cloister.hub.records.people import folded
 from cloister.hub.releases.reading import read_release
 from cloister.hub.releases.tables import TableOffer, answer_in, asked_in, free_tables, tables_of
 from cloister.hub.services.asking.answering import ask, stored
@@ -66,7 +67,7 @@ class HubSession:
     """One person, connected. It keeps the token, and nothing that the token was once allowed."""
 
     def __init__(self, hub: Hub, user: str, token: str, address: str) -> None:
-        self._hub, self._user, self._token, self._address = hub, user.strip().casefold(), token, address
+        self._hub, self._user, self._token, self._address = hub, user, token, address
 
     def caller(self) -> Caller:
         """Who it is, as of now."""
@@ -74,7 +75,11 @@ class HubSession:
             caller = caller_of_token(self._hub, self._token, self._address)
         except Unauthenticated:
             raise _refused() from None
-        if caller.email != self._user:
+        try:
+            known = folded(self._user)
+        except InvalidParameter:
+            raise _refused() from None
+        if caller.email != known:
             raise _refused()
         return caller
 

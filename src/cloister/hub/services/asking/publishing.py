@@ -78,13 +78,15 @@ def views_of(db: Db, caller: Caller) -> list[tuple[PublishedView, bool]]:
     owned = set(db.scalars(select(DataSet.id).where(DataSet.owner == caller.id)))
     rows = db.scalars(select(PublishedView).order_by(PublishedView.created.desc(), PublishedView.title, PublishedView.id))
     found = [row for row in rows if row.person == caller.id or not owned.isdisjoint(row.data_sets)]
+    found.sort(key=lambda row: row.revoked is not None)  # those that are still shown come first
     return [(row, row.person == caller.id) for row in found[:_LISTED]]
 
 
 def revoke_view(hub: Hub, db: Db, caller: Caller, number: str) -> None:
     """Show it to nobody from now on: by whoever made it, and by each owner of its data."""
-    row = next((row for row, _ in views_of(db, caller) if row.id == number), None)
-    if row is None:
+    row = db.get(PublishedView, number)
+    owners = select(DataSet.id).where(DataSet.owner == caller.id, DataSet.id.in_([] if row is None else row.data_sets))
+    if row is None or (row.person != caller.id and not db.scalars(owners).first()):
         raise Missing("There is no such published view", why="it does not exist, or is not yours", instead="/published")
     if row.revoked is None:
         row.revoked, row.revoked_by = hub.now(), caller.id

@@ -11,6 +11,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.ordering import asked
 from cloister.privacy import exact_positive
 from cloister.stored import Stored
+from cloister.traces.cleaning import pace_of
 
 _MOST_CELLS, _MOST_ZONES = 32, 16
 
@@ -65,7 +66,7 @@ class JourneyOrder:
                     instead="12 cells, 4 zones",
                 )
         if self.fastest:
-            exact_positive(self.fastest, "fastest")
+            pace_of(self.fastest)
         check_purpose(self.purpose)
         _ = exact_positive(self.spend, "spend")
 

@@ -1,0 +1,32 @@
+"""Files that a command writes: whether there is a place for one is known before anything is read or charged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cloister.errors import InvalidParameter
+
+
+class Written(click.Path):
+    """The path of a file to write, in a folder that is there."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; refused where no file can be written there."""
+        found = super().convert(value, param, ctx)
+        folder = Path(found).parent
+        what = f"The file {str(found)!r} is invalid"
+        if not folder.is_dir():
+            raise InvalidParameter(what, why="its folder does not exist", instead=f"mkdir {folder}")
+        if not os.access(found if Path(found).exists() else folder, os.W_OK):
+            raise InvalidParameter(what, why="it can't be written", instead="another folder")
+        return found
+
+
+WRITTEN = Written()
