@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from cloister.attacks import AuditResult, audit
 from cloister.attacks.broken.draws import floating_laplace, laplace, uniform
 from cloister.errors import InvalidParameter
-from cloister.noise import Random
+from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP
 
 RUNS = 200_000
@@ -136,7 +137,7 @@ ONE_SIGHT = {
     "refusals": (refusing, "number|value"),
     "rows of many lengths": (of_many_lengths, r"output is \(1,"),
     "truth values": (lambda data, n, random: response(data, n, random) == 1, "value"),
-    "integers of any size": (lambda data, n, random: [10**30 * (data + 1)] * n, "value"),
+    "integers of any size": (lambda data, n, random: [10**30 * (data + 1)] * n, "coordinate 1"),
 }
 
 
@@ -235,3 +236,64 @@ def test_a_result_answers_other_questions_by_the_same_event() -> None:
     assert found.rho == pytest.approx(best, rel=2e-3)
     assert found.rho <= best
     assert "left in at least 50%" in repr(found)
+
+
+def seldom_refused(rate: float, n: int, random: Random) -> list[Any]:
+    """0, or seldom a text: ε is the logarithm of the rates' ratio."""
+    return ["refused" if hit else 0 for hit in random.uniform(n) < rate / 100_000]
+
+
+def seldom_wide(rate: float, n: int, random: Random) -> list[Any]:
+    """A number that a double holds beside others, or seldom nothing."""
+    return [None if hit else 2**60 + 1 for hit in random.uniform(n) < rate / 100_000]
+
+
+@pytest.mark.parametrize("mechanism", [seldom_refused, seldom_wide])
+def test_one_output_says_nothing_of_what_others_are_taken_for(mechanism: Any) -> None:
+    """Were a batch of runs read as texts because one of them is, its 0 would be another output than that of the next batch."""
+    for seed in range(3):
+        found = audit(mechanism, 3.0, 0.1, runs=100_000, random=Random.deterministic(seed))
+        assert found.epsilon < math.log(30)
+
+
+def twice(data: int, n: int, random: Random) -> list[int]:
+    """Even for one world and odd for the other, far beyond 64 bits."""
+    return [2 * int(each) + data for each in DiscreteLaplace(scale=2**70).sample(n, random=random)]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        twice,
+        lambda data, n, _: [2**63 + data] * n,
+        lambda data, n, _: np.full(n, 2**63 + data, dtype=np.uint64),
+        lambda data, n, _: [2**53 + data, 0.5][:1] * (n - 1) + [0.5],
+        lambda data, n, _: [b"x" + b"\0" * data] * n,
+        lambda data, n, _: ["x" + "\0" * data] * n,
+        lambda data, n, _: [Fraction(10**20 + data, 3)] * n,
+        lambda data, n, _: [Decimal(1) + data * Decimal("1e-20")] * n,
+        lambda data, n, _: [np.longdouble(1) + data * np.longdouble(2) ** -60] * n,
+        lambda data, n, _: [{"a": data}] * n,
+        lambda data, n, _: [[2**70 + data, 1]] * n,
+    ],
+)
+def test_what_a_double_or_a_text_of_numpy_merges_is_told_apart(mechanism: Any) -> None:
+    assert audit(mechanism, 0, 1, runs=8_000, random=Random.deterministic(1)).epsilon > 5
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, n, _: [frozenset([0, 8]) if data else frozenset([8, 0])] * n,
+        lambda data, n, _: [{"a": 1, "b": 2} if data else {"b": 2, "a": 1}] * n,
+        lambda data, n, _: [None] * n,
+        lambda data, n, _: [[1, 2], [1.0, 2.0]][data : data + 1] * n,
+    ],
+)
+def test_equal_outputs_are_one_whatever_order_they_hold_things_in(mechanism: Any) -> None:
+    assert audit(mechanism, 0, 1, runs=8_000, random=Random.deterministic(1)).epsilon == 0
+
+
+def test_rows_of_nothing_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="What the mechanism returned"):
+        audit(lambda data, n, _: np.zeros((n, 0)), 0, 1, runs=8_000)

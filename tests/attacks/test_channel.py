@@ -125,3 +125,20 @@ def test_floats_are_taken_to_be_right_to_twelve_digits() -> None:
     found = audit_channel([[p, 1 - p], [1 - p, p]])
     assert not found.contradicts(PureDP(1))
     assert found.contradicts(PureDP("0.99999999"))
+
+
+def test_a_bound_of_rho_is_none_above_the_truth_where_two_events_are_nearly_certain() -> None:
+    """Sixty answers in which one half is told with 0.0005 more, and a discrete Laplace law: ρ is at most n·ε²/2, and ε²/2."""
+
+    def answers(half: Fraction) -> list[Fraction]:
+        return [math.comb(60, count) * half**count * (1 - half) ** (60 - count) for count in range(61)]
+
+    half = Fraction(1, 2) + Fraction(1, 2000)
+    found = audit_channel([answers(half), answers(1 - half)])
+    assert 0 < found.rho < 60 * math.log(half / (1 - half)) ** 2 / 2
+    for scale, reach in ((7, 300), (30, 1_000)):
+        weights = [Fraction(math.exp(-abs(place) / scale)) for place in range(-reach, reach + 1)]
+        left, right = [*weights, Fraction(0)], [Fraction(0), *weights]
+        left[-1], right[0] = left[0], right[-1]  # the ends share what is beyond them
+        rows = [[each / sum(row) for each in row] for row in (left, right)]
+        assert 0 < audit_channel(rows).rho < 1 / scale**2 / 2 * 1.01

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
 import cloister as cl
 from cloister import errors
 from cloister.client import HubError, RemoteSession
+from cloister.client.refusals import HubUnreachable
 from cloister.hub.platform.jobs import Workers
 from cloister.learn import GaussianNB, LogisticRegression, RandomForestClassifier, load
 from tests.client.test_transport import Scripted, answered, problem
@@ -129,6 +131,13 @@ def test_the_order_travels_as_plain_data() -> None:
     assert [request.url.path for request in hub.seen[1:]] == ["/api/v1/jobs/j1"] * 3
     assert told == ["waiting", "learning"]
     assert len(hub.slept) == 2
+
+
+def test_an_order_whose_job_is_lost_from_sight_is_not_sent_again() -> None:
+    """Another order would be another job, and another charge."""
+    hub = Scripted(_job("waiting", job="j1"), *([httpx.Response(502)] * 60))  # type: ignore[arg-type]
+    with pytest.raises(HubUnreachable, match="/jobs/j1"):
+        hub.session().fit_model(GaussianNB(), "people", features=["age"], target="sex", spend=1)
 
 
 def test_a_cancelled_job_and_an_old_hub_are_said() -> None:

@@ -111,6 +111,9 @@ def test_an_audit_tries_a_person_with_all_the_rows_that_the_table_lets_one_have(
 def test_one_name_twice_is_one_person_and_an_old_audit_is_none(people: cl.PrivateTable) -> None:
     with pytest.raises(AccessDenied, match="two people"):
         admit(declared(), by=["Ana", "Ana ", ""])
+    for other in ("Ana  Bo", "ANA BO", "Ana\u200b Bo", "Ａna Bo"):
+        with pytest.raises(AccessDenied, match="two people"):
+            admit(declared(), by=["Ana Bo", other])
     with pytest.raises(AccessDenied, match="as it is now"):
         admit(declared(), by=["Ana", "Ben"])
     native = cl.Guest(code="def f(rows): ...", entry="f", inputs=["age"], output=cl.Vector([(0, 1)]), packages=["numpy"])

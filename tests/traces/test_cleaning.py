@@ -108,6 +108,8 @@ def test_what_stays_can_be_told_stays_of() -> None:
         ({"span": (5, 1)}, "a first and a last moment"),
         ({"span": ("soon", 1)}, "a first and a last moment"),
         ({"fastest": 0}, "fastest"),
+        ({"fastest": "1e400"}, "fastest"),
+        ({"fastest": "1e-400"}, "fastest"),
     ],
 )
 def test_what_is_declared_wrongly_is_refused(wrong: dict[str, Any], why: str) -> None:

@@ -98,6 +98,8 @@ def test_the_horizon_ends_and_refunds_nothing() -> None:
         {"rho": 1, "bounds": ("0.5", 1)},
         {"rho": 1, "bounds": (0, 2**40)},
         {"rho": 1, "steps": 2**40},
+        {"rho": 1, "bounds": (0, 10**330), "grid": 10**330},
+        {"rho": 1, "bounds": (0, "1e-330"), "grid": "1e-330"},
         {"rho": 1, "level": "person"},
         {"rho": 1, "most": 0},
         {"rho": 1, "random": np.random.default_rng()},

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cloister as cl
@@ -98,6 +99,17 @@ def test_odd_readings_have_their_step_or_none() -> None:
     late.add({"t": [steps.since], "n": [3]}, 4)
     assert [late.take(number)["n"].tolist() for number in (3, 4, 5)] == [[1], [2], []]
     assert np.isnan(moments_of(np.array(["NaT", "2026-01-01"], dtype="M8[s]"))).tolist() == [True, False]
+
+
+def test_a_reading_is_the_same_in_whatever_it_comes() -> None:
+    """A list, a frame of pandas, columns of numpy, a whole number that a gap made a float."""
+    feed = Feed(Steps.of(every="1 minute", since=0, until=600), at="t", columns=["n"], unit="who", most=9, key="id", secret=KEY)
+    row = {"t": 5, "n": 1, "who": "a", "id": 7, "day": datetime(2026, 1, 1), "none": None}
+    feed.add([row], 0)
+    feed.add(pd.DataFrame([row]), 0)
+    feed.add({name: np.array([value]) if name in ("n", "id") else [value] for name, value in row.items()}, 0)
+    feed.add([{**row, "id": 7.0, "n": 1.0, "day": np.datetime64("2026-01-01T00:00:00", "ns"), "none": float("nan")}], 0)
+    assert feed.take(1)["n"].tolist() == [1]
 
 
 @pytest.mark.parametrize("zone", ["", "Z", "+01:00", "-05:30"])

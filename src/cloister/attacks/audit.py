@@ -120,6 +120,8 @@ def audit(
     quarter = runs // 4
     labels: dict[int, str] = {}
     first = [raw_outputs(run, world, quarter, source) for world in (left, right)]
+    if isinstance(first[0], np.ndarray) and isinstance(first[1], np.ndarray):
+        _same_shape(*first)
     scheme = scheme_of(*first)
 
     def outputs(world: Any, n: int) -> Array:
@@ -127,7 +129,6 @@ def audit(
 
     learn = encoded(first[0], scheme, labels), encoded(first[1], scheme, labels)
     del first
-    _same_shape(*learn)
     choose = outputs(left, quarter), outputs(right, quarter)
     score = score_of(delta=target_delta, epsilon=target_epsilon)
     found = [best_event(each, learn, choose, score=score, log_error=log_error) for each in features_of(*learn, features, labels)]

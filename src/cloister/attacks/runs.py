@@ -159,7 +159,7 @@ def _listed(raw: Any) -> list[Any]:
 
 
 def _plain(each: Any) -> Any:
-    return each.item() if isinstance(each, np.generic) and each.dtype.itemsize <= 8 else each
+    return each.item() if isinstance(each, np.generic) and not isinstance(each, np.longdouble | np.clongdouble) else each
 
 
 def _is_row(each: Any) -> bool:

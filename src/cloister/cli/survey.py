@@ -140,9 +140,7 @@ def respond(
 @click.argument("file", type=_FILE)
 @click.argument("reports", type=_FILE, nargs=-1)
 @click.option("--invited", type=_FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
-@click.option(
-    "--tally", type=WRITTEN, help="Continue from this tally if it is there, and write it back: reports may come in parts."
-)
+@click.option("--tally", type=WRITTEN, help="Go on from this tally if it is there, and write it back: reports may come in parts.")
 @click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def collect(

@@ -171,9 +171,7 @@ def test_no_charset_of_a_form_is_an_error_of_ours(house: House, charset: str, pa
     assert client.post("/login", content="".join([*parts, "--X--\r\n"]).encode(), headers=kind).status_code < 500
 
 
-@pytest.mark.parametrize(
-    "path", ["/synthetic-tables", "/synthetic-tables/price", "/algorithm-runs", "/joint-learning/price"]
-)
+@pytest.mark.parametrize("path", ["/synthetic-tables", "/synthetic-tables/price", "/algorithm-runs", "/joint-learning/price"])
 def test_half_a_character_in_an_order_is_refused(house: House, path: str) -> None:
     analyst = house.person("analyst")
     half = dict.fromkeys(("table", "algorithm", "purpose", "method"), "�")
