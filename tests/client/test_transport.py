@@ -176,3 +176,22 @@ def test_after_close_nothing_is_sent() -> None:
     with pytest.raises(errors.InvalidParameter, match="closed"):
         session.sql(SQL, spend="0.1")
     assert hub.seen == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, json={}),
+        httpx.Response(200, headers={"content-type": "application/json"}, content=b"[" * 100_000),
+        httpx.DecodingError("no gzip"),
+    ],
+)
+def test_what_is_no_answer_of_a_hub_is_said(answer: httpx.Response | Exception) -> None:
+    with pytest.raises(HubError):
+        Scripted(answer).session().sql(SQL, spend=1)
+
+
+def test_a_list_that_never_ends_is_refused() -> None:
+    page = {"items": [], "next": "again"}
+    with pytest.raises(HubError, match="never ends"):
+        Scripted(*(httpx.Response(200, json=page) for _ in range(3))).session().tables  # noqa: B018

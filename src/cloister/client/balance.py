@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.client.plan import guarantee_from
-from cloister.client.transport import Transport
+from cloister.client.transport import Transport, no_answer
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, less
@@ -99,13 +99,15 @@ class RemoteBalance:
 
     def _all(self, path: str) -> Iterator[Mapping[str, Any]]:
         """Every entry of a list that comes in pages."""
-        after = ""
-        while True:
+        after, seen = "", set[str]()
+        while after not in seen:
+            seen.add(after)
             page = self._transport.get(path, limit=_PAGE, **({"after": after} if after else {}))
             yield from page["items"]
             after = page.get("next") or ""
             if not after:
                 return
+        raise no_answer("its list never ends")
 
 
 def _table(told: Mapping[str, Any]) -> RemoteTable:

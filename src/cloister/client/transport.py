@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from cloister.client.refusals import HubUnreachable, refusal_of
+from cloister.client.refusals import HubError, HubUnreachable, refusal_of
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
 
@@ -102,6 +102,8 @@ class Transport:
                 self._wait(next(waits, None), ends, error)
                 lost = True
                 continue
+            except httpx.RequestError:
+                raise no_answer("it can't be decoded") from None
             found = _document(answer)
             if answer.is_success and (raw or found is not None):
                 return answer.content if raw else found
@@ -119,13 +121,25 @@ class Transport:
         self._sleep(seconds)
 
 
+class Reply(dict[str, Any]):
+    """What a hub said; what it lacks is told in words."""
+
+    def __missing__(self, key: str) -> Any:
+        raise no_answer(f"it lacks {key!r}")
+
+
+def no_answer(why: str) -> HubError:
+    """What answers is no hub, or one of another version."""
+    return HubError("The hub's answer is invalid", why=why, instead="the address of a hub, and the version that it runs")
+
+
 def _document(answer: httpx.Response) -> dict[str, Any] | None:
     """The JSON object of an answer; None where it is none, as when a proxy answers in the hub's place."""
     if "json" not in answer.headers.get("content-type", ""):
         return None
     try:
-        found = json.loads(answer.content)
-    except ValueError:
+        found = json.loads(answer.content, object_hook=Reply)
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
