@@ -275,6 +275,7 @@ def twice(data: int, n: int, random: Random) -> list[int]:
         lambda data, n, _: [np.longdouble(1) + data * np.longdouble(2) ** -60] * n,
         lambda data, n, _: [{"a": data}] * n,
         lambda data, n, _: [[2**70 + data, 1]] * n,
+        lambda data, n, _: [[np.int64(2**60 + data), 0.5]] * n,
     ],
 )
 def test_what_a_double_or_a_text_of_numpy_merges_is_told_apart(mechanism: Any) -> None:

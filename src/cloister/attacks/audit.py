@@ -121,7 +121,7 @@ def audit(
     labels: dict[int, str] = {}
     first = [raw_outputs(run, world, quarter, source) for world in (left, right)]
     if isinstance(first[0], np.ndarray) and isinstance(first[1], np.ndarray):
-        _same_shape(*first)
+        _same_shape(first[0], first[1])
     scheme = scheme_of(*first)
 
     def outputs(world: Any, n: int) -> Array:

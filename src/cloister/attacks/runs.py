@@ -64,7 +64,7 @@ class Scheme(NamedTuple):
 
 def raw_outputs(run: Runner, data: Any, n: int, random: Random) -> Array | list[Any]:
     """n outputs as they came: an array of plain numbers, or a list."""
-    raw = run(data, n, random)
+    raw: Any = run(data, n, random)
     plain = isinstance(raw, np.ndarray) and not isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "biuf"
     if not plain or raw.dtype.itemsize > 8:
         raw = [_whole(_plain(each)) for each in _listed(raw)]
@@ -76,7 +76,8 @@ def raw_outputs(run: Runner, data: Any, n: int, random: Random) -> Array | list[
             why=f"{n} runs were asked for, and something else than {n} outputs came back",
             instead="def mechanism(data, n, random): return value + noise.sample(n, random=random)",
         )
-    return raw
+    found: Array | list[Any] = raw
+    return found
 
 
 def scheme_of(*raws: Array | list[Any]) -> Scheme:
@@ -155,7 +156,7 @@ class _Row(tuple[Any, ...]):
 def _listed(raw: Any) -> list[Any]:
     if (isinstance(raw, np.ndarray) and raw.ndim == 0) or not hasattr(raw, "__iter__") or isinstance(raw, str | bytes):
         return []
-    return [_Row(np.asarray(each, dtype=object).ravel().tolist()) if _is_row(each) else each for each in raw]
+    return [_Row(map(_plain, np.asarray(each, dtype=object).ravel().tolist())) if _is_row(each) else each for each in raw]
 
 
 def _plain(each: Any) -> Any:
@@ -170,7 +171,7 @@ def _is_row(each: Any) -> bool:
 
 def _kind_of(cell: Any) -> str:
     """Of one value; `None` is a number that is missing."""
-    if isinstance(cell, int | np.integer):
+    if isinstance(cell, int):
         return "int" if abs(cell) <= 2**53 else "long" if -(2**63) < cell < 2**63 else "wide"
     if cell is None or (isinstance(cell, float) and not isinstance(cell, np.longdouble)):
         return "float"

@@ -19,12 +19,12 @@ class Written(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; refused where no file can be written there."""
-        found = super().convert(value, param, ctx)
-        folder = Path(found).parent
+        found = Path(os.fsdecode(super().convert(value, param, ctx)))
+        folder = found.parent
         what = f"The file {str(found)!r} is invalid"
         if not folder.is_dir():
             raise InvalidParameter(what, why="its folder does not exist", instead=f"mkdir {folder}")
-        if not os.access(found if Path(found).exists() else folder, os.W_OK):
+        if not os.access(found if found.exists() else folder, os.W_OK):
             raise InvalidParameter(what, why="it can't be written", instead="another folder")
         return found
 

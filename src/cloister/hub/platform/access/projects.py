@@ -34,8 +34,8 @@ from cloister.hub.platform.access.messages import spoken
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
+from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.people import Person
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
