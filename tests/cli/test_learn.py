@@ -179,7 +179,7 @@ def test_help_has_an_example() -> None:
         (("census", "--model", "BoundedScaler", "--features", "age", "--epsilon", "1"), "no such parameter"),
         (("census", "--model", "StandardScaler", "--features", "age", "--runs", "3"), "belongs to --curve"),
         ((*MODEL, "--card", "card.pdf"), "its ending says no known form"),
-        ((*MODEL, "--save", "nodir/model.json"), "its folder does not exist"),
+        ((*MODEL, "--save", "nodir/model.json"), "no such folder"),
         (("nothing.csv", "--model", "StandardScaler", "--features", "age"), "not declared"),
         (("nothing.csv", "--model", "StandardScaler", "--features", "age", "--bounds", "age=0:9"), "no such file"),
     ],

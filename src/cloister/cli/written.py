@@ -23,7 +23,7 @@ class Written(click.Path):
         folder = found.parent
         what = f"The file {str(found)!r} is invalid"
         if not folder.is_dir():
-            raise InvalidParameter(what, why="its folder does not exist", instead=f"mkdir {folder}")
+            raise InvalidParameter(what, why="there is no such folder", instead=f"mkdir {folder}")
         if not os.access(found if found.exists() else folder, os.W_OK):
             raise InvalidParameter(what, why="it can't be written", instead="another folder")
         return found
