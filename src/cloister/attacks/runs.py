@@ -90,8 +90,8 @@ def scheme_of(*raws: Array | list[Any]) -> Scheme:
     for raw in raws:
         if isinstance(raw, np.ndarray):
             widths.add(raw.shape[1] if raw.ndim > 1 else 0)
-            big = raw.dtype.kind == "u" and raw.size > 0 and int(raw.max()) >= 2**63
-            kinds.add("wide" if big else "float" if raw.dtype.kind == "f" else "int")
+            ends = () if raw.dtype.kind == "f" else (int(raw.min()), int(raw.max()))
+            kinds |= {_kind_of(end) for end in ends} or {"float"}
         else:
             rows = {len(each) if isinstance(each, _Row) else 0 for each in raw}
             widths |= rows

@@ -242,8 +242,9 @@ class Admission:
         names: dict[str, str] = {}
         for each in self.by:
             plain = "".join(letter for letter in unicodedata.normalize("NFKC", each) if unicodedata.category(letter) != "Cf")
-            names.setdefault(" ".join(plain.casefold().split()), each.strip())
-        object.__setattr__(self, "by", tuple(filter(None, names.values())))
+            if plain.strip():
+                names.setdefault(" ".join(plain.casefold().split()), each.strip())
+        object.__setattr__(self, "by", tuple(names.values()))
 
     def __str__(self) -> str:
         return f"admitted by {' and '.join(self.by)}" + (f"; audited to {self.audited.told()}" if self.audited else "")

@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -191,7 +190,7 @@ def _alike(value: Any) -> Any:
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value.isoformat() if isinstance(value, date) else value
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 
 
 def _plain(unit: Any) -> Any:
