@@ -152,6 +152,24 @@ def test_an_owner_admits_those_that_were_shown(house: House) -> None:
     assert [api(who, "/questions", {**ASK, "project": number}).status_code for who in new.values()] == [201, 404]
 
 
+def test_an_approval_is_for_the_members_that_were_shown(house: House) -> None:
+    owner, lead, ada = house.person("owner"), house.person("analyst"), house.person("analyst", email="ada@example.org")
+    house.sample_data_set("people", owner=owner, readers=[lead])
+    number = api(lead, "/projects", {"name": "study", "title": "T", "purpose": "research"}).json()["id"]
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    page = owner.client.get("/projects/study").text
+    api(lead, "/projects/study/members", {"email": "ada@example.org"})
+    api(ada, "/projects/study/join", {})
+    for again in (False, True):
+        page = owner.client.get("/projects/study").text if again else page
+        form = page[page.index("/projects/study/data/approve") :]
+        shown = re.findall(r'name="person" value="([^"]+)"', form[: form.index("</form>")])
+        sent = {"form_token": token(page), "data_set": "people", "person": shown, "actions": ["question.ask"]}
+        said = owner.client.post("/projects/study/data/approve", data=sent)
+        assert ("joined the project after" in said.text) is not again
+        assert api(ada, "/questions", {**ASK, "project": number}).status_code == (201 if again else 404)
+
+
 def test_a_deleted_data_set_is_in_no_project(house: House) -> None:
     owner, lead, _, _ = study(house)
     managing.delete(house.hub, owner.caller, "people", "people")

@@ -117,7 +117,8 @@ def add(routes: Pages) -> None:
         def act(db: Session) -> object:
             row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
             draft = draft_of(form, budget_of(hub, row))
-            return projects.approve(hub, db, caller, name, data_set, rules_in(draft))
+            shown = frozenset(form.all("person"))
+            return projects.approve(hub, db, caller, name, data_set, rules_in(draft), shown or None)
 
         return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
 

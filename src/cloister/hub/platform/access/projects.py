@@ -132,8 +132,11 @@ def ask_data_set(hub: Hub, db: Session, caller: Caller, name: str, data_set: str
         _told(hub, db, caller, "project.manage", row, asked=found.id, data_sets=[found.id])
 
 
-def approve(hub: Hub, db: Session, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any]) -> GrantFacts:
-    """The owner of a data set lets the project work with it: a grant to the members that it has now, for work inside it."""
+def approve(
+    hub: Hub, db: Session, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any], shown: frozenset[str] | None = None
+) -> GrantFacts:
+    """The owner of a data set lets the project work with it: a grant to the members that it has now, for work inside it. Where
+    these were `shown`, it is refused if somebody joined since."""
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
     place = db.get(ProjectDataSet, (row.id, found.id))
@@ -143,6 +146,9 @@ def approve(hub: Hub, db: Session, caller: Caller, name: str, data_set: str, rul
         )
     if place.approved is not None:
         raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
+    if shown is not None and any(each.person not in shown for each in members_of(db, row)):
+        why, path = "somebody joined the project after the page was loaded", f"/projects/{row.name}"
+        raise Conflict("The approval has no effect", why=why, instead=f"load the page again: {path}")
     draft = {"role": f"project {row.name}", "members": {"projects": [row.id]}, "rules": dict(rules)}
     made = grant_in(hub, db, caller, which, draft, row=found, request=row.id)
     place.approved, place.approved_by = hub.now(), caller.id
