@@ -8,6 +8,7 @@ that decides who may ask what, the policy is asked again. The charge stands, sin
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError
@@ -52,7 +53,7 @@ def _come(person: Caller, caller: Caller) -> Caller:
     )
 
 
-_STANDING = ("roles", "projects", "institution", "training", "attributes")
+_STANDING = attrgetter("roles", "projects", "institution", "training", "attributes")
 """What policies ask of a person. It changes without a new number of facts; and time does, which ends grants and certificates."""
 
 
@@ -87,9 +88,10 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
     terms, words, moment = found.terms, found.words, moment or Recheck()
     try:
         now = moment.present(hub, db, caller)
-        ends = [each.narrowed.until for each in found.decisions.values() if each.narrowed.until]
-        same = all(getattr(now, name) == getattr(caller, name) for name in _STANDING)
-        if same and moment.generation(db) == found.generation and all(hub.now() < end for end in ends):
+        ended = False
+        for each in found.decisions.values():
+            ended = ended or (each.narrowed.until is not None and each.narrowed.until <= hub.now())
+        if not ended and moment.generation(db) == found.generation and _STANDING(now) == _STANDING(caller):
             return
         facts = facts_of(hub, db)
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
