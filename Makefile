@@ -14,7 +14,7 @@ CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
 # What fails first, by name: collecting every test takes half a minute by itself. Rules that hold of the whole tree (words, layers,
 # addresses, names that are stored), and the short tests of each package's centre.
-QUICK ?= tests/test_package.py $(addprefix tests/docs/test_,words.py pages.py complete.py hub_pages.py) \
+QUICK ?= tests/test_package.py tests/test_trace.py $(addprefix tests/docs/test_,words.py pages.py complete.py hub_pages.py) \
   $(addprefix tests/stored/test_,rules.py hub_names.py policies.py models.py) $(addprefix tests/scripts/test_,house.py tiers.py bench.py) \
   tests/hub/test_routes.py tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py facts.py) \
   $(addprefix tests/privacy/test_,guarantee.py sensitivity.py filters.py rational.py) \
