@@ -227,10 +227,6 @@ def _check_endings(given: dict[str, Any]) -> None:
                 why="the ending says no format",
                 instead=f"--{option} {path.stem}{endings[0]}",
             )
-        if path is not None and not path.parent.is_dir():
-            raise InvalidParameter(
-                f"--{option} {path.name} is invalid", why="there is no such folder", instead="a folder that is there"
-            )
 
 
 def _is_larger(given: dict[str, Any]) -> bool:

@@ -90,7 +90,8 @@ def read_days(value: object) -> int | None:
     """Days since 1970-01-01 of a day, a time (in UTC, where it has a zone) or an ISO text."""
     value = read_plain(value)
     if isinstance(value, datetime.datetime):
-        return (value.replace(tzinfo=None) - _START - (value.utcoffset() or datetime.timedelta())).days
+        found = since_epoch(value)
+        return None if found is None else found.days
     if isinstance(value, datetime.date):
         return (value - EPOCH).days
     if isinstance(value, str) and re.fullmatch(ISO_DATE, value):
