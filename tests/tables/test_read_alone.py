@@ -4,14 +4,20 @@ would move everybody's rows, by as much as there are people, whatever noise is a
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cloister as cl
@@ -113,3 +119,49 @@ def test_frames_hold_what_lists_hold() -> None:
         with cl.Session({"t": cl.PrivateTable(given, kinds)}, budget=cl.PureDP(10**6)) as session:
             found = session.sql("SELECT COUNT(a) AS a, SUM(b) AS b, COUNT(*) FILTER (WHERE c = 'u') AS c FROM t", spend=10**5)
         assert found.to_pydict() == {"a": [2], "b": [6], "c": [2]}
+
+
+def opened(source: Any, column: str, domain: Any) -> int:
+    """How many values of a column fit; a table that does not open fails here."""
+    with cl.Session({"t": cl.PrivateTable(source, {column: domain})}, budget=cl.PureDP(10**6)) as session:
+        return int(session.sql(f"SELECT COUNT({column}) AS n FROM t", spend=10**5).to_pydict()["n"][0])
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_a_moment_too_far_away_is_missing(unit: Any, zone: str | None) -> None:
+    moments = pa.array([0, 60, None, 2**62, -(2**62)], pa.timestamp(unit, zone))
+    known = cl.Moment("1969-12-31T00:00:00", "1970-01-02T00:00:00", nullable=True)
+    assert opened(pa.table({"m": moments, "n": list(range(5))}), "m", known) == 2
+
+
+def test_bytes_that_are_no_text_are_no_option(tmp_path: Path) -> None:
+    texts = pa.StringArray.from_buffers(3, pa.py_buffer(np.arange(4, dtype=np.int32)), pa.py_buffer(b"a\xffb"))
+    pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
+    for source in (pa.table({"t": texts}), tmp_path / "t.parquet"):
+        assert opened(source, "t", cl.Category(["a", "b"], nullable=True)) == 2
+
+
+SQLITE: dict[str, tuple[str, Any, list[Any], list[Any]]] = {
+    "whole": ("INTEGER", cl.Integer(0, 10), [1, None, 10], ["x", 1.5, b"\xff", "2024-05-01"]),
+    "real": ("REAL", cl.Real(0, 10), [1.5, 2, None], ["x", b"1"]),
+    "word": ("TEXT", cl.Category(["a", "5"]), ["a", 5], [b"\xff", "b", 6]),
+    "day": ("DATE", cl.Date("2000-01-01", "2030-01-01"), ["2024-05-01"], ["never", 7, b"\xff"]),
+    "moment": ("TIMESTAMP", cl.Moment("2024-05-01T00:00:00", "2024-05-02T00:00:00"), ["2024-05-01 10:00:00"], ["x", 1e300]),
+    "truth": ("BOOLEAN", cl.Boolean(), [0, 1, True, None], ["x", 2]),
+    "tenth": ("DECIMAL(5, 2)", cl.Real(0, 10), [1.25, 3], ["n"]),
+}
+
+
+@pytest.mark.parametrize("name", SQLITE)
+def test_sqlite_holds_any_value_in_any_column(name: str, tmp_path: Path) -> None:
+    kind, domain, fitting, strange = SQLITE[name]
+    with closing(sqlite3.connect(tmp_path / "any.db")) as server:
+        server.execute(f"CREATE TABLE people (x {kind})")
+        server.executemany("INSERT INTO people VALUES (?)", [(value,) for value in (*fitting, *strange)])
+        server.commit()
+    backend = ibis.sqlite.connect(tmp_path / "any.db")
+    people = backend.table("people")
+    for source in (people, people.mutate(y=1)):
+        assert opened(source, "x", domain) == len([value for value in fitting if value is not None])
+    backend.disconnect()

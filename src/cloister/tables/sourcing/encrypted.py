@@ -139,7 +139,7 @@ class EncryptedSource(FileSource):
             for chunk in chunks:
                 file.write(chunk)
         self._opened[id(connection)] = file
-        return f"read_parquet('{file.path}')"
+        return f"read_parquet('{file.path}', utf8_validation='replace')"
 
     def detach(self, connection: Any) -> None:
         """Forgets the decrypted file."""

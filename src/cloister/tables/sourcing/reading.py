@@ -24,7 +24,7 @@ ISO_MOMENT = (
 LONGEST_NUMBER = 300
 TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
 FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
-EPOCH, _START = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1)
+EPOCH, START = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1)
 _LEAP = re.compile(r"(:[0-9]{2}):60(?=$|[.,Z+-])")
 
 
@@ -124,5 +124,5 @@ def since_epoch(value: object) -> datetime.timedelta | None:
         except ValueError:
             return None
     if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None) - _START - (value.utcoffset() or datetime.timedelta())
+        return value.replace(tzinfo=None) - START - (value.utcoffset() or datetime.timedelta())
     return value - EPOCH if isinstance(value, datetime.date) else None

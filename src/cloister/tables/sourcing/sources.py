@@ -33,7 +33,7 @@ from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
-from cloister.tables.sourcing.reading import EPOCH, representable, since_epoch
+from cloister.tables.sourcing.reading import EPOCH, START, representable, since_epoch
 
 if TYPE_CHECKING:
     from cloister.tables.declaring.table import PrivateTable
@@ -56,9 +56,15 @@ _DUCKDB_KINDS = {
 }
 _RELATION = "cloister_source"
 _EXACT_TEXT = 2**62
-_MOMENT = datetime.datetime.combine(EPOCH, datetime.time())
 _FARTHEST = 10**300
 """A whole number beyond this counts as this: Python writes none of thousands of digits."""
+_SQLITE_TYPES = {
+    "integer": "CASE typeof({0}) WHEN 'integer' THEN {0} END",
+    "float": "CASE WHEN typeof({0}) IN ('integer', 'real') THEN CAST({0} AS REAL) END",
+    "boolean": "CASE WHEN {0} IN (0, 1) THEN {0} END",
+    "text": "CAST(CAST({0} AS TEXT) AS BLOB)",
+}
+_SQLITE_ROWS = 10_000
 _OTHER_PROGRAM = "a file that another program can open"
 
 
@@ -197,8 +203,7 @@ class CsvSource(FileSource):
     def attach(self, connection: Any) -> str:
         """Registers a stream of the lines; the SELECT takes them apart."""
         connection.register(_RELATION, batches(self.path, self.header))
-        names = ['"' + name.replace('"', '""') + '"' for name in self.schema]
-        return f"({rows_sql(_RELATION, self.header, names)}) AS rows_of_lines"
+        return f"({rows_sql(_RELATION, self.header, list(map(_name, self.schema)))}) AS rows_of_lines"
 
     def detach(self, connection: Any) -> None:
         """Lets go of the stream."""
@@ -229,8 +234,8 @@ class ParquetSource(FileSource):
         return self._bytes() > 2**27
 
     def attach(self, connection: Any) -> str:
-        """A `read_parquet`."""
-        return f"read_parquet({_quoted(no_glob(self.path))})"
+        """A `read_parquet`; bytes that are no text stand as "?", since one such value would keep the whole table from opening."""
+        return f"read_parquet({_quoted(no_glob(self.path))}, utf8_validation='replace')"
 
 
 class FrameSource(Source):
@@ -241,10 +246,14 @@ class FrameSource(Source):
     def __init__(
         self, table: Any, name: str, kinds: Mapping[str, Kind] | None = None, untyped: Collection[str] = frozenset()
     ) -> None:
-        self.table = table
         self.name = name
         self._untyped = frozenset(untyped)
         names = list(table.schema.names)
+        self._coarse = [place for place in range(len(names)) if _is_coarse(table.column(place).type)]
+        for place in self._coarse:
+            column = table.column(place)
+            table = table.set_column(place, names[place], column.cast(_without_zone(column.type)))
+        self.table = table
         check_names(names)
         self.schema = {**_described(self, f"The {name}"), **(kinds or {})} if names else {}
 
@@ -272,9 +281,14 @@ class FrameSource(Source):
         return found
 
     def attach(self, connection: Any) -> str:
-        """Registers the Arrow table under a fixed name."""
+        """Registers the Arrow table under a fixed name. Moments in seconds or milliseconds become those in microseconds one by
+        one: DuckDB takes none of a column with a zone where one value is too far away."""
         connection.register(_RELATION, self.table)
-        return _RELATION
+        if not self._coarse:
+            return _RELATION
+        names = [_name(self.table.schema.names[place]) for place in self._coarse]
+        moments = ", ".join(f"TRY_CAST(TRY_CAST({name} AS TIMESTAMP) AS TIMESTAMPTZ) AS {name}" for name in names)
+        return f"(SELECT * REPLACE ({moments}) FROM {_RELATION}) AS finer"
 
 
 class StreamSource(Source):
@@ -283,6 +297,8 @@ class StreamSource(Source):
     def __init__(self, table: Any) -> None:
         self.table = table
         self.schema = {name: kind_of_ibis(dtype) for name, dtype in table.schema().items()}
+        if table.get_backend().name == "sqlite":
+            self.schema = {name: kind if kind in _SQLITE_TYPES else "text" for name, kind in self.schema.items()}
         check_names(list(self.schema))
 
     def describe(self) -> str:
@@ -303,11 +319,38 @@ class StreamSource(Source):
 
     def _stream(self) -> Any:
         backend = self.table.get_backend()
-        if backend.name != "duckdb":
+        if backend.name not in ("duckdb", "sqlite"):
             return self.table.to_pyarrow_batches()
         backend._run_pre_execute_hooks(self.table)  # makes in-memory tables visible, as Ibis does before it executes
+        if backend.name == "sqlite":
+            return self._of_sqlite(backend)
         # asked of DuckDB itself: Ibis 12 calls methods that DuckDB 2 no longer has
         return backend.con.sql(sql_of(self.table, "duckdb"))
+
+    def _of_sqlite(self, backend: Any) -> Any:
+        """SQLite holds any value in any column: what is not of the column's type is missing, whatever Ibis would make of it."""
+        from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
+
+        made = {"integer": DataType.int64, "float": DataType.float64, "boolean": DataType.bool, "text": DataType.utf8}
+        types = [made[kind]() for kind in self.schema.values()]
+        schema = Schema([Field(name, dtype, nullable=True) for name, dtype in zip(self.schema, types, strict=True)])
+        values = ", ".join(_SQLITE_TYPES[kind].format(_name(name)) for name, kind in self.schema.items())
+        rows = backend.con.execute(f"SELECT {values} FROM ({sql_of(self.table, 'sqlite')}) AS given")
+        batches = []  # all of them now: DuckDB reads in threads of its own, and SQLite answers the one that asked
+        while some := rows.fetchmany(_SQLITE_ROWS):
+            lists = [
+                [_from_sqlite(kind, value) for value in column]
+                for kind, column in zip(self.schema.values(), zip(*some, strict=True), strict=True)
+            ]
+            batches.append(RecordBatch.from_arrays(list(map(Array, lists, types)), schema=schema))
+        return RecordBatchReader.from_batches(schema, batches)
+
+
+def _from_sqlite(kind: Kind, value: Any) -> Any:
+    """A truth, or a text, whose bytes may be none."""
+    if value is None or kind not in ("boolean", "text"):
+        return value
+    return bool(value) if kind == "boolean" else tried(value.decode, UnicodeDecodeError)
 
 
 def kind_of_ibis(dtype: Any) -> Kind:
@@ -352,6 +395,21 @@ def _tables_below(table: Any) -> Iterator[str]:
             place = server if server.strip() else None
         if place is not None:
             yield f"{backend.name} {place} {catalog}.{schema}.{each.name}".casefold()
+
+
+def _is_coarse(dtype: Any) -> bool:
+    """Moments in a zone, in seconds or milliseconds."""
+    return bool(dtype.is_timestamp(dtype)) and dtype.tz is not None and dtype.time_unit in ("s", "ms")
+
+
+def _without_zone(dtype: Any) -> Any:
+    from arro3.core import DataType
+
+    return DataType.timestamp(dtype.time_unit)
+
+
+def _name(identifier: str) -> str:
+    return '"' + identifier.replace('"', '""') + '"'
 
 
 @cache
@@ -504,7 +562,7 @@ def _text_of(item: Any) -> str | None:
             return None
         return str(int(item)) if item.is_integer() and abs(item) < _EXACT_TEXT else repr(float(item))
     if isinstance(item, datetime.datetime):
-        moment = _MOMENT + _since_epoch(item)
+        moment = START + _since_epoch(item)
         text = moment.isoformat(" ")
         return text.rstrip("0") if moment.microsecond else text
     if isinstance(item, datetime.date):
@@ -541,7 +599,7 @@ def _is_missing(item: Any) -> bool:
         return True
     if not isinstance(item, datetime.datetime) or item.tzinfo is None:
         return False
-    return tried(lambda: _MOMENT + _since_epoch(item), OverflowError) is None  # in UTC it is in no year that has a name
+    return tried(lambda: START + _since_epoch(item), OverflowError) is None  # in UTC it is in no year that has a name
 
 
 def _since_epoch(value: datetime.date) -> datetime.timedelta:
