@@ -26,7 +26,7 @@ def test_in_python() -> None:
 
 def test_over_http() -> None:
     trace = over_http()
-    assert 600 < trace.calls <= 1154  # 1,130 on a quiet machine; the threads wait in a few calls more or less when it is busy
+    assert 600 < trace.calls <= 1110  # 1,091 on a quiet machine; the threads wait in a few calls more or less when it is busy
     assert trace.files <= 114
     assert trace.changes.total() <= 110
     assert trace.facts["seen"] <= 6

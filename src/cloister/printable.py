@@ -91,7 +91,7 @@ def is_printable(text: str, *, lines: bool = False) -> bool:
     >>> is_printable("Größe, 年龄 👩‍🔬"), is_printable("a\\tb"), is_printable("a\\u202eb"), is_printable("a\\nb", lines=True)
     (True, False, False, True)
     """
-    return is_kept() or (_ON_LINES if lines else UNPRINTABLE).search(text) is None
+    return _KEPT.get() or (_ON_LINES if lines else UNPRINTABLE).search(text) is None
 
 
 def is_text(given: object, most: int = LONGEST_NAME, *, lines: bool = False) -> bool:
@@ -102,7 +102,7 @@ def is_text(given: object, most: int = LONGEST_NAME, *, lines: bool = False) -> 
     """
     if not isinstance(given, str):
         return False
-    return is_kept() or (len(given) <= most and not _BLANK.fullmatch(given) and is_printable(given, lines=lines))
+    return _KEPT.get() or (len(given) <= most and not _BLANK.fullmatch(given) and is_printable(given, lines=lines))
 
 
 def shown(text: str, *, lines: bool = False) -> str:

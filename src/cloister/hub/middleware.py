@@ -281,7 +281,7 @@ class Middleware:
             if message["type"] == "http.response.start":
                 given = message.get("headers", [])
                 named = {name.lower() for name, _ in given}
-                message["headers"] = [*given, *(each for each in wanted if each[0] not in named)]
+                message["headers"] = [*given, *[each for each in wanted if each[0] not in named]]
             await send(message)
 
         return sent
@@ -325,7 +325,7 @@ class Middleware:
         """Whether somebody passed the request on who is none of the proxies that are believed: it may come from anywhere."""
         peer = _ip(request.client.host if request.client else "")
         return (peer is None or not self._believed(peer)) and not _FORWARDING.isdisjoint(
-            name for name, _ in request.scope["headers"]
+            [name for name, _ in request.scope["headers"]]
         )
 
 

@@ -57,7 +57,7 @@ class Statement:
         """The rows of a question, each with its columns by name."""
         written = self._for(connection.dialect)
         try:
-            found = _driver(connection).execute(written.sql, _values(written, values or {})).fetchall()
+            found = connection.connection.driver_connection.execute(written.sql, _values(written, values or {})).fetchall()
         except connection.dialect.loaded_dbapi.Error as error:
             raise _told(error, connection) from None
         if not written.out_of:
@@ -72,7 +72,7 @@ class Statement:
 
     def run(self, connection: Connection, *values: Mapping[str, Any]) -> None:
         """A change: once for each of these values."""
-        written, driver = self._for(connection.dialect), _driver(connection)
+        written, driver = self._for(connection.dialect), connection.connection.driver_connection
         try:
             if len(values) == 1:
                 driver.execute(written.sql, _values(written, values[0]))
@@ -88,13 +88,9 @@ class Statement:
         return written
 
 
-def _driver(connection: Connection) -> Any:
-    return connection.connection.driver_connection
-
-
 def _told(error: Exception, connection: Connection) -> Exception:
     """A failure of the driver in the class that SQLAlchemy gives it; its words stay in it, without the values."""
-    dialect, driver = connection.dialect, _driver(connection)
+    dialect, driver = connection.dialect, connection.connection.driver_connection
     lost = dialect.is_disconnect(error, driver, None)  # type: ignore[arg-type]
     family = dialect.loaded_dbapi.Error
     found = DBAPIError.instance(None, None, error, family, connection_invalidated=lost, dialect=dialect)
@@ -107,7 +103,7 @@ def _values(written: _Written, values: Mapping[str, Any]) -> Any:
         values = {**written.given, **values}
         for name, way in written.into:
             values[name] = way(values[name])
-    return values if written.place is None else [values[name] for name in written.place]
+    return values if written.place is None else list(map(values.__getitem__, written.place))
 
 
 def _write(wanted: _Wanted, dialect: Dialect) -> _Written:

@@ -138,7 +138,7 @@ class Door:
     @property
     def seen(self) -> Seen:
         """The tables that this session sees: as they are now, or as they were when the question began that is being asked."""
-        snapshot, seen = self.registry.snapshot, self._seen
+        snapshot, seen = self._analyst.registry.snapshot, self._seen
         if seen is None or seen.snapshot is not snapshot:
             seen = self._seen = Seen(self._analyst.view, snapshot, self.registry)
         return seen

@@ -308,7 +308,7 @@ class Release:
         return self.names or {name: name for name in [*self.groups, *(formula.name for formula in self.formulas)]}
 
     def _formula(self, name: str) -> Formula | None:
-        return next((formula for formula in self.formulas if formula.name == name), None)
+        return {formula.name: formula for formula in self.formulas}.get(name)
 
     def _series(self, name: str) -> Series:
         formula = self._formula(name)
