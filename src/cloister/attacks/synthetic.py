@@ -17,8 +17,9 @@ What a guarantee says of each: `MembershipResult.most_under`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -171,10 +172,16 @@ def closest_records(synthetic: Any, members: Any, others: Any) -> ClosestRecords
     nearest = [_nearest(made, _coded(each)) for each in (members, others)]
     ahead = int((nearest[0] < nearest[1]).sum()) + int((nearest[0] == nearest[1]).sum()) / 2
     return ClosestRecords(
-        nearer=rate_of(round(ahead), len(made)),
+        nearer=_halves(ahead, len(made)),
         copies=float((nearest[0] == 0).mean()),
         copies_of_others=float((nearest[1] == 0).mean()),
     )
+
+
+def _halves(ahead: float, rows: int) -> Rate:
+    """The rate; its interval is that of the next whole numbers to either side."""
+    low, high = (rate_of(math.floor(ahead + more), rows) for more in (0.0, 0.5))
+    return replace(low, rate=ahead / rows, high=high.high)
 
 
 def _nearest(rows: Coded, held: Coded) -> NDArray[np.int64]:

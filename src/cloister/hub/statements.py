@@ -57,7 +57,8 @@ class Statement:
         """The rows of a question, each with its columns by name."""
         written = self._for(connection.dialect)
         try:
-            found = connection.connection.driver_connection.execute(written.sql, _values(written, values or {})).fetchall()
+            driver: Any = connection.connection.driver_connection
+            found = driver.execute(written.sql, _values(written, values or {})).fetchall()
         except connection.dialect.loaded_dbapi.Error as error:
             raise _told(error, connection) from None
         if not written.out_of:
@@ -72,7 +73,8 @@ class Statement:
 
     def run(self, connection: Connection, *values: Mapping[str, Any]) -> None:
         """A change: once for each of these values."""
-        written, driver = self._for(connection.dialect), connection.connection.driver_connection
+        written: _Written = self._for(connection.dialect)
+        driver: Any = connection.connection.driver_connection
         try:
             if len(values) == 1:
                 driver.execute(written.sql, _values(written, values[0]))

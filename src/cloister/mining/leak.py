@@ -8,9 +8,9 @@ The attacker has the row with its label, and the output for it. Four simple scor
 - *entropy*: the modified entropy of Song & Mittal (USENIX Security 2021), with its sign turned.
 
 Of each: the area under the curve (the chance that a member scores above another; halves for ties), and the advantage, members
-found less others accused, at the threshold that is best on one half of the rows, counted on the other half: it is not flattered.
-Reported is the attack with the largest area. Stronger attacks with shadow models are in `cloister.attacks`: `Coarsened` models go
-into them as any classifier does.
+found less others accused, at the threshold that is best on one half of the rows, counted on the other half. Reported is the
+attack with the largest area on the first half, so that neither choice flatters the advantage; the area is that of all rows.
+Stronger attacks with shadow models are in `cloister.attacks`: `Coarsened` models go into them as any classifier does.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _rows(rows: tuple[Any, Any], name: str) -> tuple[Any, npt.NDArray[Any]]:
 
 def _leak(model: Coarsened, inside: tuple[Any, Any], outside: tuple[Any, Any]) -> Leak:
     one, other = _scores(model, *inside), _scores(model, *outside)
-    name = max(one, key=lambda each: area_under_curve(one[each], other[each]))
+    name = max(one, key=lambda each: area_under_curve(one[each][::2], other[each][::2]))
     members, others = one[name], other[name]
     threshold = _best_threshold(members[::2], others[::2])
     advantage = float((members[1::2] >= threshold).mean() - (others[1::2] >= threshold).mean())

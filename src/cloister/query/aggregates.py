@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from cloister.query.constants import NUMBERS, WHOLE, constant, is_constant
+from cloister.query.constants import NUMBERS, WHOLE, constant, counts_rows, is_constant
 from cloister.query.dialect import POPULATION_BY_DEFAULT
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.scalars import Reader
@@ -211,18 +211,24 @@ class Aggregates:
                 return Persons(name=f"count_distinct({rows.field_of(target.expressions[0]).name})")
             parts = list(target.expressions)
             if len(parts) == 1 and isinstance(parts[0], exp.Tuple):
-                parts = list(parts[0].expressions)
+                parts = [self._or_missing(part) for part in parts[0].expressions]
             if any(rows.is_unit(part) for part in parts):
                 raise refused(f"{shown(tree)} is not supported", "one of its columns is the person", "COUNT(DISTINCT ward)")
             name = self._column(tree, _together(parts), condition)
             return Distinct(column=name, name=f"count_distinct({name})")
-        everything = isinstance(target, exp.Star) or (is_constant(target) and constant(target) is not None)
-        if everything or rows.is_unit(target):
+        if counts_rows(target) or rows.is_unit(target):
             if condition is None:
                 return Count(name="count_star()")
             target = exp.Literal.number(1)
         name = self._column(tree, target, condition)
         return Count(column=name, name=f"count({name})")
+
+    def _or_missing(self, part: exp.Expression) -> exp.Expression:
+        """A part of a tuple, which is a value too where the part is NULL."""
+        scalar = self.reader.scalar(part)
+        if not scalar.domain(self.reader.domains(scalar)).nullable:
+            return part
+        return exp.Coalesce(this=_as_text(part), expressions=[exp.Literal.string("\x1e")])
 
     def _column(self, tree: exp.Expression, target: Any, condition: exp.Expression | None) -> str:
         if not isinstance(target, exp.Expression):
@@ -300,11 +306,15 @@ class Aggregates:
         raise unsupported(shown(tree), "QUANTILE(age, 0.25)")
 
 
+def _as_text(part: exp.Expression) -> exp.Expression:
+    return exp.Cast(this=part.copy(), to=exp.DataType.build("TEXT"))
+
+
 def _together(parts: list[exp.Expression]) -> exp.Expression:
     """Several columns as one text, different where any of them is, and NULL where one is: none holds the sign between them."""
     if len(parts) == 1:
         return parts[0]
-    texts = [exp.Cast(this=part.copy(), to=exp.DataType.build("TEXT")) for part in parts]
+    texts = list(map(_as_text, parts))
     whole: exp.Expression = texts[0]
     for each in texts[1:]:
         whole = exp.DPipe(

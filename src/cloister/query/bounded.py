@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.query.aggregates import is_aggregate
-from cloister.query.constants import constant, is_constant
+from cloister.query.constants import constant, counts_rows, is_constant
 from cloister.query.derived import resolved
 from cloister.query.options import BOUNDED, Options
 from cloister.query.refusals import refused, shown, unsupported
@@ -218,7 +218,7 @@ class _Grouping:
         return exp.Paren(this=exp.Div(this=total, expression=exp.Sum(this=_named(self._add("values", column)))))
 
     def _count(self, target: exp.Expression, bounds: tuple[str, Any, Any] | None) -> str:
-        if isinstance(target, exp.Star) or is_constant(target) or self.reader.rows.is_unit(target):
+        if counts_rows(target) or self.reader.rows.is_unit(target):
             return self._clamped(self._add("count", None), bounds)
         return self._clamped(self._add("values", self.reader.column(target)), bounds)
 

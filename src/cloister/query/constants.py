@@ -38,6 +38,8 @@ WHOLE = frozenset(
 )
 NUMBERS = WHOLE | {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
 _DATES = frozenset({exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.DATETIME, exp.DataType.Type.DATETIME2})
+_LARGEST = 10**300
+"""Beyond it, and below one over it, a double is infinite, or 0."""
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAYS = {"day": 1, "week": 7}
 _LINE = "a number, a text in single quotes, TRUE or DATE '2026-01-31'"
@@ -67,6 +69,16 @@ def is_constant(tree: exp.Expression) -> bool:
     return all(isinstance(part, _PARTS) or _is_unit(part) for part in tree.walk())
 
 
+def counts_rows(tree: Any) -> bool:
+    """Whether COUNT of it counts every row: `*`, or a constant other than NULL.
+
+    >>> from sqlglot import parse_one
+    >>> [counts_rows(parse_one(text)) for text in ("1", "NULL", "age")]
+    [True, False, False]
+    """
+    return isinstance(tree, exp.Star) or (isinstance(tree, exp.Expression) and is_constant(tree) and constant(tree) is not None)
+
+
 def constant(tree: exp.Expression) -> Any:
     """The value: a whole number, a fraction, a text, a day, a truth value or None.
 
@@ -76,7 +88,7 @@ def constant(tree: exp.Expression) -> Any:
     """
     tree = tree.unnest()
     if isinstance(tree, exp.Literal):
-        return tree.this if tree.is_string else _number(tree.this)
+        return tree.this if tree.is_string else number_of(tree.this)
     if isinstance(tree, exp.Boolean):
         return bool(tree.this)
     if isinstance(tree, exp.Null):
@@ -138,12 +150,17 @@ def _unit_of(unit: exp.Expression | None) -> tuple[str, int]:
     return unit.name.lower().removesuffix("s"), 7
 
 
-def _number(text: str) -> Fraction | int:
+def number_of(text: str) -> Fraction | int:
+    """The number that a text of digits is.
+
+    >>> number_of("1e3")
+    Fraction(1000, 1)
+    """
     try:
         value = exact(text, "constant")
     except InvalidParameter:
         value = None
-    if value is None:
+    if value is None or (value and not Fraction(1, _LARGEST) <= value <= _LARGEST):
         raise refused(f"The constant {clipped(text)} is invalid", "it is too long, too large or no number", "age >= 18")
     return int(value) if text.isdecimal() else value
 
@@ -231,7 +248,7 @@ def _arithmetic(tree: exp.Binary) -> Any:
         )
     if value is None:
         return None
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 1_000:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 996:
         raise refused(f"The constant {shown(tree)} is invalid", "it is too long, too large or no number", "age >= 18")
     whole_sides = isinstance(left, int) and isinstance(right, int)
     return int(value) if whole_sides and value.denominator == 1 else value

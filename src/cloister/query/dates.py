@@ -32,6 +32,9 @@ _PARTS = {
 FROM_SUNDAY_1 = ("bigquery", "mysql", "spark", "databricks", "tsql")
 """Where the function DAYOFWEEK, or the part DAYOFWEEK, counts from Sunday = 1."""
 
+_WHOLE_UNITS = ("spark", "databricks", "trino", "mysql")
+"""Where a difference counts whole months, not ends of months."""
+
 FROM_MONDAY_0 = ("mysql", "spark", "databricks")
 """Where the function WEEKDAY counts from Monday = 0."""
 
@@ -71,13 +74,15 @@ def _extract(tree: exp.Extract, reader: ScalarReader) -> Scalar:
 
 
 def _part(word: str, day: exp.Expression, tree: exp.Expression, reader: ScalarReader) -> Scalar:
+    word = "isodow" if word.lower() in ("dow", "day_of_week") and reader.dialect == "trino" else word
     part = _PARTS.get(word.lower())
     if part is None:
         raise refused(
             f"{shown(tree)} is not supported", f"known parts are {', '.join(dict.fromkeys(_PARTS))}", "EXTRACT(MONTH FROM born)"
         )
     found: Scalar = DatePart(part, reader.scalar(day))
-    return Add(found, Const(1)) if word.lower() == "dayofweek" and reader.dialect in FROM_SUNDAY_1 else found
+    from_1 = word.lower() == "dayofweek" or (word.lower() == "dow" and reader.dialect in ("spark", "databricks"))
+    return Add(found, Const(1)) if from_1 and reader.dialect in FROM_SUNDAY_1 else found
 
 
 def _named_part(part: str) -> Make:
@@ -85,12 +90,22 @@ def _named_part(part: str) -> Make:
 
 
 def _truncation(tree: exp.DateTrunc | exp.TimestampTrunc, reader: ScalarReader) -> Scalar:
-    return DateTrunc(_unit(tree.args.get("unit"), tree), reader.scalar(tree.this))
+    unit = _unit(tree.args.get("unit"), tree)
+    if unit == "week" and reader.dialect == "tsql":
+        raise refused(f"{shown(tree)} is not supported", "where a week begins is set at each server", "DATETRUNC(MONTH, born)")
+    return DateTrunc(unit, reader.scalar(tree.this))
 
 
 def _difference(tree: exp.DateDiff, reader: ScalarReader) -> Scalar:
-    unit = tree.args.get("unit")
-    return DateDiff(_unit(unit, tree) if unit is not None else "day", reader.scalar(tree.this), reader.scalar(tree.expression))
+    given = tree.args.get("unit")
+    unit = "day" if given is None else _unit(given, tree)
+    if unit != "day" and (reader.dialect in _WHOLE_UNITS or (unit == "week" and reader.dialect in ("duckdb", "tsql"))):
+        raise refused(
+            f"{shown(tree)} is not supported",
+            f"{reader.dialect} does not count how many {unit}s begin between two days, as other engines do",
+            "the difference in days",
+        )
+    return DateDiff(unit, reader.scalar(tree.this), reader.scalar(tree.expression))
 
 
 def _shift(sign: int) -> Make:

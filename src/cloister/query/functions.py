@@ -63,6 +63,10 @@ from cloister.tables.expression.scalars import (
 __all__ = ["ANONYMOUS", "FUNCTIONS", "ScalarReader"]
 
 _DATES = (exp.DataType.Type.DATE,)
+_NULL_DECIDES = ("mysql", "bigquery", "snowflake", "oracle", "trino", "sqlite")
+"""Where LEAST and GREATEST are NULL as soon as one part is."""
+_PLACES_BEFORE_1 = ("postgres", "redshift", "tsql")
+"""Where SUBSTRING counts places on below 1, as the standard does."""
 
 
 def _add(tree: exp.Add, reader: ScalarReader) -> Scalar:
@@ -321,6 +325,21 @@ def _text(name: str, *arguments: str) -> Make:
     return make
 
 
+def _substring(tree: exp.Substring, reader: ScalarReader) -> Scalar:
+    """From a place on; what a place before the first means is not the same everywhere."""
+    start = tree.args.get("start")
+    place = constant(start) if start is not None and is_constant(start) else 1
+    if isinstance(place, int) and place < 1:
+        alike = _PLACES_BEFORE_1 if place else (*_PLACES_BEFORE_1, None, "duckdb", "sqlite")
+        if reader.dialect not in alike:
+            raise refused(
+                f"{shown(tree)} is not supported",
+                "where it begins at a place below 1, it has another meaning from one engine to the next",
+                f"RIGHT({tree.this.sql()}, {abs(place) or 1})",
+            )
+    return _text("substring", "start", "length")(tree, reader)
+
+
 def _pad(tree: exp.Pad, reader: ScalarReader) -> Scalar:
     fill = tree.args.get("fill_pattern")
     given = (reader.scalar(tree.expression), Const(" ") if fill is None else reader.scalar(fill))
@@ -366,17 +385,28 @@ def _concatenated(parts: Sequence[exp.Expression], reader: ScalarReader, *, coal
 
 def _least(tree: exp.Least, reader: ScalarReader) -> Scalar:
     """LEAST(GREATEST(x, low), high) bounds x, which then needs no bounds of its own; NULL counts as low, as engines have it."""
-    found = _clamped(tree, exp.Greatest, reader)
-    return found if found is not None else LeastOf(tuple(reader.scalar(part) for part in (tree.this, *tree.expressions)))
+    return _outermost(tree, exp.Greatest, LeastOf, reader)
 
 
 def _greatest(tree: exp.Greatest, reader: ScalarReader) -> Scalar:
     """GREATEST(LEAST(x, high), low), likewise."""
-    found = _clamped(tree, exp.Least, reader)
-    return found if found is not None else GreatestOf(tuple(reader.scalar(part) for part in (tree.this, *tree.expressions)))
+    return _outermost(tree, exp.Least, GreatestOf, reader)
 
 
-def _clamped(tree: exp.Expression, inside: type[exp.Expression], reader: ScalarReader) -> Scalar | None:
+def _outermost(tree: exp.Least | exp.Greatest, inside: type[exp.Expression], kind: Any, reader: ScalarReader) -> Scalar:
+    """Parts that are NULL are passed over, or make it NULL, as the dialect has it."""
+    found, strict = _clamped(tree, inside, reader), reader.dialect in _NULL_DECIDES
+    if found is not None:
+        return found.parts[0] if strict else found
+    parts = [tree.this, *tree.expressions]
+    largest: Scalar = kind(tuple(reader.scalar(part) for part in parts))
+    if not strict:
+        return largest
+    known = [exp.Not(this=exp.Is(this=part.copy(), expression=exp.Null())) for part in parts if not is_constant(part)]
+    return Case(((reader.condition(exp.and_(*known)), largest),)) if known else largest
+
+
+def _clamped(tree: exp.Expression, inside: type[exp.Expression], reader: ScalarReader) -> Coalesce | None:
     ends: list[Fraction] = []
     for kind in (type(tree), inside):
         parts = [tree.this, *tree.expressions] if type(tree) is kind else []
@@ -454,7 +484,7 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Lower: _text("lower"),
     exp.Upper: _text("upper"),
     exp.Trim: _trim,
-    exp.Substring: _text("substring", "start", "length"),
+    exp.Substring: _substring,
     exp.Length: _text("length"),
     exp.StrPosition: _text("position", "substr"),
     exp.Left: _text("left", "expression"),

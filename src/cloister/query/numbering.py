@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from cloister.query.constants import is_constant
+from cloister.query.constants import counts_rows
 from cloister.query.refusals import refused, unsupported
 from cloister.query.rows import Field
 from cloister.query.scalars import Reader
@@ -75,7 +75,7 @@ def _beside(window: exp.Window, reader: Reader, count: int) -> exp.Column:
     kind = _AGGREGATES.get(type(inner))
     if kind is None or window.args.get("order") is not None or len(window.args["partition_by"]) > 1 or inner.expressions:
         raise unsupported("This function over a window in a subquery", "SUM(cost) OVER (PARTITION BY patient)")
-    everything = isinstance(inner, exp.Count) and (isinstance(inner.this, exp.Star) or is_constant(inner.this))
+    everything = isinstance(inner, exp.Count) and counts_rows(inner.this)
     column = None if everything else reader.column(inner.this)
     source = rows.built()
     name = f"{kind} {count + 1} of a person's rows"

@@ -50,6 +50,7 @@ _MEANS = ("MEAN", "FAVG")
 _SUMS = ("FSUM", "SUMKAHAN", "KAHAN_SUM")
 
 Dialect = str | None
+_BACKSLASH = ("postgres", "redshift", "mysql", "snowflake", "bigquery", "spark", "databricks")
 
 
 def spelled(node: exp.Expression, dialect: Dialect) -> exp.Expression:
@@ -130,6 +131,14 @@ def _escaped(node: exp.Escape, dialect: Dialect) -> exp.Expression | None:
     if before and after:
         return _contains(x, text)
     return _ends(x, text) if before else _begins(x, text) if after else _is(x, text)
+
+
+def _backslash(node: exp.Like, dialect: Dialect) -> exp.Expression | None:
+    """LIKE, where a backslash takes the meaning from the sign after it without any word of ESCAPE."""
+    if dialect not in _BACKSLASH or "\\" not in (_text(node.expression) or "") or isinstance(node.parent, exp.Escape):
+        return None
+    whole = exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+    return _escaped(whole, dialect) or whole
 
 
 def _matches(x: exp.Expression, pattern: str | None, dialect: Dialect) -> exp.Expression | None:
@@ -430,6 +439,7 @@ _CHANGES: dict[type[exp.Expression], Callable[..., exp.Expression | None]] = {
     exp.EndsWith: lambda node, _: _ends(node.this, _text(node.expression)),
     exp.Contains: lambda node, _: _contains(node.this, _text(node.expression)),
     exp.Escape: _escaped,
+    exp.Like: _backslash,
     exp.RegexpLike: lambda node, dialect: None if node.args.get("flag") else _matches(node.this, _text(node.expression), dialect),
     exp.RegexpILike: _insensitive,
     exp.RegexpFullMatch: _similar,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from cloister.query.constants import is_constant
+from cloister.query.constants import counts_rows
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.scalars import Reader
 from cloister.tables import UnitAggregate
@@ -69,7 +69,7 @@ class UnitAggregates:
                 raise unsupported(f"{shown(node)} in a subquery", "COUNT(DISTINCT ward)")
             kind, target = "distinct", target.expressions[0]
         rows = self.reader.rows
-        counted = isinstance(target, exp.Star) or (kind == "values" and is_constant(target))
+        counted = isinstance(target, exp.Star) or (kind == "values" and counts_rows(target))
         if kind in ("values", "distinct") and not counted and rows.is_unit(target):
             if kind == "distinct":
                 raise refused(

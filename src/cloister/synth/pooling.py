@@ -81,7 +81,7 @@ class PooledModel(SyntheticModel):
 
     def __repr__(self) -> str:
         lines = [
-            f"  of {name!r}: {part.rows:,.0f} ± {1.96 * part.rows_error:,.0f} rows, method {part.method!r}, {part.cost}"
+            f"  of {name!r}: {part.rows:,.0f} ± {part.rows_margin:,.0f} rows, method {part.method!r}, {part.cost}"
             for name, part in self.parts.items()
         ]
         return "\n".join([super().__repr__(), *lines])

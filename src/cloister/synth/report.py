@@ -330,7 +330,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         why="; ".join(filter(None, [model.why, *model.said])),
         columns=tuple(each.words() for each in model.columns),
         rows=model.rows,
-        rows_margin=1.96 * model.rows_error,
+        rows_margin=model.rows_margin,
         measured=tuple(_of_order(found, each) for each in sorted({len(kept) for kept in found.tables})) if found else (),
         expected=tuple(_expected(model, others, sizes, order, moved) for order in ORDERS if order <= len(sizes)),
         rules=model.rules,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -21,7 +22,6 @@ from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.noise import Random
 from cloister.noise._checks import level as confidence_level
 from cloister.noise._checks import whole
-from cloister.noise.matrix import sum_of_laplace
 from cloister.noise.mechanism import source
 from cloister.privacy.filters import SlidingFilter
 from cloister.privacy.guarantee import PureDP
@@ -107,6 +107,8 @@ class LocalStream:
         """The step at which each person was asked last."""
         self._reported = 0
         self._size = 0
+        self._read: Any = None
+        """What the oracle told last: with few reports it knows how a count's law is not the normal one."""
         self.last: Values | None = None
         self.taken = 0
         self._lock = StepLock(error=BudgetExceeded, instead="a new LocalStream(…), a window later")
@@ -148,8 +150,13 @@ class LocalStream:
         wanted = confidence_level(confidence)
         if self.last is None:
             return np.full(self._size, math.inf)
-        shares = np.clip(self.last / self.people, 0.0, 1.0)
-        return np.asarray(np.sqrt(self._variances(shares, self._reported)) * sum_of_laplace(math.inf, wanted))
+        shares, scale = np.clip(self.last / self.people, 0.0, 1.0), self.people / self._reported
+        unseen = (self.people - self._reported) / max(self.people - 1, 1)
+        law = replace(
+            self._read, variances=self._variances(shares, self._reported), part=scale * max(self._read.part, 1.0), raw=None,
+            slope=scale * (self._read.slope + unseen),
+        )  # fmt: skip
+        return np.asarray(law.margin(wanted), dtype=np.float64)
 
     def _found(self, ask: Ask, count: int) -> Values:
         """The counts that so many people, who are free, report."""
@@ -166,7 +173,7 @@ class LocalStream:
         if estimate.n != count:
             raise InvalidParameter("The reports are invalid", why="there must be one of each person asked", instead="ask(who)")
         counts = np.asarray(estimate.counts, dtype=np.float64) * (self.people / count)
-        self._size = len(counts)
+        self._size, self._read = len(counts), estimate
         return counts
 
     def _variances(self, shares: Values, reports: int) -> Values:

@@ -45,6 +45,16 @@ def _without_nan(series: Any) -> Any:
     return series.fill_nan(None) if series.dtype.is_float() else series
 
 
+def _whole_as_text(series: Any) -> Any:
+    """Numbers as texts, whole ones to the last digit whatever their type: doubles would make one person of neighbours."""
+    if series.dtype.is_integer():
+        return series.cast(need_polars().String)
+    number = series.cast(need_polars().Float64)
+    whole = number.cast(need_polars().Int64, strict=False)
+    same = whole.cast(need_polars().Float64) == number
+    return whole.cast(need_polars().String).zip_with(same.fill_null(value=False), number.cast(need_polars().String))
+
+
 def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     """Classes of the table and of the population, side by side. Both have to name their values alike."""
     check_columns(population, list(quasi), "population's")
@@ -53,7 +63,9 @@ def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     for name in quasi:
         ours, theirs = (_without_nan(frame.data[name]) for frame in (table, population))
         if ours.dtype != theirs.dtype:
-            if ours.dtype.is_numeric() and theirs.dtype.is_numeric():
+            if ours.dtype.is_numeric() and theirs.dtype.is_numeric() and (ours.dtype.is_integer() or theirs.dtype.is_integer()):
+                ours, theirs = _whole_as_text(ours), _whole_as_text(theirs)
+            elif ours.dtype.is_numeric() and theirs.dtype.is_numeric():
                 ours, theirs = ours.cast(pl.Float64), theirs.cast(pl.Float64)
             else:
                 ours, theirs = ours.cast(pl.String), theirs.cast(pl.String)

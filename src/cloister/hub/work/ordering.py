@@ -157,6 +157,7 @@ def price(
 
 def before_start(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any, before: Before) -> Any:
     """What is said before work by the marked door is ordered, which has no price. Refused where it would be."""
+    check_texts(order)
     with looking(hub, caller):
         with hub.database.reading() as db:
             check_installed(work.extra, work.words.withheld)

@@ -130,7 +130,7 @@ def quantile_of(confidence: Exact) -> float:
     return NormalDist().inv_cdf(0.5 + float(check_confidence(confidence)) / 2)
 
 
-def half_width(confidence: Exact, variance: Floats, *, part: float = 0.0, slope: float = 0.0) -> Floats:
+def half_width(confidence: Exact, variance: Floats, *, part: Floats | float = 0.0, slope: float = 0.0) -> Floats:
     """The half-width of the interval of a sum of reports: by the normal law, made wider by what that law neglects with few.
 
     One report moves the sum by at most B = `part`, so its third central moment is at most Bσ², and its fourth cumulant at most

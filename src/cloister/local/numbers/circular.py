@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cmath
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,49 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.frequency.estimates import Number, half_width
+from cloister.local.frequency.estimates import Number
+from cloister.local.numbers.distribution import Direction
 from cloister.local.numbers.interval import Floats, check_grid
 from cloister.local.numbers.piecewise import WindowMechanism
 from cloister.local.numbers.window import turning_window
 from cloister.local.protocols.coins import odds_below
 from cloister.local.protocols.protocol import Sketch
 from cloister.noise import Random
-from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
-
-_BEHIND = 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Direction(Number):
-    """An estimated mean direction: that of a mean vector, of which both parts are noisy.
-
-    Let a be the part of the estimated vector v across the true direction, and b the part along it. Where |a| ≤ w and b > 0, the
-    true direction is within arcsin(w/‖v‖) of the estimated one (Fieller 1954). a is beyond w in nine tenths of what may be
-    missed. In a tenth of it the noise along is so large that b could be below 0 though ‖v‖² > w² + u²; of shorter vectors
-    nothing is known, and the margin is half of the circle.
-
-    >>> tell = lambda length: Direction(value=0.0, variance=1.0, n=100, length=length, across=0.01, along=0.01, span=24.0)
-    >>> [round(tell(length).margin(0.95), 2) for length in (0.3, 0.35, 0.7, 7.0)]
-    [12.0, 2.33, 1.11, 0.11]
-    """
-
-    length: float
-    """Of the estimated vector, where 1 is that of people who are all in one place."""
-    across: float
-    along: float
-    """The variances of its two parts."""
-    span: float
-    """The whole circle."""
-
-    def margin(self, confidence: Exact = 0.95) -> float:
-        """The half-width of its interval; half of the circle where there may be no direction."""
-        miss = 1 - float(check_confidence(confidence))
-        wide = float(half_width(1 - miss * (1 - _BEHIND), np.asarray(self.across), part=self.part))
-        back = float(half_width(1 - 2 * miss * _BEHIND, np.asarray(self.along), part=self.part))
-        if self.length <= math.hypot(wide, back):
-            return self.span / 2
-        return self.span * math.asin(wide / self.length) / (2 * math.pi)
 
 
 class CircularPiecewise(WindowMechanism):

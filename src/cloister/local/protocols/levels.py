@@ -152,7 +152,15 @@ class Levels:
         shares = np.clip(frequencies, 0.0, 1.0)
         falling = shares * (1 - shares) * max(0.0, float((weights**2 / sizes).sum()) - 1 / n)
         values = next(iter(groups.values())).values
-        return Estimate(counts=n * frequencies, n=n, variances=n**2 * (coins + falling), values=values)
+        reach = n * weights / sizes  # of one report, by the group that it is in; and how the group's own variance may change
+        return Estimate(
+            counts=n * frequencies,
+            n=n,
+            variances=n**2 * (coins + falling),
+            values=values,
+            part=max(float(each) * max(group.part, 1.0) for each, group in zip(reach, groups.values(), strict=True)),
+            slope=max(float(each) * (group.slope + 1) for each, group in zip(reach, groups.values(), strict=True)),
+        )
 
     def _groups(self, sketches: Mapping[Any, Sketch]) -> dict[Fraction, Estimate]:
         given = {self._level(level): sketch for level, sketch in sketches.items()}

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
+from cloister.local.frequency.estimates import half_width
 from cloister.local.frequency.oracle import Sketch
 from cloister.local.learning.naive_bayes import drawn_in
 from cloister.local.survey.amounts import AmountChannel
@@ -169,7 +170,8 @@ class Answers:
             noise = float(each.mean())
             table = drawn_in(joint, noise, int(totals.sum()), shares)
             tables[name] = (_labels(self.survey, name), table / table.sum(axis=0))
-            margins[name] = 1.96 * math.sqrt(float(each.max()))
+            part = max(float(np.ptp(given)), 1.0) * max(float(np.ptp(said)), 1.0) / float(totals.sum())
+            margins[name] = float(half_width(0.95, each.max(), part=part))
         classes = tuple(labels[place] for place in kept)
         return Chances(target=target, classes=classes, shares=shares, tables=tables, margins=margins, n=self.n)
 
@@ -201,7 +203,9 @@ class Answers:
             self._by_answer(features, self._off(blocks, value, counted, middle, slopes, ridge, noise)),
         )
         spread = float(np.std(value - middle * counted)) * math.sqrt(self.n) / max(float(counted.sum()), 1.0)
-        return Line(target=target, base=middle, added=added, margins=margins, low=low, high=high, margin=1.96 * spread, n=self.n)
+        part = max(float(np.ptp(value - middle * counted)), high - low) / max(float(counted.sum()), 1.0)
+        wide = float(half_width(0.95, np.asarray(spread**2), part=part, slope=part))
+        return Line(target=target, base=middle, added=added, margins=margins, low=low, high=high, margin=wide, n=self.n)
 
     def _by_answer(self, features: Sequence[str], numbers: Floats) -> dict[str, dict[str, float]]:
         """Numbers that come in the order of the answers of all questions."""
@@ -231,7 +235,8 @@ class Answers:
         ]
         moved = np.concatenate(scores, axis=1) @ ridge
         drawn = noise * ridge @ slopes
-        return np.asarray(1.96 * moved.std(axis=0) * math.sqrt(self.n) + np.abs(drawn + noise * ridge @ drawn))
+        wide = half_width(0.95, moved.var(axis=0) * self.n, part=np.ptp(moved, axis=0))
+        return np.asarray(wide + np.abs(drawn + noise * ridge @ drawn))
 
     def _vectors(self, name: str) -> Floats:
         """Of each report of a question with listed answers, the unbiased vector."""

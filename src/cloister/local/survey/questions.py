@@ -207,7 +207,7 @@ class Place(OneOf):
 
     def _check(self) -> None:
         sides = (self.south, self.west, self.north, self.east)
-        if any(isinstance(side, bool) or not isinstance(side, int | float) or not math.isfinite(side) for side in sides):
+        if any(isinstance(side, bool) or not isinstance(side, int | float) or not abs(side) < math.inf for side in sides):
             raise self.refusal("its sides are not numbers", "south=47, west=8, north=48, east=9")
         if not (-90 <= self.south < self.north <= 90 and -180 <= self.west < self.east <= 180):
             raise self.refusal("its sides are not a box of degrees", "south=47, west=8, north=48, east=9")

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from cloister.errors import UnsupportedQuery
-from cloister.query.constants import NUMBERS, TEXTS
+from cloister.query.constants import NUMBERS, TEXTS, number_of
 from cloister.query.refusals import clipped, shown, unsupported
 
 _NONE: frozenset[str] = frozenset()
@@ -206,6 +206,8 @@ def check(node: exp.Expression) -> None:
     for part, value in node.args.items():
         if _is_there(value) and part not in known:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        number_of(node.this)
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
     if isinstance(node, exp.TimeToStr) and not is_short(node.args.get("format")):

@@ -25,6 +25,7 @@ Operator: TypeAlias = Literal[
 _PARTS = {"add": 2, "subtract": 2, "multiply": 2, "divide": 2, "negate": 1, "absolute": 1, "round": 1}
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _DIGITS = 12
+_LONGEST = 10**300
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class Constant:
     value: Exact
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", exact(self.value, "Constant"))
+        value = exact(self.value, "Constant")
+        if value and not Fraction(1, _LONGEST) <= abs(value) <= _LONGEST:
+            raise InvalidParameter("A constant is invalid", why="it has more than 300 digits", instead="Constant(100)")
+        object.__setattr__(self, "value", value)
 
     def names(self) -> tuple[str, ...]:
         """None."""

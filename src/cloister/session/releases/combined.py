@@ -19,6 +19,9 @@ from cloister.session.releases.frames import Kind, Series
 from cloister.session.releases.linearised import Certainty, Floats, Linearised, added, constant, divided, multiplied, unknown
 
 _SHOWN = 0.95
+_INTEGERS, _USUAL = 2.0**62, 2.0**40
+"""Where whole numbers end; what a statistic is thought to stay below, so that its multiples are whole numbers: one that does not
+has an infinite margin."""
 _LARGE, _ROUNDING, _LITTLE = 2.0**40, 2.0**-52, 1e-6
 """From where on rounding is looked at; more than an operation on doubles rounds, as a share; the share of what noise does below
 which it is left out."""
@@ -41,7 +44,7 @@ class Calculated(Formula):
         """The released column."""
         values = self.linearised(readings, self._certainty(readings, _SHOWN)).value
         if self.kind == "integer":
-            return Series("integer", np.clip(np.rint(values), -(2.0**62), 2.0**62).astype(np.int64))
+            return Series("integer", np.clip(np.rint(np.nan_to_num(values, nan=0.0)), -_INTEGERS, _INTEGERS).astype(np.int64))
         return Series("real", values)
 
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
@@ -50,7 +53,7 @@ class Calculated(Formula):
         number = self.linearised(readings, certainty)
         shown = self.series(readings).values.astype(np.float64)
         if self.kind == "integer":
-            return np.rint(certainty.margin(number))
+            return np.where(np.abs(number.value) <= _INTEGERS, np.rint(certainty.margin(number)), np.inf)
         return np.where(np.isnan(number.value), np.inf, certainty.margin_about(number, shown))
 
     def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
@@ -64,19 +67,29 @@ class Calculated(Formula):
 
 
 def kind_of_expression(expression: Arithmetic, kinds: Mapping[str, Kind]) -> Kind:
-    """Whole numbers stay whole under sums, differences and products; everything else is real.
+    """Whole numbers stay whole under sums, differences and products with constants, as long as numbers of `_USUAL` fit into 64
+    bits; everything else is real.
 
     >>> from cloister.session.questions.arithmetic import Operation
     >>> kind_of_expression(Operation("add", (Named("a"), Constant(1))), {"a": "integer"})
     'integer'
+    >>> kind_of_expression(Operation("multiply", (Named("a"), Constant(10**9))), {"a": "integer"})
+    'real'
     """
+    return "integer" if _reach(expression, kinds) < _INTEGERS else "real"
+
+
+def _reach(expression: Arithmetic, kinds: Mapping[str, Kind]) -> float:
+    """How far from 0 a whole number may be; infinity for what need not be whole."""
     if isinstance(expression, Named):
-        return kinds[expression.name]
+        return _USUAL if kinds[expression.name] == "integer" else np.inf
     if isinstance(expression, Constant):
-        return "integer" if Fraction(expression.value).denominator == 1 else "real"
-    keeps = expression.operator not in ("divide", "round")
-    whole = all(kind_of_expression(part, kinds) == "integer" for part in expression.parts)
-    return "integer" if keeps and whole else "real"
+        value = Fraction(expression.value)
+        return float(abs(value)) if value.denominator == 1 else np.inf
+    parts = [_reach(part, kinds) for part in expression.parts]
+    if expression.operator in ("divide", "round"):
+        return np.inf
+    return max(parts[0], 1.0) * max(parts[1], 1.0) if expression.operator == "multiply" else sum(parts)
 
 
 def _worked_out(expression: Arithmetic, known: Mapping[str, Linearised], size: int, certainty: Certainty) -> Linearised:

@@ -114,7 +114,7 @@ class Integer(Domain):
             if abs(number) > _LARGEST_INTEGER:
                 raise InvalidDeclaration(
                     f"Integer({self.low!r}, {self.high!r}) is invalid",
-                    why=f"{name} is beyond ±2^62",
+                    why=f"{name} is beyond ±(2^62 − 2)",
                     instead="cl.Integer(0, 2**60)",
                 )
             object.__setattr__(self, name, int(number))

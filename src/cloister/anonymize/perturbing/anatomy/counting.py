@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import comb
 from statistics import NormalDist
 from typing import Any
 
@@ -15,13 +16,16 @@ from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
 
+Floats = npt.NDArray[np.float64]
+_MOST_OF_A_LAW, _ROUNDING = 2000, 1e-12
+
 
 @dataclass(frozen=True, kw_only=True)
 class CountEstimate:
     """How many records have both: estimated, and bounded for certain.
 
     >>> round(CountEstimate(value=10.0, variance=4.0, lowest=2, highest=20).margin(0.95), 3)
-    3.92
+    4.894
     """
 
     value: float
@@ -30,6 +34,8 @@ class CountEstimate:
     """No table that was cut into these two pieces has fewer."""
     highest: int
     """Nor more."""
+    law: Floats | None = field(default=None, compare=False, repr=False)
+    """The chance of each number from `lowest` to `highest`; None of so many records that the normal law is near."""
 
     def margin(self, confidence: Exact = 0.95) -> float:
         """Half-width of the interval, if within groups the sensitive values went to records by chance.
@@ -37,7 +43,29 @@ class CountEstimate:
         Where quasi-identifiers tell much of the sensitive value that is not so: the estimate then leans towards
         independence, by more than this margin. `lowest` and `highest` hold whatever the data are.
         """
-        return NormalDist().inv_cdf(0.5 + float(check_confidence(confidence)) / 2) * float(np.sqrt(self.variance))
+        wanted = float(check_confidence(confidence))
+        if self.law is not None:
+            away = np.abs(np.arange(self.lowest, self.highest + 1) - self.value)
+            nearest = np.argsort(away, kind="stable")
+            enough = np.searchsorted(np.cumsum(self.law[nearest]), wanted - _ROUNDING)
+            return float(away[nearest[min(int(enough), len(nearest) - 1)]])
+        z = NormalDist().inv_cdf(0.5 + wanted / 2)
+        return z * float(np.sqrt(self.variance)) + 0.5 + max(z**2 - 1, 0.0) / 6  # half a step, and at most one's skewness
+
+
+def _law(size: Floats, a: Floats, b: Floats) -> Floats | None:
+    """The law of the sum of the groups' hypergeometric numbers, from the lowest on."""
+    unsure = (a > 0) & (b > 0) & (a < size) & (b < size)
+    if np.minimum(a, b)[unsure].sum() > _MOST_OF_A_LAW:
+        return None
+    found, known = np.ones(1), dict[tuple[int, int, int], Floats]()
+    for group in zip(*(each[unsure].astype(int).tolist() for each in (size, a, b)), strict=True):
+        if group not in known:
+            n, some, others = group
+            numbers = range(max(0, some + others - n), min(some, others) + 1)
+            known[group] = np.array([comb(some, k) * comb(n - some, others - k) / comb(n, others) for k in numbers])
+        found = np.convolve(found, known[group])
+    return found
 
 
 def estimate_count(
@@ -79,9 +107,10 @@ def estimate_count(
             "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
         )
     a = np.bincount(of_people[mask], minlength=len(ids)).astype(np.float64)
-    b = np.bincount(of_values[asked], numbers[asked], minlength=len(ids))
+    b = np.bincount(of_values[asked], numbers[asked], minlength=len(ids)).astype(np.float64)
     spread = a * b * (size - a) * (size - b) / (size**2 * np.maximum(size - 1, 1)) if len(ids) else a
     return CountEstimate(
+        law=_law(size, a, b),
         value=float((a * b / np.maximum(size, 1)).sum()),
         variance=float(spread.sum()),
         lowest=int(np.maximum(a + b - size, 0).sum()),

@@ -174,20 +174,26 @@ def reconstruct(
 
 
 def _moments(values: Floats, law: NoiseLaw, multiplicative: bool) -> tuple[Told, Told]:
-    """Mean and variance of the original, unbiased, with the variances of both."""
+    """Mean and variance of the original, unbiased, with the variances of both: as the values spread, and no less than the noise
+    by itself does, which few values need not show."""
     n = len(values)
     if multiplicative:
         first, second = math.exp(law.mean + law.scale**2 / 2), math.exp(2 * law.mean + 2 * law.scale**2)
         mean, square = values / first, values**2 / second
         spread = square.mean() - mean.mean() ** 2
         influence = square - square.mean() - 2 * mean.mean() * (mean - mean.mean())
+        least = mean.mean() ** 2 * math.expm1(law.scale**2)
+        least_of_squares = mean.mean() ** 4 * math.expm1(law.scale**2) ** 2 * 2
     else:
         mean = values - law.mean
         spread = mean.var() * n / max(n - 1, 1) - law.variance
         influence = (mean - mean.mean()) ** 2
+        least, least_of_squares = law.variance, 2 * law.variance**2
+    if n == 1:
+        return Told(value=float(mean[0]), variance=float(least)), Told(value=float(spread), variance=math.inf)
     return (
-        Told(value=float(mean.mean()), variance=float(mean.var() / max(n - 1, 1))),
-        Told(value=float(spread), variance=float(influence.var() / max(n - 1, 1))),
+        Told(value=float(mean.mean()), variance=max(float(mean.var()) / (n - 1), float(least) / n)),
+        Told(value=float(spread), variance=max(float(influence.var()), float(least_of_squares)) / (n - 1)),
     )
 
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from cloister.hub.platform.catalogue.cards import cards
 from cloister.hub.platform.catalogue.joint import SITES, Joined, SiteRows, coordinators_of, joined_in, key_of, versions_at_sites
 from cloister.hub.platform.catalogue.live import live_of, sweep_scratch
-from cloister.hub.platform.catalogue.managing import destroy_old
 from cloister.hub.platform.catalogue.masked import (
     MASKED,
     Masked,
@@ -63,7 +62,6 @@ __all__ = [
     "add_rows",
     "batch_file",
     "coordinators_of",
-    "destroy_old",
     "expire",
     "folder_of",
     "in_sql",

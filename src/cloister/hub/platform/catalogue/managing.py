@@ -199,6 +199,14 @@ def destroy_old(hub: Hub, caller: Caller, data_set: str, number: int) -> None:
     remove(hub, tables)
 
 
+def destroy_all(hub: Hub, db: Db, caller: Caller, row: DataSet) -> None:
+    """Destroy the keys of all versions in the transaction of `db`, in which another comes in their place; of rows in no file."""
+    for version in versions_of(db, row):
+        if version.destroyed is None:
+            forget_keys(hub, db, [version])
+            _told(hub, db, caller, "dataset.destroy", row, version=version.number)
+
+
 def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
     """Look now whether the rows are what was stored; None: they are."""
     with hub.database.reading() as db:

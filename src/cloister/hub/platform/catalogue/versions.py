@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import AccessDenied, InvalidDeclaration, InvalidParameter
 from cloister.hub.generation import bump
-from cloister.hub.platform.catalogue.managing import now_version
-from cloister.hub.platform.catalogue.masked import Masked, MaskedRows, line_of
+from cloister.hub.platform.catalogue.managing import destroy_all, now_version
+from cloister.hub.platform.catalogue.masked import MASKED, Masked, MaskedRows, line_of, masked_in
 from cloister.hub.platform.catalogue.origins import check_origin, noticed
 from cloister.hub.platform.catalogue.pooled import check_own_rows
 from cloister.hub.platform.catalogue.registering import Wanted, made_of, open_table, registered
@@ -93,8 +93,9 @@ def add_rows(
     return made
 
 
-def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
-    """A version of other batches, or of another key holder's pads: its number. Questions read it from now on."""
+def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked, after: Masked, *, alone: bool = False) -> int:
+    """A version of other batches, or of another key holder's pads: its number. Questions read it from now on. Refused where
+    `after` is no longer what they read. `alone`: the versions before it are destroyed in the same moment."""
     with hub.database.reading() as db:
         row = db.get_one(DataSet, data_set)
     given = MaskedRows(hub, masked)
@@ -107,7 +108,12 @@ def add_masked(hub: Hub, caller: Caller, data_set: str, masked: Masked) -> int:
     try:
         with hub.database.begin() as db:
             row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
+            now = now_version(db, row)
+            if now is None or now.kind != MASKED or masked_in(hub, now) != after:
+                raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again")
             version = given.version(caller, row, newest(db, row) + 1)
+            if alone:
+                destroy_all(hub, db, caller, row)
             put(hub, db, caller, row, version, table_of(row, given.masked.source(hub, line_of(hub, masked)), version.id))
             bump(db)
     except IntegrityError:

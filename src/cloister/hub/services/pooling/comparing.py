@@ -101,7 +101,9 @@ def _raw(allowed: Authorised, sql: str, columns: Mapping[str, float]) -> Compare
         with Session(rehearsal_tables(tables), budget=_NO_NOISE) as stage:
             found = stage.through(held).sql(sql, _NO_NOISE.epsilon).to_pydict()
     values = {name: found[name][0] for name in columns if found.get(name)}
-    numbers = {name: float(each) for name, each in values.items() if isinstance(each, int | float | Decimal)}
+    numbers = {
+        name: float(each) for name, each in values.items() if isinstance(each, int | float | Decimal) and math.isfinite(each)
+    }
     return Compared(way="raw", margins={}, values=numbers)
 
 

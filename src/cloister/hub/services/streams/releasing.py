@@ -62,7 +62,10 @@ def _release(hub: Hub, number: str, declared: Declared, taken: int, owner: str) 
             db.get_one(HeldStream, number, with_for_update=True)
         for step in range(watch.taken + 1, until + 1):
             with hub.database.reading() as db:
-                watch.feed(waiting_of(hub, db, number, step))
+                readings = waiting_of(hub, db, number, step)
+                if db.scalar(select(HeldStream.state).where(HeldStream.id == number)) != "open":
+                    break  # looked up after the readings: who closes it takes both away in one moment
+            watch.feed(readings)
             _show(hub, number, watch.step())
         return watch.taken - begun
 

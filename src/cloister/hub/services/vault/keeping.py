@@ -29,7 +29,6 @@ from cloister.hub.platform.catalogue import (
     Wanted,
     add_masked,
     batch_file,
-    destroy_old,
     folder_of,
     legible,
     line_of,
@@ -40,7 +39,7 @@ from cloister.hub.platform.catalogue import (
 )
 from cloister.hub.platform.trail import write
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.declarations import check_declaration, check_reasons
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views, found_in, view_of
 from cloister.printable import is_text
@@ -165,7 +164,7 @@ def followed(hub: Hub, caller: Caller, upload: Waiting) -> tuple[str, int] | Non
                 check(hub, db, caller, "dataset.version", data_set_object(row))
             made = replace(masked, batches=(*masked.batches, upload.head.id))
             with _kept(hub, caller, upload):
-                return row.name, add_masked(hub, caller, row.id, made)
+                return row.name, add_masked(hub, caller, row.id, made, masked)
     _waiting_file(hub, caller, upload.id).unlink()
     raise Conflict(
         "The batch was not taken",
@@ -213,31 +212,25 @@ def renewed(hub: Hub, caller: Caller, name: str, holder: str, key: str, uploads:
         raise InvalidParameter(
             "The differences are invalid", why=f"there are {count} batches", instead="one for each, in their order"
         )
-    made: list[str] = []
+    made: dict[str, Path] = {}
     for batch, number in zip(masked.batches, uploads, strict=True):
-        difference, out = _waiting_file(hub, caller, number), folder_of(hub) / f"{number}.{caller.id}.renewed"
+        difference, out = _waiting_file(hub, caller, number), folder_of(hub) / f"{new_id()}.{caller.id}.renewed"
         if not difference.is_file():
             raise Missing("There is no such upload", why="it does not exist, or was used", instead="/masked")
         head = apply_difference(batch_file(hub, batch), difference, out)
-        if head.after != (made[-1] if made else ""):
+        if head.after != next(reversed(made), ""):
             raise InvalidDeclaration(
                 "The differences are invalid", why="they are in another order", instead="as they were written"
             )
-        out.rename(batch_file(hub, head.id))
-        made.append(head.id)
-    version = add_masked(hub, caller, row.id, replace(masked, name=_name(holder), key=_key(key), batches=tuple(made)))
+        made[head.id] = out
+    for name, out in made.items():  # all at once: whoever sweeps leaves what is new for a minute
+        os.utime(out)
+        out.rename(batch_file(hub, name))
+    now = replace(masked, name=_name(holder), key=_key(key), batches=tuple(made))
+    version = add_masked(hub, caller, row.id, now, masked, alone=True)
     for each in uploads:
-        _waiting_file(hub, caller, each).unlink()
-    with hub.database.reading() as db:
-        olds = list(
-            db.scalars(
-                select(DataSetVersion.number).where(
-                    DataSetVersion.data_set == row.id, DataSetVersion.number < version, DataSetVersion.destroyed.is_(None)
-                )
-            )
-        )
-    for old in olds:
-        destroy_old(hub, caller, row.id, old)
+        _waiting_file(hub, caller, each).unlink(missing_ok=True)
+    sweep_masked(hub)
     return version
 
 
