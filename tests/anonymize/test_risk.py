@@ -206,3 +206,18 @@ def test_the_digest_does_not_depend_on_the_kind_of_frame() -> None:
     from cloister.anonymize.frames import read_frame
 
     assert digest_of(read_frame(EMPLOYEES)) == digest_of(read_frame(pl.DataFrame(EMPLOYEES)))
+
+
+@pytest.mark.parametrize("kind", [pl.UInt64, pl.Int64, pl.Int128])
+def test_whole_numbers_of_two_types_are_compared_to_the_last_digit(kind: type[pl.DataType]) -> None:
+    first = 2**53
+    table = pl.DataFrame({"id": pl.Series([first, first + 1], dtype=pl.Int64)})
+    everybody = pl.DataFrame({"id": pl.Series([first + n for n in range(4)], dtype=kind)})
+    found = risk(table, quasi=["id"], population=everybody)
+    assert (found.journalist, found.marketer) == (1.0, 1.0)
+
+
+def test_a_whole_number_and_its_double_are_one() -> None:
+    table = pl.DataFrame({"id": [1, 2]})
+    found = risk(table, quasi=["id"], population=pl.DataFrame({"id": [1.0, 2.0, 2.0, 2.5, None]}))
+    assert (found.journalist, found.marketer) == (1.0, 0.75)

@@ -174,3 +174,15 @@ def test_bad_groups_are_refused_with_their_own_message() -> None:
     swapped = levels.aggregate({})
     with pytest.raises(InvalidParameter, match="of another protocol"):
         levels.estimate({STRICT: swapped[LAX], LAX: swapped[STRICT]})
+
+
+@pytest.mark.parametrize(("n", "held", "levels"), [(40, 1, (1, 6)), (100, 2, (1, 8)), (4, 2, (1, 4)), (400, 150, (1, 2))])
+def test_a_weighted_margin_holds_where_nobody_of_a_group_holds_the_value(n: int, held: int, levels: tuple[int, int]) -> None:
+    """200 draws: a margin of 95 % misses 30 with a probability below 1e-6."""
+    made, random, missed = Levels(lambda epsilon: DirectEncoding(range(2), epsilon=epsilon), levels), Random.deterministic(n), 0
+    for _ in range(200):
+        lot = [levels[int(each) % 2] for each in random.permutation(n)]
+        sketches = made.aggregate(made.randomize([1] * held + [0] * (n - held), lot, random=random))
+        estimate = made.inverse_variance(sketches, assigned_at_random=True)
+        missed += bool(abs(estimate.counts[1] - held) > estimate.margin(0.95)[1])
+    assert missed < 30

@@ -43,6 +43,7 @@ def survey(*questions: Any, **given: Any) -> Survey:
         (lambda: Number("hours", "How many?", low=float("nan"), high=3), "low"),
         (lambda: Number("hours", "How many?", low=0, high=3, want="median"), "neither mean nor spread"),
         (lambda: Place("home", "Where?", south=48, west=8, north=47, east=9, rows=2, columns=2), "box of degrees"),
+        (lambda: Place("home", "Where?", south=-(10**400), west=8, north=48, east=9, rows=2, columns=2), "box of degrees"),
         (lambda: Place("home", "Where?", south=47, west=8, north=math.nan, east=9, rows=2, columns=2), "not numbers"),
         (lambda: Place("home", "Where?", south=47, west=8, north=48, east=9, rows=99, columns=99), "more than 4096"),
         (lambda: Word("town", "Which?", length=1), "length="),

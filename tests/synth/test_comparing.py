@@ -212,3 +212,11 @@ def test_attacks_refuse_what_is_no_rows() -> None:
         singling_out(np.zeros((4, 2), int), np.zeros((4, 2), int), np.zeros((4, 2), int), guesses=5)
     with pytest.raises(cl.InvalidParameter, match="numbers of states"):
         closest_records(np.zeros((4, 2)), np.zeros((4, 2), int), np.zeros((4, 2), int))
+
+
+def test_rows_that_are_as_near_to_both_count_half() -> None:
+    rows = np.zeros((3, 2), dtype=int)
+    for some in (1, 2, 3):
+        found = closest_records(rows[:some], members=rows[:1], others=rows[:1]).nearer
+        assert found.rate == 0.5
+        assert found.low < 0.5 < found.high

@@ -16,8 +16,9 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Question
-from cloister.synth import SyntheticModel
+from cloister.synth import SyntheticModel, fit_frame
 from cloister.synth.explaining import explained
+from cloister.tables import Boolean
 from tests.synth.conftest import made_up
 
 
@@ -125,3 +126,12 @@ def test_it_is_written_by_its_ending(tmp_path: Path) -> None:
         assert ending != "json" or json.loads(text)["cost"] == {"kind": "pure", "epsilon": "100"}
     with pytest.raises(cl.InvalidParameter, match="ending"):
         report.save(tmp_path / "report.pdf")
+
+
+def test_the_margin_of_the_number_of_rows_is_that_of_its_law() -> None:
+    """200 fits of 20 rows: a margin of 95 % misses 30 with a probability below 1e-6; by the normal law it missed 40."""
+    random, missed = Random.deterministic(19), 0
+    for _ in range(200):
+        model = fit_frame({"a": [True, False] * 10}, {"a": Boolean()}, epsilon=3, random=random)
+        missed += abs(model.rows - 20) > model.rows_margin
+    assert missed < 30

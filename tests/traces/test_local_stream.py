@@ -149,3 +149,15 @@ def test_reports_of_others_and_steps_after_the_last_are_refused() -> None:
     again.step(lambda who: oracle.randomize(["a"] * len(who)))
     with pytest.raises(BudgetExceeded, match="all of them"):
         again.step(lambda who: oracle.randomize(["a"] * len(who)))
+
+
+@pytest.mark.parametrize(("held", "epsilon"), [(10, 8), (20, 4), (300, 2), (970, 8)])
+def test_a_margin_holds_where_few_are_asked_and_none_of_them_holds_the_value(held: int, epsilon: int) -> None:
+    """50 of 1,000 people report: 200 streams, of which a margin of 95 % misses 30 with a probability below 1e-6."""
+    oracle, random = DirectEncoding(range(2), epsilon=epsilon), Random.deterministic(held)
+    values, missed = np.array([1] * held + [0] * (1000 - held)), 0
+    for _ in range(200):
+        stream = LocalStream(oracle, people=1000, window=20, steps=4, random=random)
+        found = stream.step(lambda who: oracle.randomize(values[who], random=random))
+        missed += bool(abs(found[1] - held) > stream.margin("0.95")[1])
+    assert missed < 30

@@ -269,6 +269,16 @@ def test_what_is_refused_before_any_site_is_asked(play: Play, monkeypatch: pytes
     assert play.house.hub.ledger.spent("patients") == cl.PureDP(0)
 
 
+def test_half_a_character_is_refused_before_anything_else(play: Play) -> None:
+    for path in ("", "/price"):
+        refused = play.owner.client.post(
+            f"/api/v1/joint-learning/exact{path}",
+            content=json.dumps({**ORDER, "table": "\ud800"}),
+            headers={**play.owner.bearer, "Content-Type": "application/json"},
+        )
+        assert refused.status_code == 422, refused.text
+
+
 def test_the_form_says_what_leaves_before_it_starts(play: Play) -> None:
     page = play.owner.client.get("/joint-learning/exact?about=hospitals").text
     assert "hospitals, of 3 owners" in page

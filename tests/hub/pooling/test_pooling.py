@@ -149,6 +149,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     town = {"sql": "SELECT MODE(sex) AS town, COUNT(*) AS n FROM everybody", "spend": "1"}
     texts = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=town, headers=play.analyst.bearer)
     assert [each["values"] for each in texts.json() if each["way"] == "raw"] == [{"n": 600.0}], texts.text
+    nobody = {"sql": "SELECT SUM(pay) / SUM(pay) AS n FROM everybody WHERE age > 1000", "spend": "1"}
+    ratio = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=nobody, headers=play.analyst.bearer)
+    assert [each["values"] for each in ratio.json() if each["way"] == "raw"] == [{}], ratio.text
     assert play.spent() == ["ε = 450", "ε = 850", "ε = 450"]
     token = re.search(r'name="form_token" value="([^"]+)"', play.analyst.client.get("/pools/everybody").text)
     assert token

@@ -144,6 +144,26 @@ def test_a_batch_that_is_being_taken_in_is_counted(play: Play) -> None:
     assert play.counts(number) == [[1, 0]]
 
 
+def test_a_stream_that_is_closed_while_steps_are_due_releases_no_other(play: Play) -> None:
+    clock, hub = play.house.clock, play.house.hub
+    number, key = play.stream(until=_later(play, 4))
+    for hour in range(3):
+        play.send(number, key, (hub.now() + timedelta(hours=hour)).isoformat())
+    clock.move(hours=3, seconds=10)
+    read = releasing.waiting_of
+
+    def closing(hub: Any, db: Any, which: str, step: int) -> Any:
+        if step == 2 and which == number:
+            assert play.api("POST", f"/{number}/close").json()["state"] == "closed"
+        return read(hub, db, which, step)
+
+    with patch.object(releasing, "waiting_of", closing):
+        release_due(hub)
+    assert play.counts(number) == [[1, 0]]
+    assert release_due(hub) == 0
+    assert play.counts(number) == [[1, 0]]
+
+
 def test_late_readings_are_counted_in_the_next_step_where_that_is_declared(play: Play) -> None:
     clock, hub = play.house.clock, play.house.hub
     number, key = play.stream(until=_later(play, 3), late="next")

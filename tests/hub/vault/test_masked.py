@@ -27,6 +27,7 @@ from cloister.hub.generation import bump
 from cloister.hub.platform.catalogue import key_of, sweep_masked
 from cloister.hub.platform.catalogue.masked import masked_in
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.vault import keeping
 from cloister.together import KeyHolder, KeyHolderAgent, Marginal, MaskedFormat, Sealer, renewed
 from cloister.together.messages import pack
 from cloister.together.sealed.batches import Batch, withdrawn_by
@@ -171,6 +172,76 @@ def test_after_a_key_was_copied_the_hub_masks_anew_and_destroys_the_old_cells(st
 def _age(story: Story) -> None:
     for path in story.files():
         os.utime(path, (0, 0))
+
+
+class Exchange:
+    """A story in which the key is about to be replaced."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        story.opened()
+        with story.asking(story.holder) as session:  # which the key holder learns of the batch by
+            session.sql(SQL, spend=SPEND)
+        owners = {"patients": [OWNER.public, story.holder.signing.public]}
+        self.new = KeyHolder("new keys", budgets={"patients": MUCH}, owners=owners)
+        differences = renewed(story.holder, self.new.public, story.folder / "differences")
+        self.uploads = [story.send(path).json()["upload"] for path in differences]
+
+    def pads(self) -> Any:
+        told = {"holder": "new keys", "key": self.new.public.hex(), "uploads": self.uploads}
+        client = self.story.house.client(raise_server_exceptions=False)
+        return client.post("/api/v1/masked-datasets/patients/pads", json=told, headers=self.story.owner.bearer)
+
+    def versions(self) -> list[bool]:
+        """Whether each is destroyed."""
+        with self.story.house.hub.database.reading() as db:
+            return [each.destroyed is not None for each in db.query(DataSetVersion).order_by(DataSetVersion.number)]
+
+
+def test_a_batch_that_comes_while_pads_are_exchanged_is_not_undone(story: Story) -> None:
+    exchange, real, sent = Exchange(story), keeping.apply_difference, list[int]()
+    for number in (1, 3, 5, 7, 9):
+        story.people.delete_one({"_id": number})
+    batch = story.mask().path
+
+    def slowly(*given: Any) -> Any:
+        sent.append(story.send(batch).status_code)
+        return real(*given)
+
+    with patch.object(keeping, "apply_difference", slowly):
+        refused = exchange.pads()
+    assert sent == [201]
+    assert (refused.status_code, "another came at the same moment" in refused.text) == (409, True)
+    assert exchange.versions() == [False, False]
+    story.people.insert_one({"_id": 100, "sex": "F", "age": 1, "name": "late"})
+    assert story.send(story.mask().path).status_code == 201
+
+
+def test_cells_under_a_copied_key_go_in_the_moment_in_which_others_come(story: Story) -> None:
+    exchange = Exchange(story)
+    with patch.object(keeping, "sweep_masked", side_effect=OSError):
+        assert exchange.pads().status_code == 500
+    assert exchange.versions() == [True, False]
+    with story.asking(exchange.new) as session:
+        assert session.sql(SQL, spend=SPEND).to_pydict()["n"] == [5, 5]
+
+
+def test_an_exchange_that_takes_minutes_loses_no_batch_to_another_owners_upload(story: Story) -> None:
+    exchange, real, add = Exchange(story), keeping.apply_difference, keeping.add_masked
+
+    def slowly(batch: Path, difference: Path, out: Path) -> Any:
+        made = real(batch, difference, out)
+        os.utime(out, (time.time() - 3600, time.time() - 3600))
+        return made
+
+    def meanwhile(*given: Any, **more: Any) -> int:
+        sweep_masked(story.house.hub)
+        return add(*given, **more)
+
+    with patch.object(keeping, "apply_difference", slowly), patch.object(keeping, "add_masked", meanwhile):
+        assert exchange.pads().status_code == 200
+    with story.asking(exchange.new) as session:
+        assert session.sql(SQL, spend=SPEND).to_pydict()["n"] == [5, 5]
 
 
 def test_a_version_that_cannot_be_read_keeps_nobody_of_another_one_out(story: Story) -> None:

@@ -8,6 +8,7 @@ resolved here, and written again.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
@@ -176,6 +177,7 @@ _WORD = re.compile(r"[A-Za-z_]{1,20}")
 """A unit of time, or the like: the one thing that is in the engine's text as it was written."""
 _CASTS = frozenset({*NUMBERS, *TEXTS, exp.DataType.Type.DATE, exp.DataType.Type.BOOLEAN})
 _LONGEST_FORMAT = 100
+_LARGEST = 10**300  # beyond it, and below one over it, a double is infinite, or 0
 _LINE = "a function of the SQL reference"
 
 
@@ -207,7 +209,11 @@ def check(node: exp.Expression) -> None:
         if _is_there(value) and part not in known:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
     if isinstance(node, exp.Literal) and not node.is_string:
-        number_of(node.this)
+        value = number_of(node.this)
+        if value and not Fraction(1, _LARGEST) <= value <= _LARGEST:
+            raise refused_above(
+                f"The constant {clipped(node.this)} is invalid", "it is too long, too large or no number", "n + 1"
+            )
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
     if isinstance(node, exp.TimeToStr) and not is_short(node.args.get("format")):

@@ -149,3 +149,28 @@ def test_one_row_and_columns_that_are_not_there() -> None:
         Anatomy(quasi="age", sensitive="disease", l=2).apply({"age": [1], "disease": ["flu"]})
     with pytest.raises(UnknownColumn, match="'x'"):
         Anatomy(quasi="x", sensitive="disease", l=2).apply({"age": [1], "disease": ["flu"]})
+
+
+@pytest.mark.parametrize("n", [5, 6, 8, 20])
+def test_the_margin_of_one_person_holds_by_the_exact_law(n: int) -> None:
+    """One of n has the flu, each with the same chance: over all of them, 95 % of the truths are within the margin."""
+    quasi = {"age": list(range(n)), "group": [0] * n}
+    held = {"group": [0, 0], "ill": ["flu", "none"], "count": [1, n - 1]}
+    found = estimate_count(quasi, held, rows=[True] + [False] * (n - 1), values=["flu"])
+    within = [abs(found.value - truth) <= found.margin(0.95) for truth in [1] + [0] * (n - 1)]
+    assert np.mean(within) >= 0.95
+    assert found.law is not None
+    assert found.law == pytest.approx([1 - 1 / n, 1 / n])
+
+
+def test_the_law_of_many_groups_is_the_convolution_of_theirs() -> None:
+    draw, n, groups = np.random.default_rng(1), 6, 7
+    quasi = {"age": list(range(n * groups)), "group": np.repeat(range(groups), n).tolist()}
+    held = {"group": np.repeat(range(groups), 2).tolist(), "ill": ["flu", "none"] * groups, "count": [2, 4] * groups}
+    rows = np.tile([True, True, True, False, False, False], groups)
+    found = estimate_count(quasi, held, rows=rows, values=["flu"])
+    counts = [sum((draw.permutation(n)[:2] < 3).sum() for _ in range(groups)) for _ in range(20_000)]
+    assert found.law is not None
+    for k, chance in enumerate(found.law.tolist(), found.lowest):
+        assert abs(np.mean(np.array(counts) == k) - chance) < 5 * (chance * (1 - chance) / 20_000) ** 0.5 + 1e-4
+    assert abs(found.law @ np.arange(found.lowest, found.highest + 1) - found.value) < 1e-9

@@ -1,0 +1,138 @@
+"""What a word means in the dialect that is named: the answer is that of its engine, or the question is refused before a charge.
+
+Each condition is about one row; what its engine says of it is in the manuals of the engines, and for DuckDB is asked of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+import cloister as cl
+from cloister.errors import CloisterError
+
+ROW: dict[str, Any] = {"s": "abc", "p": "a_b", "a": None, "b": 4}
+DAYS = {"sun": "2021-01-03", "mon": "2021-01-04", "jan": "2021-01-31", "feb": "2021-02-01"}
+COLUMNS: dict[str, Any] = {
+    "s": cl.Category(["abc", "x"]),
+    "p": cl.Category(["a_b", "axb", "a\\_b"]),
+    "a": cl.Integer(0, 9, nullable=True),
+    "b": cl.Integer(0, 9),
+    **dict.fromkeys(DAYS, cl.Date("2021-01-01", "2021-12-31")),
+}
+TRUE = [
+    ("postgres", "SUBSTRING(s, -2) = 'abc'"),
+    ("tsql", "SUBSTRING(s, 0, 2) = 'a'"),
+    ("duckdb", "SUBSTR(s, 0, 2) = 'a'"),
+    ("mysql", "SUBSTR(s, 2) = 'bc'"),
+    ("mysql", "LEAST(a, b) IS NULL"),
+    ("mysql", "LEAST(b, 3) = 3"),
+    ("bigquery", "GREATEST(a, b) IS NULL"),
+    ("snowflake", "GREATEST(LEAST(a, 5), 1) IS NULL"),
+    ("oracle", "LEAST(GREATEST(b, 5), 7) = 5"),
+    ("postgres", "LEAST(a, b) = 4"),
+    ("duckdb", "GREATEST(LEAST(a, 5), 1) = 5"),
+    ("spark", "EXTRACT(DOW FROM sun) = 1"),
+    ("trino", "EXTRACT(DOW FROM sun) = 7"),
+    ("duckdb", "EXTRACT(DOW FROM sun) = 0"),
+    ("duckdb", "DATE_DIFF('month', jan, feb) = 1"),
+    ("spark", "DATEDIFF(mon, sun) = 1"),
+    ("postgres", r"p LIKE 'a\_b'"),
+    ("mysql", r"p LIKE 'a\_b'"),
+    ("postgres", "p LIKE 'a!_b' ESCAPE '!'"),
+    ("postgres", r"NOT p LIKE '%\%'"),
+    ("duckdb", r"NOT p LIKE 'a\_b'"),
+    ("duckdb", "p LIKE 'a_b'"),
+]
+REFUSED = [
+    *(("duckdb", "SUBSTRING(s, -2) = 'bc'"), (None, "SUBSTRING(s, -2) = 'bc'"), ("spark", "SUBSTR(s, 0, 2) = 'ab'")),
+    *(("trino", "DATE_DIFF('month', jan, feb) = 0"), ("spark", "DATEDIFF(MONTH, jan, feb) = 0")),
+    *(("duckdb", "DATE_DIFF('week', sun, mon) = 0"), ("tsql", "DATEDIFF(WEEK, sun, mon) = 0")),
+    *(("tsql", "DATETRUNC(week, sun) = '2021-01-03'"), ("postgres", r"p LIKE 'a\_b_c\%'")),
+]
+
+
+@pytest.fixture(scope="module")
+def session() -> Any:
+    table = cl.PrivateTable({name: [value] for name, value in (ROW | DAYS).items()}, columns=COLUMNS)
+    made = cl.Session({"o": table}, budget=cl.PureDP(10**9))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(("dialect", "condition"), TRUE)
+def test_it_means_what_it_means_there(session: cl.Session, dialect: str, condition: str) -> None:
+    found = session.sql(f"SELECT COUNT(*) AS n FROM o WHERE {condition}", spend=10**5, dialect=dialect)
+    assert found.to_pydict() == {"n": [1]}
+    if dialect == "duckdb":
+        columns = ", ".join(f"{'NULL::BIGINT' if value is None else repr(value)} AS {name}" for name, value in ROW.items())
+        columns += "".join(f", DATE '{day}' AS {name}" for name, day in DAYS.items())
+        assert duckdb.sql(f"SELECT COUNT(*) FROM (SELECT {columns}) WHERE {condition}").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(("dialect", "condition"), REFUSED)
+def test_what_would_mean_another_thing_is_refused(session: cl.Session, dialect: str, condition: str) -> None:
+    before = session.remaining
+    with pytest.raises(CloisterError, match="not supported"):
+        session.sql(f"SELECT COUNT(*) AS n FROM o WHERE {condition}", spend=1, dialect=dialect)
+    assert session.remaining == before
+
+
+PEOPLE = {"who": [1, 1, 2, 2, 3, 3], "x": ["A", "B", None, "A", None, None], "y": [1, None, 3, 1, None, 2]}
+KINDS = {"x": cl.Category(["A", "B"], nullable=True), "y": cl.Integer(0, 5, nullable=True)}
+
+
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        ("SELECT COUNT(DISTINCT (x, y)) AS n FROM v", 5),  # a tuple is a value where a part of it is NULL
+        ("SELECT COUNT(DISTINCT x, y) AS n FROM v", 1),
+        ("SELECT SUM(n) AS n FROM (SELECT who, COUNT(1) AS n FROM v GROUP BY who) AS t", 6),
+        ("SELECT SUM(n) AS n FROM (SELECT COUNT(1) OVER (PARTITION BY who) AS n FROM v) AS t", 12),
+        ("SELECT SUM(n) AS n FROM (SELECT who, COUNT(NULL) AS n FROM v GROUP BY who) AS t", None),
+        ("SELECT SUM(n) AS n FROM (SELECT COUNT(NULL) OVER (PARTITION BY who) AS n FROM v) AS t", None),
+        ("SELECT COUNT(*) AS n FROM (SELECT who FROM v GROUP BY who HAVING COUNT(NULL) > 0) AS t", None),
+        ("SELECT COUNT(NULL, contribution_bounds_per_group => (0, 3)) AS n FROM v", None),
+        ("SELECT COUNT(NULL) AS n FROM v", None),
+    ],
+)
+def test_null_is_counted_nowhere(sql: str, wanted: int | None) -> None:
+    table = cl.PrivateTable(PEOPLE, columns=KINDS, unit="who", max_rows=3)
+    with cl.Session({"v": table}, budget=cl.PureDP(10**9)) as session:
+        if wanted is None:
+            with pytest.raises(CloisterError, match="NULL"):
+                session.sql(sql, spend=10**5)
+        else:
+            assert session.sql(sql, spend=10**5).to_pydict() == {"n": [wanted]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "truth"),
+    [
+        ("SELECT SUM(x) * SUM(x) AS n FROM t", 9e18),
+        ("SELECT SUM(x) * 1e18 AS n FROM t", 3e27),
+        ("SELECT SUM(x) + 1e20 AS n FROM t", 1e20 + 3e9),
+        ("SELECT MAX(n) AS n FROM (SELECT SUM(x) * 1e19 AS n FROM t) AS q", 3e28),
+        ("SELECT COUNT(*) * 100 AS n FROM t", 3_000_000),
+        ("SELECT COUNT(*) * 4611686018427387904 AS n FROM t", 30_000 * 2.0**62),
+    ],
+)
+def test_a_number_beyond_64_bits_is_a_double_with_its_margin(sql: str, truth: float) -> None:
+    table = cl.PrivateTable({"x": [10**5] * 30_000}, columns={"x": cl.Integer(0, 500_000)})
+    with cl.Session({"t": table}, budget=cl.PureDP(10**9)) as session:
+        found = session.sql(sql, spend=10**4)
+    assert abs(found.to_pydict()["n"][0] - truth) <= found.margin().to_pydict()["n"][0] + 1e-9 * truth
+
+
+@pytest.mark.parametrize(
+    "above", ["COUNT(*) + 1e309", "SUM(c) * 1e400", "AVG(c) - 1e309", "COUNT(*) / 1e-400", "COUNT(*) + (SELECT 1e309)"]
+)
+def test_a_constant_that_no_double_holds_is_refused_before_the_charge(above: str) -> None:
+    with cl.Session({"r": cl.PrivateTable({"c": [1]}, columns={"c": cl.Integer(0, 9)})}, budget=cl.PureDP(5)) as session:
+        for sql in (f"SELECT {above} AS n FROM r", f"SELECT COUNT(*) AS n FROM r ORDER BY {above}"):
+            with pytest.raises(CloisterError):
+                session.sql(sql, spend=1)
+            with pytest.raises(CloisterError):
+                session.explain(sql, spend=1)
+        assert str(session.remaining) == "ε = 5"
