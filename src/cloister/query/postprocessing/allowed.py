@@ -209,11 +209,10 @@ def check(node: exp.Expression) -> None:
         if _is_there(value) and part not in known:
             raise unsupported(f"{part.strip('_').upper()} in {node.key.upper()}", _LINE)
     if isinstance(node, exp.Literal) and not node.is_string:
-        value = number_of(node.this)
+        text = node.this
+        value = number_of(text)
         if value and not Fraction(1, _LARGEST) <= value <= _LARGEST:
-            raise refused_above(
-                f"The constant {clipped(node.this)} is invalid", "it is too long, too large or no number", "n + 1"
-            )
+            raise refused_above(f"The constant {clipped(text)} is invalid", "it is too long, too large or no number", _LINE)
     if isinstance(node, exp.Cast | exp.TryCast) and node.to.this not in _CASTS:
         raise unsupported(f"The type {shown(node.to)}", "CAST(n AS DOUBLE)")
     if isinstance(node, exp.TimeToStr) and not is_short(node.args.get("format")):
