@@ -270,6 +270,9 @@ SELECT COUNT(*) FROM trips WHERE stay NOT IN (SELECT stay FROM things)
 SELECT COUNT(*) FROM staff WHERE level IN (SELECT size FROM many WHERE size > region)
 SELECT SUM(BROUND()) FROM staff
 [postgres] SELECT DATE_TRUNC('hour', hired), COUNT(*) FROM staff GROUP BY 1
+[tsql] SELECT COUNT(*) FROM staff WHERE DATETRUNC(week, hired) = '2020-01-05'
+[duckdb] SELECT COUNT(*) FROM staff WHERE DATE_DIFF('week', hired, DATE '2020-01-05') = 1
+[spark] SELECT COUNT(*) FROM staff WHERE SUBSTR(grade, 0, 2) = 'ab'
 [sqlite] SELECT SUM(COALESCE(wage, level) / (level + 1)) FROM staff
 SELECT COUNT(*) FROM (SELECT guest, UPPER(t.*) FROM stays AS t) AS x
 SELECT MODE() FROM staff
