@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,8 +15,16 @@ import pytest
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
+from cloister.hub.decisions import facts
+from cloister.hub.hub import Hub
+from cloister.hub.platform.access import granting, requests
+from cloister.hub.platform.accounts import people, sessions, tokens
+from cloister.hub.platform.catalogue import managing, reading
+from cloister.hub.problems import Missing
 from cloister.hub.records.access import GuestReview
+from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.trail import AuditLine
+from cloister.hub.services import all_services
 from cloister.hub.services.guests import admission
 from cloister.hub.services.surveys import counting, drafts
 from cloister.local.survey import Survey, respond
@@ -140,12 +149,7 @@ def test_two_approvals_at_once_are_two(house: House) -> None:
         now = admission.reviewed(house.hub, db, play.owner.caller, "total", "people")
         found = {"trial": {"done": 1}, "audit": {"kept": True, "telling": True, "told": "1"}}
         admission.keep_found(house.hub, db, play.owner.caller, now, found)
-    both, real, said = threading.Barrier(2), admission.reviewed, dict[str, str]()
-
-    def together(*given: Any) -> Any:
-        read = real(*given)
-        both.wait(30)
-        return read
+    real, said, second = admission.reviewed, dict[str, str](), list[Any]()
 
     def approve(who: Any) -> None:
         try:
@@ -154,13 +158,112 @@ def test_two_approvals_at_once_are_two(house: House) -> None:
         except CloisterError as error:
             said[who.caller.email] = str(error)
 
-    threads = [threading.Thread(target=approve, args=(who,)) for who in (play.owner, stella)]
-    with patch.object(admission, "reviewed", together):
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(60)
+    def meanwhile(*given: Any) -> Any:
+        read = real(*given)
+        if not second:
+            second.append(None)
+            second[0] = beside(lambda: approve(stella))
+        return read
+
+    with patch.object(admission, "reviewed", meanwhile):
+        approve(play.owner)
+        second[0]()
     assert set(said.values()) == {"approved"}, said
     with house.hub.database.reading() as db:
         [row] = db.scalars(select(GuestReview)).all()
         assert {each["person"] for each in row.approvals} == {play.owner.id, stella.id}
+
+
+class Shared:
+    """A data set that somebody may ask, and two processes of the hub."""
+
+    def __init__(self, house: House) -> None:
+        self.house, self.owner, self.eve = house, house.person("owner", "analyst"), house.person("analyst")
+        self.row = house.sample_data_set("people", owner=self.owner)
+        self.grant = house.grant(self.row, self.eve, by=self.owner)
+        self.other = Hub(house.settings, all_services(), clock=house.clock)
+
+    def asked(self) -> int:
+        order = {"sql": "SELECT COUNT(*) FROM people", "spend": "0.01"}
+        return int(self.house.client().post("/api/v1/questions", json=order, headers=self.eve.bearer).status_code)
+
+    def revoke(self) -> None:
+        with self.other.database.begin() as db:
+            granting.revoke_in(self.other, db, self.owner.caller, self.grant)
+
+
+@pytest.fixture
+def shared(house: House) -> Iterator[Shared]:
+    made = Shared(house)
+    yield made
+    made.other.close()
+
+
+def test_a_grant_that_is_revoked_while_its_facts_are_read_is_gone(shared: Shared) -> None:
+    hub, real, revoked = shared.house.hub, facts.parts_by_data_set, list[Any]()
+    assert shared.asked() == 201
+    bob = shared.house.person("analyst")
+    shared.house.grant(shared.row, bob, by=shared.owner, actions=["dataset.see"])  # so that facts are read again
+
+    def between(db: Any) -> Any:
+        if not revoked:
+            revoked.append(None)
+            revoked[0] = beside(shared.revoke)
+        return real(db)
+
+    wanted = {"data_set": "people", "purpose": "research", "wanted": {"actions": ["question.ask"]}}
+    with patch.object(facts, "parts_by_data_set", between), hub.database.begin() as db:
+        requests.ask_access(hub, db, bob.caller, **wanted)
+    revoked[0]()
+    assert [shared.asked() for _ in range(2)] == [404, 404]
+
+
+def test_what_a_transaction_saw_that_was_undone_decides_on_nothing(shared: Shared) -> None:
+    hub = shared.house.hub
+    shared.house.sample_data_set("another", owner=shared.owner)
+
+    def undone() -> None:
+        with hub.database.begin() as db:
+            managing.close(hub, db, shared.owner.caller, reading.owned(hub, db, shared.owner.caller, "another"))
+            facts.facts_of(hub, db)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        undone()
+    shared.revoke()
+    assert shared.asked() == 404
+
+
+def test_one_file_is_registered_for_one_budget_however_often_it_comes_at_once(shared: Shared) -> None:
+    """Two uploads of the same rows, under two populations."""
+    kinds = {"age": {"kind": "integer", "low": 17, "high": 90, "reason": "adults only"}}
+    headers = {**shared.owner.bearer, "Content-Type": "text/csv"}
+    for round_ in range(3):
+        rows = b"age\n" + b"30\n40\n" * (20 + round_)
+        sent = [shared.house.client().post("/api/v1/uploads", content=rows, headers=headers).json()["id"] for _ in "ab"]
+
+        def register(number: int, round_: int = round_, sent: list[str] = sent) -> Any:
+            told = {"name": f"t{round_}_{number}", "title": "T", "upload": sent[number], "population": f"t{round_}_{number}"}
+            told |= {"budget": {"epsilon": "1"}, "columns": kinds, "row_is_person": True}
+            answer = shared.house.client().post("/api/v1/datasets", json=told, headers=shared.owner.bearer)
+            return answer.status_code, answer.text
+
+        second = beside(lambda register=register: register(1))
+        found = sorted([register(0), second()])
+        assert [each[0] for each in found] == [201, 422], found
+
+
+def test_who_was_shut_out_a_moment_ago_leaves_no_token_behind(shared: Shared) -> None:
+    hub, eve = shared.house.hub, shared.eve
+    with hub.database.reading() as db:
+        session = db.scalars(select(WebSession.digest).where(WebSession.person == eve.id)).one()
+    caller = replace(eve.caller, session=session)
+    with hub.database.begin() as db:
+        sessions.end_all(db, eve.id)
+    with pytest.raises(Missing, match="ended"), hub.database.begin() as db:
+        tokens.make_token(hub, db, caller, name="late", scopes=["dataset.see"])
+    administrator = shared.house.person("administrator")
+    with hub.database.begin() as db:
+        people.block(hub, db, administrator.caller, db.get_one(Person, eve.id))
+    with pytest.raises(Missing, match="ended"), hub.database.begin() as db:
+        tokens.make_token(hub, db, eve.caller, name="late", scopes=["dataset.see"])

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
-from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event, select
+from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
@@ -42,6 +42,12 @@ _CONVENTION = {
 
 _PATIENCE = 30.0
 """Seconds for which a transaction waits for another writer, or for a connection."""
+OF_ONE_MOMENT = "of one moment"
+"""In the `info` of what `Database.reading` gives: nothing uncommitted, and nothing of two moments, is seen there."""
+_ONE_WRITER = text(
+    f"SELECT set_config('lock_timeout', '{_PATIENCE:.0f}s', true), "
+    "pg_advisory_xact_lock(hashtextextended('cloister hub ' || coalesce(current_schema(), ''), 0))"
+)
 _SQLITE_CONNECTIONS = 20
 """That are kept: to open one costs as much as a few questions to it."""
 
@@ -177,7 +183,7 @@ class Database:
         self.engine: Engine = _engine(address)
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
         of_one_moment = self.engine.execution_options(isolation_level="REPEATABLE READ") if self.is_postgres else self.engine
-        self._readers = sessionmaker(of_one_moment, class_=Reader, expire_on_commit=False)
+        self._readers = sessionmaker(of_one_moment, class_=Reader, expire_on_commit=False, info={OF_ONE_MOMENT: True})
         if not self.is_postgres and address != "sqlite://":  # one in memory has one connection
             event.listen(self._readers, "after_begin", _moment_begins)
         self._writing = threading.Lock()
@@ -196,9 +202,13 @@ class Database:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
-        """One transaction that writes: committed at the end, or undone where an error leaves the block."""
+        """One transaction that writes: committed at the end, or undone where an error leaves the block. One at a time, in all
+        processes: what it reads is what holds when it commits, so nothing that is looked at and then changed is changed by
+        another in between."""
         with self._turn(), answering(), self.sessions() as session:
-            if not self.is_postgres:
+            if self.is_postgres:
+                session.execute(_ONE_WRITER)
+            else:
                 _sqlite_begins(session.connection(), "BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
             yield session
             session.commit()
@@ -240,6 +250,7 @@ class Database:
         question, for anyone who will hardly have one."""
         if late:
             found = LazySession(self._readers)
+            found.info[OF_ONE_MOMENT] = True
             with answering():
                 try:
                     yield cast("Session", found)

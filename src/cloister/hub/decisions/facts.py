@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from cloister.hub.database import readable
+from cloister.hub.database import OF_ONE_MOMENT, readable
 from cloister.hub.decisions.policy import (
     GrantFacts,
     MandatoryRule,
@@ -66,12 +66,14 @@ class Facts:
 
 
 def facts_of(hub: Hub, db: Session) -> Facts:
-    """What holds now."""
+    """What holds now. What a transaction reads that may still be undone is kept for it alone."""
     now = generation(db)
     known: Facts | None = hub.parts.get(_PART)
     if known is None or known.generation != now:
-        known = read_facts(db)
-        hub.parts[_PART] = known
+        kept: Any = hub.parts if OF_ONE_MOMENT in db.info else db.info
+        known = kept.get(_PART)
+        if known is None or known.generation != now:
+            known = kept[_PART] = read_facts(db)
     return known
 
 

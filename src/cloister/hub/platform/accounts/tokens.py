@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from cloister.errors import InvalidParameter
-from cloister.hub.decisions.callers import TOKEN_PREFIX
+from cloister.hub.decisions.callers import TOKEN_PREFIX, caller_again
 from cloister.hub.decisions.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.platform.accounts.audit import log_event
 from cloister.hub.platform.accounts.people import clean
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.records.accounts import ApiToken
+from cloister.hub.records.accounts import ApiToken, Person, WebSession
 from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ def make_token(
             why="its scopes are not all actions of your roles",
             instead=f"one or more of: {', '.join(may)}",
         )
+    session = db.get(WebSession, caller.session) if caller.session else None
+    gone = (session is not None and session.ended) or (caller.token and caller_again(hub, db, caller) is None)
+    if gone or db.get_one(Person, caller.id).blocked:  # looked up here: who was shut out a moment ago leaves no key behind
+        raise Missing("The session has ended", why="it was ended meanwhile", instead="/login")
     now = hub.now()
     alive = (ApiToken.person == caller.id) & ApiToken.revoked.is_(None) & (ApiToken.expires > now)
     if (db.scalar(select(func.count()).select_from(ApiToken).where(alive)) or 0) >= _MOST:

@@ -19,7 +19,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.platform.catalogue.sources import authorities_of, reached, table_store_of
 from cloister.hub.platform.trail import write
-from cloister.hub.problems import Missing
+from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.storage import (
@@ -220,7 +220,12 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
         return row
     table = table_store_of(hub).add(_received(row), about=f"arrival {row.id}")
     with hub.database.begin() as db:
-        found = db.get_one(Arrival, row.id)
+        found = db.get(Arrival, row.id)
+        if found is None:
+            table_store_of(hub).destroy(table, lambda: None)
+            raise Conflict(
+                "The upload was not registered", why="it was used or discarded meanwhile", instead="upload the file again"
+            )
         found.file, found.key, found.file_digest, found.file_length = table.file, table.wrapped_key, table.digest, table.length
     return found
 
