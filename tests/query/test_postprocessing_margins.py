@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cloister as cl
+from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.pgwire.backend import Asking
 from cloister.pgwire.local import LocalSession
@@ -325,3 +326,40 @@ def test_a_name_that_differs_from_a_tables_in_case_alone_is_refused() -> None:
             with pytest.raises(cl.UnsupportedQuery, match="in case alone"):
                 session.sql(f'WITH People AS (SELECT * FROM towns) SELECT {aggregate} AS n FROM "people"', spend=1)
         assert str(session.spent) == "ε = 0"
+
+
+ONE_OF_FIFTY = {"y": [60] + [1] * 49}
+
+
+@pytest.mark.parametrize("divisor", ["COUNT_IF(y > 50)", "NULLIF(COUNT_IF(y > 50), 0)"])
+def test_what_stands_in_for_a_quotient_by_noise_is_not_certain(divisor: str) -> None:
+    """The truth is 50 / 1, and noise makes the 1 a 0 in one draw of six. 60 draws: a margin of 95 % misses 15 with a probability
+    below 1e-6."""
+    table = {"t": cl.PrivateTable(ONE_OF_FIFTY, columns={"y": cl.Integer(0, 100)})}
+    sql, missed = f"SELECT COALESCE(COUNT(*) / {divisor}, 0) AS r FROM t", 0
+    with cl.Session(table, budget=cl.PureDP(100)) as session:
+        assert session.explain(sql, spend=1).margin().to_pydict()["r"] == [np.inf]
+        for _ in range(60):
+            ledger = Ledger()
+            ledger.open("t", cl.PureDP(1), who="owner")
+            found = session.charging(ledger).sql(sql, spend=1)
+            missed += abs(found.to_pydict()["r"][0] - 50) > found.margin().to_pydict()["r"][0]
+        certain = session.sql("SELECT COALESCE(COUNT(*) / 0, 5) AS r FROM t", spend=1)
+    assert missed < 15
+    assert (certain.to_pydict(), certain.margin().to_pydict()) == ({"r": [5.0]}, {"r": [0.0]})
+
+
+def test_what_is_no_number_of_rows_is_refused() -> None:
+    with cl.Session({"t": cl.PrivateTable(ONE_OF_FIFTY, columns={"y": cl.Integer(0, 100)})}, budget=cl.PureDP(5)) as session:
+        plan = session.explain("SELECT AVG(y) AS a FROM t", spend=1)
+        for size in ("10", 10**400, np.inf, np.nan, -5, True):
+            with pytest.raises(cl.InvalidParameter, match="group_size"):
+                plan.summary(group_size=size)  # type: ignore[arg-type]
+        assert plan.margin(group_size=np.int64(50)).to_pydict() == plan.margin(group_size=50).to_pydict()
+        answer = session.sql("SELECT y > 5 AS k, COUNT(*) AS n FROM t GROUP BY k", spend=1)
+        for rows in ([5], ["a"], None, [10**30], [0.7], [True], [[0]]):
+            with pytest.raises(cl.InvalidParameter, match="rows"):
+                answer.take(rows)  # type: ignore[arg-type]
+        assert [answer.take(rows).num_rows for rows in ([0, -1], [])] == [2, 0]
+        with pytest.raises(cl.InvalidParameter, match="spends="):
+            session.afford("SELECT COUNT(*) FROM t", spends=5)  # type: ignore[arg-type]

@@ -530,6 +530,8 @@ class Door:
         self, question: Question | Sequence[Question], spends: Sequence[Exact] | None = None, *, confidence: float = 0.95
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default parts of what remains: spends nothing."""
+        if spends is not None and (isinstance(spends, str) or not isinstance(spends, Sequence)):
+            raise InvalidParameter("spends= is invalid", why="it is not a list of spends", instead='spends=["0.1", "1"]')
         return affordable(lambda spend: Door.explain(self, question, spend), self.remaining, spends, confidence)
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from cloister.errors import UnsupportedQuery
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.noise import DiscreteGaussian
 from cloister.privacy import ApproxDP, Guarantee, PureDP, Sensitivity, text_of, zero_of
 from cloister.session.execution.history import History
@@ -135,6 +136,10 @@ class Plan:
         without either it is that of an empty group.
         """
         check_confidence(confidence)
+        if group_size is not None:
+            number = not isinstance(group_size, bool) and isinstance(group_size, Real)
+            if not number or not 0 <= group_size <= 2**62:
+                raise InvalidParameter("group_size= is invalid", why="it is no number of rows", instead="group_size=1000")
         columns = {}
         for part in self.parts:
             rows = _expected_group(part.shape) if group_size is None else group_size

@@ -156,7 +156,8 @@ def _first_known(one: Linearised, other: Linearised) -> Linearised:
     known = ~np.isnan(one.value)
     names = {**one.weights, **other.weights}
     weights = {name: np.where(known, one.weights.get(name, np.zeros(1)), other.weights.get(name, np.zeros(1))) for name in names}
-    return Linearised(np.where(known, one.value, other.value), weights, np.where(known, one.rest, other.rest))
+    lost = np.where(one.rest > 0, np.inf, other.rest)  # NaN by noise: without it, it may have been a number, and any
+    return Linearised(np.where(known, one.value, other.value), weights, np.where(known, one.rest, lost))
 
 
 def _larger(one: Linearised, other: Linearised, sign: float, certainty: Certainty) -> Linearised:

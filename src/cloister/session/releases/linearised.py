@@ -158,7 +158,8 @@ def multiplied(one: Linearised, other: Linearised, certainty: Certainty) -> Line
 def divided(one: Linearised, other: Linearised, certainty: Certainty) -> Linearised:
     """With θ = v/w: t/u − θ = ((t − v) − θ(u − w))/u, and |u| ≥ |w| − radius.
 
-    Where the radius reaches |w|, nothing is known of the quotient: its margin is infinite. A quotient by exactly 0 is NaN.
+    Where the radius reaches |w|, nothing is known of the quotient: its margin is infinite. A quotient by exactly 0 is NaN, and
+    where no noise is in the 0 it is so for certain.
     """
     reach = other.reach(certainty)
     least = np.abs(other.value) - reach
@@ -174,7 +175,8 @@ def divided(one: Linearised, other: Linearised, certainty: Certainty) -> Lineari
         tight = np.where(sure, least, 1.0)
         rest = rests / np.abs(safe) + moved * (1 / tight - 1 / np.abs(safe))
     weights = {name: weight / safe for name, weight in difference.items()}
-    return Linearised(share, weights, np.where(sure, np.where(np.isfinite(rest), rest, np.inf), np.inf))
+    certain = (other.value == 0) & (reach == 0)
+    return Linearised(share, weights, np.where(sure & np.isfinite(rest), rest, np.where(certain, 0.0, np.inf)))
 
 
 def _product(one: Floats, other: Floats) -> Floats:

@@ -18,6 +18,7 @@ from cloister.session.questions.threshold import Threshold
 from cloister.session.releases.formulas import Chosen, Formula, Reading, cut
 from cloister.session.releases.frames import Frame, Series, Values, text_table
 from cloister.session.releases.uncertainty import check_confidence
+from cloister.tables.engines.guard import tried
 
 if TYPE_CHECKING:
     import altair as alt
@@ -149,7 +150,12 @@ class Release:
 
     def take(self, rows: Sequence[int] | npt.NDArray[Any]) -> Release:
         """Some of the rows, in the order given: post-processing."""
-        places = np.asarray(rows, dtype=np.int64)
+        given = tried(lambda: np.asarray(rows), Exception)
+        whole = given is not None and given.ndim == 1 and (given.dtype.kind in "iu" or not len(given))
+        if given is None or not whole or not ((given >= -self.num_rows) & (given < self.num_rows)).all():
+            why = f"rows are whole numbers below {self.num_rows}, which is how many there are"
+            raise InvalidParameter("The rows are invalid", why=why, instead="answer.take([0])")
+        places = given.astype(np.int64)
         return replace(
             self,
             groups={name: Series(series.kind, series.values[places]) for name, series in self.groups.items()},
