@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.guests.declared import declared_digest
@@ -161,20 +160,20 @@ def approve(hub: Hub, caller: Caller, algorithm: str, data_set: str) -> None:
             raise Conflict(
                 "Nothing was approved", why="its audit or a test failed, or is still to come", instead="audit it first"
             )
-        if any(each["person"] == caller.id for each in row.approvals):
+        if any(each["person"] == caller.id for each in now.approvals):
             raise Conflict("Nothing was approved", why="you approved it already", instead="another person")
-        people = {each["person"] for each in row.approvals} | {caller.id}
+        people = {each["person"] for each in now.approvals} | {caller.id}
         if len(people) >= APPROVALS and now.data_set.owner not in people:
             raise Conflict(
                 "Nothing was approved", why="the owner of the data set is one of the two", instead="wait for the owner"
             )
-        if row.approvals and not now.tried:
+        if now.approvals and not now.tried:
             raise Conflict(
                 "Nothing was approved",
                 why="no run on made-up rows returned what the code declares",
                 instead="a review first; a new version where it fails",
             )
-        row.approvals = [*row.approvals, {"person": caller.id, "when": hub.now().isoformat()}]
+        row.approvals = [*now.approvals, {"person": caller.id, "when": hub.now().isoformat()}]
         _written(hub, db, caller, ADMIT, now.algorithm, now.data_set, approvals=len(row.approvals))
 
 
@@ -209,7 +208,7 @@ def keep_found(hub: Hub, db: Db, caller: Caller, now: Reviewed, found: Mapping[s
 
 def quarantine(hub: Hub, db: Db, algorithm: Algorithm, data_set: DataSet, reason: str) -> None:
     """Stop an algorithm near a data set until its owner lets it run again, and raise an alert about it."""
-    row = _row(db, algorithm.id, data_set.id, held=True)
+    row = _row(db, algorithm.id, data_set.id)
     if row is None:
         row = GuestReview(id=new_id(), algorithm=algorithm.id, data_set=data_set.id, created=hub.now())
         db.add(row)
@@ -237,10 +236,8 @@ def _reviewed(db: Db, algorithm: Algorithm, data_set: DataSet, guest: Guest, tab
     )
 
 
-def _row(db: Db, algorithm: str, data_set: str, *, held: bool = False) -> GuestReview | None:
-    """`held`: as it is now, until the end of the transaction."""
-    wanted = select(GuestReview).where(GuestReview.algorithm == algorithm, GuestReview.data_set == data_set)
-    return db.scalar(wanted.with_for_update().execution_options(populate_existing=True) if held else wanted)
+def _row(db: Db, algorithm: str, data_set: str) -> GuestReview | None:
+    return db.scalar(select(GuestReview).where(GuestReview.algorithm == algorithm, GuestReview.data_set == data_set))
 
 
 def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tuple[list[Any], Mapping[str, Any]]:
@@ -251,17 +248,13 @@ def _current(row: GuestReview | None, guest: Guest, table: PrivateTable) -> tupl
 
 
 def _kept(hub: Hub, db: Db, now: Reviewed) -> GuestReview:
-    """The row of a review, made or brought to what is declared now, until the end of the transaction."""
-    row = _row(db, now.algorithm.id, now.data_set.id, held=True)
+    """The row of a review, made or brought to what is declared now."""
+    row = _row(db, now.algorithm.id, now.data_set.id)
     declared = declared_digest(now.guest, now.table)
     if row is None:
         row = GuestReview(id=new_id(), algorithm=now.algorithm.id, data_set=now.data_set.id, created=hub.now())
         row.declared, row.approvals, row.found, row.stopped_by, row.why = declared, [], {}, "", ""
         db.add(row)
-        try:
-            db.flush()
-        except IntegrityError:
-            raise Conflict("Nothing was changed", why="another came at the same moment", instead="the same again") from None
     elif row.declared != declared:
         row.declared, row.approvals, row.found = declared, [], {}
     return row

@@ -71,11 +71,8 @@ def make_survey(
 
 
 def seen_survey(hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> HeldSurvey:
-    """One's own survey; any other is missing, whether it exists or not. In a `state` it stays until the end of the transaction,
-    which writes."""
-    if state:
-        db.flush()  # what this transaction changed of it
-    row = db.get(HeldSurvey, number, with_for_update=bool(state) or None, populate_existing=bool(state))
+    """One's own survey; any other is missing, whether it exists or not."""
+    row = db.get(HeldSurvey, number)
     if row is None or row.person != caller.id:
         raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/surveys")
     check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
