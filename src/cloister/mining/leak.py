@@ -111,7 +111,7 @@ def attack_before_and_after(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X[::2], y[::2])
+    >>> model = DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(X[::2], y[::2])
     >>> leaks = attack_before_and_after(model, (X[::2], y[::2]), (X[1::2], y[1::2]))
     >>> leaks[0].area > leaks[-1].area > 0.5
     True
