@@ -139,7 +139,7 @@ class Plan:
         if group_size is not None:
             number = not isinstance(group_size, bool) and isinstance(group_size, Real)
             if not number or not 0 <= group_size <= 2**62:
-                raise InvalidParameter("group_size= is invalid", why="it is no number of rows", instead="group_size=1000")
+                raise InvalidParameter("group_size= is invalid", why="it is not a number of rows", instead="group_size=1000")
         columns = {}
         for part in self.parts:
             rows = _expected_group(part.shape) if group_size is None else group_size
