@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import arro3.core
 import ibis
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ import cloister as cl
 from cloister.tables.engines.compiler import RELATION
 from cloister.tables.engines.duckdb import DuckDBEngine
 from cloister.tables.engines.workspace import Workspace
+from cloister.tables.sourcing.sources import from_lists
 
 DOMAINS: dict[str, Any] = {
     "whole": cl.Integer(0, 10),
@@ -133,6 +135,19 @@ def test_a_moment_too_far_away_is_missing(unit: Any, zone: str | None) -> None:
     moments = pa.array([0, 60, None, 2**62, -(2**62)], pa.timestamp(unit, zone))
     known = cl.Moment("1969-12-31T00:00:00", "1970-01-02T00:00:00", nullable=True)
     assert opened(pa.table({"m": moments, "n": list(range(5))}), "m", known) == 2
+
+
+def test_a_moment_too_far_away_is_missing_beside_days_that_are_declared_as_numbers() -> None:
+    moments = pa.array([0, 60, None, 2**62, -(2**62)], pa.timestamp("s", "Europe/Berlin"))
+    source = from_lists(
+        {"x": [dt.date(2024, 5, 1)] * 5}, "frame", {"m": arro3.core.Table.from_arrow(pa.table({"m": moments})).column(0)}
+    )
+    kinds: dict[str, Any] = {
+        "m": cl.Moment("1970-01-01T00:00:00", "1970-01-01T00:01:00", nullable=True),
+        "x": cl.Integer(0, 9, nullable=True),
+    }
+    with cl.Session({"t": cl.PrivateTable(source, kinds)}, budget=cl.PureDP(10**6)) as session:
+        assert session.sql("SELECT COUNT(m) AS n FROM t", spend=10**5).to_pydict() == {"n": [2]}
 
 
 def test_bytes_that_are_no_text_are_no_option(tmp_path: Path) -> None:

@@ -250,9 +250,6 @@ class FrameSource(Source):
         self._untyped = frozenset(untyped)
         names = list(table.schema.names)
         self._coarse = [place for place in range(len(names)) if _is_coarse(table.column(place).type)]
-        for place in self._coarse:
-            column = table.column(place)
-            table = table.set_column(place, names[place], column.cast(_without_zone(column.type)))
         self.table = table
         check_names(names)
         self.schema = {**_described(self, f"The {name}"), **(kinds or {})} if names else {}
@@ -283,10 +280,15 @@ class FrameSource(Source):
     def attach(self, connection: Any) -> str:
         """Registers the Arrow table under a fixed name. Moments in seconds or milliseconds become those in microseconds one by
         one: DuckDB takes none of a column with a zone where one value is too far away."""
-        connection.register(_RELATION, self.table)
-        if not self._coarse:
+        from arro3.core import DataType
+
+        table, names = self.table, [_name(self.table.schema.names[place]) for place in self._coarse]
+        for place in self._coarse:
+            column, unit = table.column(place), table.column(place).type.time_unit
+            table = table.set_column(place, table.schema.names[place], column.cast(DataType.timestamp(unit)))
+        connection.register(_RELATION, table)
+        if not names:
             return _RELATION
-        names = [_name(self.table.schema.names[place]) for place in self._coarse]
         moments = ", ".join(f"TRY_CAST(TRY_CAST({name} AS TIMESTAMP) AS TIMESTAMPTZ) AS {name}" for name in names)
         return f"(SELECT * REPLACE ({moments}) FROM {_RELATION}) AS finer"
 
@@ -400,12 +402,6 @@ def _tables_below(table: Any) -> Iterator[str]:
 def _is_coarse(dtype: Any) -> bool:
     """Moments in a zone, in seconds or milliseconds."""
     return bool(dtype.is_timestamp(dtype)) and dtype.tz is not None and dtype.time_unit in ("s", "ms")
-
-
-def _without_zone(dtype: Any) -> Any:
-    from arro3.core import DataType
-
-    return DataType.timestamp(dtype.time_unit)
 
 
 def _name(identifier: str) -> str:
