@@ -1,14 +1,17 @@
 """What a reader of the outputs found wrong once: what is certified is what leaves, and files are what frames are."""
 
 import random
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -27,6 +30,8 @@ from cloister.anonymize.encoded import encode
 from cloister.anonymize.frames import read_frame
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.intervals import Cuts
+from cloister.anonymize.searches.axes import axes_of
+from cloister.anonymize.searches.regions import regions
 from cloister.cli.spreadsheets import guarded
 from cloister.errors import CloisterError, InvalidParameter
 
@@ -410,3 +415,81 @@ def test_a_search_that_came_to_its_end_is_not_said_to_have_been_ended() -> None:
     asked.stop = lambda: True
     with pytest.raises(CloisterError, match="The search was ended"):
         asked.fit_transform(table)
+
+
+def holds(label: str, value: float) -> bool:
+    """Whether an interval has a number, both read as they are written."""
+    number = Fraction(repr(value))
+    if found := re.fullmatch(r"\[(.+), (.+)\)", label):
+        return Fraction(found[1]) <= number < Fraction(found[2])
+    if found := re.fullmatch(r"(-?\d+)–(-?\d+)", label):
+        return Fraction(found[1]) <= number <= Fraction(found[2])
+    if found := re.fullmatch(r"under (.+)", label):
+        return number < Fraction(found[1])
+    found = re.fullmatch(r"(.+) and over", label)
+    return number >= Fraction(found[1]) if found else label == "*" or Fraction(label) == number
+
+
+@pytest.mark.parametrize("search", ["optimal", "topdown", "local"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.2] * 3 + [tenth / 10 for tenth in range(60)],
+        [2**62 + more for more in range(60)],
+        [10**17 + more for more in range(60)],
+        [1_700_000_000_000 + (more if more < 50 else more * 10**7) for more in range(60)],
+        [1700000000.0 + more / 1000 for more in range(50)] + [1800000000.0 + more for more in range(10)],
+        [random.Random(1).uniform(-1, 1) * 1e-7 for _ in range(60)],
+        [3e300, -3e300, 1e308, -1e308] * 3,
+    ],
+    ids=["tenths", "2^62", "10^17", "milliseconds", "seconds", "tiny", "widest"],
+)
+def test_an_interval_holds_the_number_that_it_stands_for(values: list[float], search: str) -> None:
+    asked = Anonymizer(quasi=["dose"], models=[KAnonymity(3)], suppression=0, search=search, shuffle=False)
+    labels = asked.fit_transform({"dose": values})["dose"]
+    assert all(holds(str(label), value) for label, value in zip(labels, values, strict=True))
+
+
+def test_a_border_between_tenths_is_where_it_is_written() -> None:
+    column = encode(read_frame({"dose": [0.25, 0.3, 0.5]}), ["dose"]).columns["dose"]
+    assert Hierarchy.intervals(0.1, 0.3).ladder(column).labels[1:3] == (
+        ["[0.2, 0.3)", "[0.3, 0.4)", "[0.5, 0.6)"],
+        ["[0, 0.3)", "[0.3, 0.6)"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        ([10**15 + 1000 * more for more in range(12)], 4),
+        ([48 + more * 1e-6 for more in range(12)], 4),
+        ([datetime(2020, 1, 1, more) for more in range(12)], 4),
+        ([datetime(9999, 12, 31, 23, 59, 59, 999999)] * 4, 1),
+        ([1.7e308] * 6 + [1.71e308] * 6, 2),
+    ],
+    ids=["large", "near", "hours", "last", "largest"],
+)
+def test_means_that_differ_are_told_apart(values: list[Any], kinds: int) -> None:
+    asked = Anonymizer(quasi=["dose"], models=[KAnonymity(3)], search="microaggregation")
+    assert len(set(asked.fit_transform({"dose": values})["dose"])) == kinds == asked.report_.classes
+    assert all(
+        0 <= after <= 1 for after in (asked.report_.utility[name][1] for name in ("loss", "certainty penalty", "precision"))
+    )
+
+
+def test_classes_that_read_alike_lose_what_both_cover() -> None:
+    """A mean is the same for the ends and for the middle, in which the first class is hidden."""
+    axis = axes_of(encode(read_frame({"age": [0, 4, 6, 10]}), ["age"]), ("age",), {})
+    found = regions(axis, np.array([0, 1, 1, 0]), 2, aggregates={"age": "mean"})["age"]
+    assert found.labels == ["5"]
+    assert (found.shares.tolist(), found.widths.tolist()) == ([1.0], [1.0])
+    found = regions(axis, np.array([0, 0, 1, 1]), 2, aggregates={"age": "mode"})["age"]
+    assert found.shares.tolist() == [0.5, 0.5]
+
+
+def test_a_branch_that_is_alone_in_the_table_is_under_the_root_all_the_same() -> None:
+    ills = {"gastritis": "stomach", "ulcer": "stomach", "flu": "lung", "cough": "lung"}
+    tree = Hierarchy.of({ill: [organ, "*"] for ill, organ in ills.items()})
+    asked = Anonymizer(quasi=["a"], sensitive=["s"], models=[TCloseness(1, hierarchy=tree)])
+    asked.fit_transform({"a": [1, 2] * 2, "s": ["gastritis", "ulcer"] * 2})
+    assert "t = 0.25" in str(asked.report_)  # they meet on the first of two levels, and half of a class would have to move

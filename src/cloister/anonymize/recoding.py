@@ -135,7 +135,7 @@ def _widths(
 ) -> npt.NDArray[np.float64]:
     if not column.is_number or not len(column):
         return np.where(leaves <= 1, 0.0, shares)
-    numbers = column.numbers
+    numbers = np.ldexp(column.numbers, -2)  # the distance of the two numbers that are furthest apart is a number, too
     known = ~np.isnan(numbers)
     span = float(numbers[known].max() - numbers[known].min()) if known.any() else 0.0
     low, high = np.full(labels, np.inf), np.full(labels, -np.inf)

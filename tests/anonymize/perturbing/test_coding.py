@@ -14,7 +14,7 @@ pytest.importorskip("polars")
 import pandas as pd
 import polars as pl
 
-from cloister.anonymize.perturbing import LocalSuppression, Rounding, TopBottomCoding
+from cloister.anonymize.perturbing import LocalSuppression, Microaggregation, Rounding, TopBottomCoding
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
@@ -142,3 +142,24 @@ def test_suppressions_that_are_refused() -> None:
         LocalSuppression(quasi=[f"q{place}" for place in range(20)]).apply(
             {f"q{place}": [1] for place in range(20)}, shuffle=False
         )
+
+
+def test_whole_numbers_that_floats_do_not_tell_apart_stay_what_they_are() -> None:
+    long = 2**53 + 1
+    cut = TopBottomCoding(column="n", top=10**18).apply({"n": [long, 10**18 + 1, None]}, shuffle=False)
+    assert (cut.frame, cut.above) == ({"n": [long, 10**18, None]}, 1)
+    assert Rounding(columns="n", base=1).apply({"n": [long, -long, None]}, shuffle=False) == {"n": [long, -long, None]}
+    assert Rounding(columns="n", base=10).apply({"n": [long, 5, -5]}, shuffle=False) == {"n": [long - 3, 10, -10]}
+    grouped = Microaggregation(columns="n", k=2, replace="median").apply({"n": [long] * 2 + [long + 2] * 2}, shuffle=False)
+    assert grouped.frame == {"n": [long] * 2 + [long + 2] * 2}
+
+
+@pytest.mark.parametrize("how", ["nearest", "down", "random"])
+def test_multiples_of_a_tenth_stay_what_they_are(how: str) -> None:
+    tenths = [each / 10 for each in range(-50, 50)]
+    assert Rounding(columns="n", base=0.1, how=how).apply({"n": tenths}, shuffle=False) == {"n": [each or 0.0 for each in tenths]}
+
+
+def test_halves_go_away_from_zero_by_how_they_are_written() -> None:
+    halves = {"n": [0.15, 0.25, -0.15, -0.25, 1.05, None]}
+    assert Rounding(columns="n", base=0.1).apply(halves, shuffle=False) == {"n": [0.2, 0.3, -0.2, -0.3, 1.1, None]}

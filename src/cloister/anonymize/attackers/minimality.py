@@ -156,12 +156,18 @@ def _attack(target: Target, column: str, classes: Ints, tables: Ints, chance: fl
     posterior = float(judged[kind, value])
     whose = int(classes[np.flatnonzero(kinds == kind)[0]])
     said = float(by_class[whose, value])
-    margin = 1.96 * math.sqrt(max(posterior * (1 - posterior), 0.25 / len(tables)) / max(len(tables) - half, 1))
-    guessed = _shares(kinds, count, tables, values).argmax(axis=1)[kinds]
-    plain = by_class.argmax(axis=1)[classes]
-    everybody = classes > 0
-    success = float((guessed == truth)[everybody].sum() / max(target.people, 1))
-    baseline = float((plain == truth)[everybody].sum() / max(target.people, 1))
+    # a value is guessed that the class alone would not give, where its share is ahead by twice its own error
+    every, plain = np.arange(count), by_class.argmax(axis=1)[classes[np.unique(kinds, return_index=True)[1]]]
+    likely = _shares(kinds, count, tables, values).argmax(axis=1)
+    ahead = np.stack([part[every, likely] - part[every, plain] for part in (chosen, judged)])
+    error = np.maximum(1 / math.sqrt(len(tables)), np.abs(ahead[0] - ahead[1]) / 2)
+    sure = ahead.mean(axis=0) > 2 * error
+    of_kind, said_of = kinds[classes > 0], truth[classes > 0]
+    plainly, likelier = (np.bincount(of_kind, guess[of_kind] == said_of, count) for guess in (plain, likely))
+    people = max(target.people, 1)
+    success, baseline = float(np.where(sure, likelier, plainly).sum() / people), float(plainly.sum() / people)
+    # elsewhere either may be the likelier one
+    margin = 1.96 * math.sqrt(float(((likelier - plainly)[~sure] ** 2).sum()) / 4) / people
     return Attack(
         name="minimality",
         column=column,

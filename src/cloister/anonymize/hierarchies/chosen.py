@@ -42,9 +42,13 @@ def choose_hierarchy(column: EncodedColumn, table: Encoded | None = None) -> Hie
 
 def _for_numbers(column: EncodedColumn) -> Hierarchy:
     numbers = column.numbers[~np.isnan(column.numbers)]
+    if column.kind == "integer":  # floats don't tell large ones apart
+        numbers = np.array([value - column.values[0] for value in column.values[: len(numbers)]], dtype=np.float64)
     if len(numbers) < 3:
         return Hierarchy.flat()
     low, high = float(numbers.min()), float(numbers.max())
+    if not 0 < (high - low) / _FINEST_OF_ALL < math.inf:
+        return Hierarchy.flat()
     counts = column.counts[: len(numbers)]
     eighths = np.minimum(((numbers - low) / (high - low) * 8).astype(int), 7)
     if np.bincount(eighths, weights=counts).max() > _LOPSIDED * counts.sum():
@@ -65,8 +69,9 @@ def _finest(column: EncodedColumn) -> int:
 
 def _round_width(width: float) -> float:
     """The next of 1, 2, 5, 10, … times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(width))
-    return next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= width * (1 - 1e-9))
+    power = math.floor(math.log10(width))
+    steps = (float(f"{step}e{power}") for step in (1, 2, 5, 10))
+    return next(step for step in steps if step >= width * (1 - 1e-9))
 
 
 def _even_cuts(column: EncodedColumn) -> list[list[float]]:
@@ -82,7 +87,7 @@ def _even_cuts(column: EncodedColumn) -> list[list[float]]:
     between = {int(place): _border(float(numbers[place - 1]), float(numbers[place]), whole=whole) for place in inner}
     levels = []
     while len(inner):
-        levels.append([between[int(place)] for place in inner])
+        levels.append(sorted({between[int(place)] for place in inner}))
         if len(inner) == 1:
             break
         inner = inner[1::2]

@@ -55,7 +55,7 @@ class Hierarchy(ABC):
         from cloister.anonymize.hierarchies.intervals import Cuts, Intervals
 
         if cuts:
-            return Cuts(cuts=tuple(tuple(float(cut) for cut in level) for level in cuts))
+            return Cuts(cuts=tuple(tuple(cut if isinstance(cut, int) else float(cut) for cut in level) for level in cuts))
         return Intervals(widths=tuple(float(width) for width in widths), origin=float(origin), low=low, high=high)
 
     @staticmethod

@@ -6,6 +6,8 @@ import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from cloister.anonymize.encoded import Encoded, EncodedColumn
@@ -17,19 +19,32 @@ from cloister.errors import InvalidParameter
 _MOST_LEAVES = 1_000_000
 
 
-def interval_label(low: float, high: float, *, whole: bool) -> str:
+def interval_label(low: float | Fraction, high: float | Fraction, *, whole: bool) -> str:
     """What an interval is called: its last number is inside for whole numbers, and outside for others.
 
     >>> interval_label(20, 30, whole=True), interval_label(0, 0.5, whole=False), interval_label(-math.inf, 5, whole=True)
     ('20–29', '[0, 0.5)', 'under 5')
     """
-    if math.isinf(low):
-        return f"under {high:.12g}"
-    if math.isinf(high):
-        return f"{low:.12g} and over"
-    if whole and float(low).is_integer() and float(high).is_integer():
-        return f"{low:.0f}" if high - low == 1 else f"{low:.0f}–{high - 1:.0f}"
-    return f"[{low:.12g}, {high:.12g})"
+    if low == -math.inf:
+        return f"under {_written(high)}"
+    if high == math.inf:
+        return f"{_written(low)} and over"
+    if whole and low == int(low) and high == int(high):
+        return f"{int(low)}" if high - low == 1 else f"{int(low)}–{int(high) - 1}"
+    return f"[{_written(low)}, {_written(high)})"
+
+
+def _written(number: float | Fraction) -> str:
+    """A border in few digits where these are the border, else in as many as tell it from every other."""
+    short = f"{float(number):.12g}"
+    if Fraction(short) == number:
+        return short
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+def _exact(number: Any) -> Fraction:
+    """A number as it is written: 0.1 is a tenth."""
+    return Fraction(str(number))
 
 
 @dataclass(frozen=True)
@@ -73,23 +88,52 @@ class Intervals(Hierarchy):
         """The intervals of a column's numbers."""
         values = _numbers(column)
         whole = column.kind == "integer"
-        levels = [[self._label(value, width, whole=whole) for value in values] for width in self.widths]
-        return finished(column, levels, self._leaves(values, whole=whole))
+        return finished(column, self._labels(values, whole=whole), self._leaves(values, whole=whole))
 
-    def _leaves(self, values: Sequence[float], *, whole: bool) -> list[list[Any]] | None:
+    def _leaves(self, values: Sequence[Any], *, whole: bool) -> list[list[Any]] | None:
         if self.low is None or self.high is None or not whole or self.high - self.low > _MOST_LEAVES:
             return None
         inside = set(range(math.ceil(self.low), math.floor(self.high) + 1)) | {int(value) for value in values}
         domain = sorted(inside)
-        return [list(domain), *([self._label(value, width, whole=True) for value in domain] for width in self.widths)]
+        return [list(domain), *self._labels(domain, whole=True)]
 
-    def _label(self, value: float, width: float, *, whole: bool) -> str:
-        if self.low is not None and value < self.low:
-            return interval_label(-math.inf, self.low, whole=whole)
-        if self.high is not None and value > self.high:
-            return f"over {self.high:.12g}"
-        place = math.floor((value - self.origin) / width)
-        return interval_label(self.origin + place * width, self.origin + (place + 1) * width, whole=whole)
+    @cached_property
+    def _steps(self) -> list[int]:
+        """How many of the narrowest intervals one of each level holds."""
+        steps = [1]
+        for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
+            steps.append(steps[-1] * round(wide / narrow))
+        return steps
+
+    @cached_property
+    def _narrowest(self) -> Fraction:
+        return _exact(self.widths[-1]) / self._steps[-1]
+
+    def _labels(self, values: Sequence[Any], *, whole: bool) -> list[list[str]]:
+        """Of each level the label of each value."""
+        beyond = {
+            number: interval_label(-math.inf, self.low, whole=whole)
+            if self.low is not None and value < self.low
+            else f"over {_written(self.high)}"
+            for number, value in enumerate(values)
+            if (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
+        }
+        places = [self._place(value) for value in values]
+        levels = []
+        for step in self._steps:
+            width, known = self._narrowest * step, dict[int, str]()
+            for each in {place // step for place in places}:
+                low = _exact(self.origin) + each * width
+                known[each] = interval_label(low, low + width, whole=whole)
+            levels.append([beyond.get(number) or known[place // step] for number, place in enumerate(places)])
+        return levels
+
+    def _place(self, value: Any) -> int:
+        """Which of the narrowest intervals has it. Where floats would decide that by their own rounding, fractions do."""
+        rough = (float(value) - self.origin) / float(self._narrowest)
+        if abs(rough) < 1e6 and abs(rough - round(rough)) > 1e-6:
+            return math.floor(rough)
+        return math.floor((_exact(value) - _exact(self.origin)) / self._narrowest)
 
 
 @dataclass(frozen=True)
@@ -128,7 +172,7 @@ class Cuts(Hierarchy):
         return finished(column, levels)
 
 
-def _numbers(column: EncodedColumn) -> list[float]:
+def _numbers(column: EncodedColumn) -> list[Any]:
     known = len(column) - (column.missing is not None)
     if column.kind not in ("integer", "real") and known:
         raise InvalidParameter(
@@ -136,4 +180,4 @@ def _numbers(column: EncodedColumn) -> list[float]:
             why=f"{column.values[0]!r} is not a number",
             instead="Hierarchy.dates(…), Hierarchy.masking() or Hierarchy.of({…})",
         )
-    return [float(value) for value in column.numbers[:known]]
+    return column.values[:known]

@@ -72,7 +72,8 @@ def hierarchical(spread: Spread, ladder: Ladder) -> Ratios:
 
     On a tree that is the mean of the variations of its levels under the root.
     """
-    levels = [level for level in range(ladder.height) if level == 0 or len(ladder.labels[level]) > 1]
+    # the root is what has all leaves of the hierarchy under it, which is more than all that occur in the table
+    levels = [level for level in range(ladder.height) if level == 0 or ladder.leaves[level].max(initial=0) < ladder.total]
     top: npt.NDArray[Any] | None = None
     for level in levels:
         codes = ladder.codes[level].astype(np.int64)

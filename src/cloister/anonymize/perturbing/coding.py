@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -94,14 +95,17 @@ class TopBottomCoding:
         top, bottom = _bound(self.top, self.top_quantile, known), _bound(self.bottom, self.bottom_quantile, known)
         if top is not None and bottom is not None and bottom > top:
             raise InvalidParameter("The bounds are invalid", why="the bottom is above the top", instead="bottom=0, top=5000")
-        above = numbers > top if top is not None else np.zeros(len(numbers), dtype=np.bool_)
-        below = numbers < bottom if bottom is not None else np.zeros(len(numbers), dtype=np.bool_)
+        large = columns.large(self.column)
+        neither = top if top is not None else bottom
+        exact = numbers if large is None else np.array([neither if value is None else value for value in large], dtype=object)
+        above = (exact > top if top is not None else np.zeros(len(numbers))).astype(np.bool_)
+        below = (exact < bottom if bottom is not None else np.zeros(len(numbers))).astype(np.bool_)
         fresh = numbers.copy()
         for ends, bound in ((above, top), (below, bottom)):
             if bound is not None and ends.any():
                 fresh[ends] = self._shown(numbers[ends], bound)
         return Coded(
-            frame=columns.replaced({self.column: columns.fitting(self.column, fresh)}),
+            frame=columns.replaced({self.column: columns.changed(self.column, above | below, fresh)}),
             bottom=bottom,
             top=top,
             below=int(below.sum()),
@@ -153,16 +157,37 @@ class Rounding:
         source = random or default_random()
         columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
         columns.check(names)
-        return columns.replaced({name: columns.fitting(name, self._rounded(columns.numbers(name), source)) for name in names})
+        return columns.replaced({name: self._rounded(columns, name, source) for name in names})
 
-    def _rounded(self, numbers: Floats, random: Random) -> Floats:
-        steps = numbers / self.base
+    def _rounded(self, columns: Columns, name: str, random: Random) -> Any:
+        numbers, large = columns.numbers(name), columns.large(name)
+        exact = Fraction(str(self.base))
+        if large is not None and exact.denominator == 1:
+            down, rest = _parts([Fraction(value or 0) / exact for value in large])
+        else:
+            rough = numbers / self.base
+            down = np.floor(rough)
+            rest = rough - down
+            # where floats would decide it by their own rounding, fractions do: 0.3 is three tenths, and 0.15 half way to two
+            near = np.abs(rough * 2 - np.rint(rough * 2)) < 1e-6
+            values, inside = np.unique(numbers[near], return_inverse=True)
+            told = _parts([Fraction(str(value)) / exact for value in values.tolist()])
+            down[near], rest[near] = (part.astype(np.float64)[inside] for part in told)
         if self.how == "nearest":
-            return np.asarray(np.copysign(np.floor(np.abs(steps) + 0.5), steps) * self.base)
-        down = np.floor(steps)
-        if self.how == "random":
-            down = down + (uniforms(len(steps), random) < steps - down)
-        return np.asarray(down * self.base)
+            up = (rest > 0.5) | ((rest == 0.5) & (down >= 0))
+        else:
+            up = uniforms(len(rest), random) < rest if self.how == "random" else np.zeros(len(rest), dtype=np.bool_)
+        if down.dtype == object:
+            whole = ((down + up) * int(exact)).tolist()
+            kept = zip(large or [], whole, strict=True)
+            return columns.same_type(name, [None if value is None else made for value, made in kept])
+        return columns.fitting(name, (down + up) * exact.numerator / exact.denominator)
+
+
+def _parts(steps: list[Fraction]) -> tuple[npt.NDArray[Any], Floats]:
+    """Of each number what is whole, and the rest."""
+    whole = [math.floor(step) for step in steps]
+    return np.array(whole, dtype=object), np.array([float(step - down) for step, down in zip(steps, whole, strict=True)])
 
 
 def _bound(given: float | None, quantile: float | None, known: Floats) -> float | None:

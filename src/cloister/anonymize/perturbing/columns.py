@@ -22,6 +22,8 @@ from cloister.noise import Random
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_EXACT = 2.0**53
+
 MISSING = ("refuse", "keep")
 """What most operations do with a missing value: refuse the table, or leave the cell empty as it was."""
 
@@ -108,10 +110,18 @@ class Columns:
             )
         return found
 
-    def coded(self, name: str, *, apart: bool = False) -> EncodedColumn:
+    def large(self, name: str) -> list[int | None] | None:
+        """A column of whole numbers of which floats would not tell some apart, as they are; None for every other column."""
+        series = self.frame.data[name]
+        if not self.whole(name) or not (series.cast(need_polars().Float64).abs() >= _EXACT).any():
+            return None
+        found: list[int | None] = series.to_list()
+        return found
+
+    def coded(self, name: str, *, apart: bool = False, told: bool = False) -> EncodedColumn:
         """Its distinct values, sorted, a missing one last, and the code of each row. `apart`: what looks alike is not one value,
-        so that a value's code follows from itself and not from what else is there."""
-        return encode(self.frame, [name], apart=[name] if apart else []).columns[name]
+        so that a value's code follows from itself and not from what else is there. `told`: what some reader takes for one is."""
+        return encode(self.frame, [name], apart=[name] if apart else [], told=[name] if told else []).columns[name]
 
     def refuse_missing(self, name: str, instead: str) -> None:
         """Refuse the table where the column has an empty cell."""
@@ -164,6 +174,14 @@ class Columns:
         if whole.null_count() != series.null_count():
             return series
         return whole.cast(before) if _holds(whole, before) else whole
+
+    def changed(self, name: str, cells: npt.NDArray[np.bool_], numbers: Floats) -> Any:
+        """The column with those numbers in those cells and the others as they were, as `fitting`."""
+        pl = need_polars()
+        fresh, before = self.fitting(name, numbers), self.frame.data[name]
+        if fresh.dtype != before.dtype:
+            return fresh
+        return pl.select(pl.when(pl.Series(cells)).then(fresh).otherwise(before).alias(name)).to_series()
 
     def of_codes(self, name: str, coded: EncodedColumn, rows: Integers, codes: npt.NDArray[np.integer]) -> Any:
         """A column that has the values of those codes in those rows, and is empty elsewhere; in the type that it had."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ from cloister.errors import InvalidParameter
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+_LARGE, _EPOCH = 2.0**900, datetime.datetime(1970, 1, 1)
 
 AGGREGATES = ("range", "set", "mean", "median", "mode")
 """What stands for a class: the interval from its least to its largest value (for categories the smallest label of the hierarchy
@@ -172,7 +175,7 @@ def _finished(found: _Labels, low: npt.NDArray[np.integer], high: npt.NDArray[np
         widths=widths,
         single=bool((low == high).all()),
         # a missing value reads as the text "(missing)" does: where both stand there, they are published alike
-        original=aggregate in ("range", "mode", "median", "set") and len(names) == len(found.labels),
+        original=found.original and aggregate in ("range", "mode", "median", "set") and len(names) == len(found.labels),
     )
 
 
@@ -276,10 +279,13 @@ def _centres(axis: Axis, region: Region, places: npt.NDArray[np.integer], aggreg
         middle = np.where(total > 0, axis.code[found], -1)
         distinct, codes = np.unique(middle, return_inverse=True)
         return codes, [MISSING if code < 0 else axis.column.values[code] for code in distinct.tolist()]
-    sums = np.add.reduceat(np.where(known > 0, numbers[places], 0.0) * known, region.first[:-1])
-    means = np.where(total > 0, sums / np.maximum(total, 1), np.nan)
+    shift = 64 if np.nanmax(np.abs(numbers), initial=0) > _LARGE else 0
+    sums = np.add.reduceat(np.where(known > 0, np.ldexp(numbers[places], -shift), 0.0) * known, region.first[:-1])
+    means = np.where(total > 0, np.ldexp(sums / np.maximum(total, 1), shift), np.nan)
     distinct, codes = np.unique(means, return_inverse=True)
-    return codes, [MISSING if value != value else _mean_text(axis, value) for value in distinct.tolist()]
+    written = _date_texts if axis.column.kind == "date" else _number_texts
+    texts = written(distinct[~np.isnan(distinct)].tolist())
+    return codes, texts + [MISSING] * (len(distinct) - len(texts))
 
 
 def _modes(axis: Axis, region: Region, places: npt.NDArray[np.integer]) -> tuple[Ints, list[Any]]:
@@ -292,16 +298,26 @@ def _modes(axis: Axis, region: Region, places: npt.NDArray[np.integer]) -> tuple
 
 
 def _values(axis: Axis, codes: Ints, labels: list[Any], low: Ints, high: Ints) -> _Labels:
-    """One value for each class; what it covers is still what the class covers."""
-    shares = (high - low + 1) / len(axis)
-    most, widest = np.zeros(len(labels)), np.zeros(len(labels))
-    np.maximum.at(most, codes, shares)
-    np.maximum.at(widest, codes, axis.widths(low, high))
-    return _made(codes, [_text(label) for label in labels], most, widest)
+    """One value for each class; what it covers is still what the classes cover that read so."""
+    names, merged = _by_text(labels)
+    codes = merged[codes]
+    least, most = np.full(len(names), len(axis), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+    np.minimum.at(least, codes, low)
+    np.maximum.at(most, codes, high)
+    shares = (most - least + 1) / len(axis)
+    return _made(codes, names, shares, axis.widths(least, most), original=len(names) == len(labels))
 
 
-def _made(codes: npt.NDArray[np.integer], labels: list[Any], shares: Floats, widths: Floats, *, apart: bool = False) -> _Labels:
-    return _Labels(codes=codes, labels=labels, shares=shares, widths=widths, single=False, original=True, apart=apart)
+def _made(
+    codes: npt.NDArray[np.integer],
+    labels: list[Any],
+    shares: Floats,
+    widths: Floats,
+    *,
+    apart: bool = False,
+    original: bool = True,
+) -> _Labels:
+    return _Labels(codes=codes, labels=labels, shares=shares, widths=widths, single=False, original=original, apart=apart)
 
 
 def _by_text(labels: list[Any]) -> tuple[list[str], Ints]:
@@ -311,13 +327,26 @@ def _by_text(labels: list[Any]) -> tuple[list[str], Ints]:
     return list(known), codes
 
 
-def _mean_text(axis: Axis, mean: float) -> str:
-    if axis.column.kind == "date":
-        import datetime
+def _number_texts(means: list[float]) -> list[str]:
+    """Means in six digits, or in as many more as tell them apart."""
+    texts: list[str] = []
+    for digits in (6, 9, 12, 15, 17):
+        texts = [f"{mean:.{digits}g}" for mean in means]
+        if len(set(texts)) == len(means):
+            break
+    return texts
 
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=mean)
-        return moment.date().isoformat()
-    return f"{mean:.6g}"
+
+def _date_texts(means: list[float]) -> list[str]:
+    """Means of days as days, or as seconds where days don't tell them apart."""
+    moments = []
+    for mean in means:
+        try:
+            moments.append(_EPOCH + datetime.timedelta(days=mean))
+        except OverflowError:  # rounded up, over the last microsecond that there is
+            moments.append(datetime.datetime.max)
+    days = [moment.date().isoformat() for moment in moments]
+    return days if len(set(days)) == len(days) else [moment.isoformat(sep=" ", timespec="seconds") for moment in moments]
 
 
 def _text(value: Any) -> str:

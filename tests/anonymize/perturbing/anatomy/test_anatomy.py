@@ -52,6 +52,16 @@ def test_the_order_of_the_sensitive_table_says_nothing() -> None:
     assert pieces.sensitive["group"] == sorted(pieces.sensitive["group"])
 
 
+def test_what_a_program_reads_as_one_value_counts_as_one() -> None:
+    """A reader of CSV takes 01 for 1."""
+    with pytest.raises(InvalidParameter, match="'1' has 4 of 4 records"):
+        Anatomy(quasi="age", sensitive="disease", l=2).apply(table({"01": 2, "1": 2}))
+    pieces = Anatomy(quasi="age", sensitive="disease", l=2).apply(table({"01": 1, "1": 1, "2": 2}))
+    assert (set(pieces.sensitive["disease"]), pieces.probability) == ({"1", "2"}, Fraction(1, 2))
+    alike = {"group": [0, 0, 0], "x": ["a", "a ", "b"], "count": [1, 1, 1]}
+    assert largest_share({"group": [0, 0, 0]}, alike) == Fraction(2, 3)
+
+
 @pytest.mark.statistical
 def test_partners_are_drawn_evenly() -> None:
     """Of 4 + 4 records the first one's partner is each of the other four equally often: chi-square at 1e-7."""

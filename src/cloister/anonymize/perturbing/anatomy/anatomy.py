@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.encoded import one_writing
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -151,7 +152,7 @@ class Anatomy:
         columns.check([*quasi, self.sensitive])
         if self.missing == "refuse":
             columns.refuse_missing(self.sensitive, 'missing="value" (a value of its own)')
-        coded = columns.coded(self.sensitive)
+        coded = columns.coded(self.sensitive, told=True)
         check_eligible(coded.counts, self.l, coded.values)
         groups = diverse_groups(coded.codes, self.l, source)
         pairs, first, counts = np.unique(groups * len(coded) + coded.codes, return_index=True, return_counts=True)
@@ -159,7 +160,7 @@ class Anatomy:
         right = columns.made(
             {
                 "group": (pairs // max(len(coded), 1)).astype(np.int64),
-                self.sensitive: columns.taken(self.sensitive, first.astype(np.int64)),
+                self.sensitive: one_writing(columns.taken(self.sensitive, first.astype(np.int64)), told=True),
                 "count": counts.astype(np.int64),
             }
         )
@@ -172,7 +173,7 @@ class Anatomy:
 
 
 def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: str = "count") -> Fraction:
-    """The largest share that one value has of a group, read of two published tables alone.
+    """The largest share that one value has of a group, read of two published tables alone, by whatever program reads them.
 
     >>> largest_share({"group": [0, 0, 0]}, {"group": [0, 0], "x": ["a", "b"], "count": [2, 1]})
     Fraction(2, 3)
@@ -188,5 +189,11 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
         raise InvalidParameter(
             "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
         )
-    worst = int((numbers / sizes[of_values]).argmax())
-    return Fraction(int(numbers[worst]), int(sizes[of_values[worst]]))
+    value = np.zeros(held.rows, dtype=np.int64)
+    for name in {*held.names} - {group, count}:
+        coded = held.coded(name, told=True)
+        value = np.unique(value * len(coded) + coded.codes, return_inverse=True)[1]
+    pairs, pair = np.unique(of_values * (value.max() + 1) + value, return_inverse=True)
+    totals, whole = np.bincount(pair, numbers), sizes[pairs // (value.max() + 1)]
+    worst = int((totals / whole).argmax())
+    return Fraction(int(totals[worst]), int(whole[worst]))

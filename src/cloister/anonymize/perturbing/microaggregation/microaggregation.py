@@ -266,14 +266,13 @@ class Microaggregation:
         there = np.flatnonzero(~gone)
         mine = np.unique(groups[there], return_inverse=True)[1]  # groups of which nobody has a value here are left out
         number = columns.numeric(name) and order is None
-        if number and how != "mode":
-            numbers = columns.numbers(name)
+        if number and how == "mean":
             fresh = np.full(columns.rows, np.nan)
-            fresh[there] = (means if how == "mean" else medians)(numbers[there], mine)
-            return columns.fitting(name, fresh) if how == "median" else fresh
+            fresh[there] = means(columns.numbers(name)[there], mine)
+            return fresh
         coded = columns.coded(name)
         codes = coded.codes[there].astype(np.int64)
-        ranks = numbers_or_ranks(columns, name, order)
+        ranks = coded.codes.astype(np.float64) if number else numbers_or_ranks(columns, name, order)
         if ranks is not None and how != "mode":  # orders and dates: the middle member's value, as a mean of ranks names none
             middle = medians(ranks[there], mine)
             _, first = np.unique(ranks[there], return_index=True)
