@@ -24,12 +24,6 @@ from scripts import engines  # noqa: E402  (the tree is on the path only now)
 
 VENV = ROOT / ".venv"
 OLDEST = (3, 11)
-SYSTEM = "/usr/bin/python3"
-"""The distribution's Python is built with profiles and link-time optimisation; one compiled by hand mostly is not, and slower."""
-COMPLETE = f"""
-import ensurepip, os, sys, sysconfig
-sys.exit(sys.version_info < {OLDEST} or not os.path.exists(sysconfig.get_config_h_filename()))
-"""
 WANTS = {"base": ".[hub,anonymize,learn,mining,files,guests,together]", "all": ".[all]"}
 """Of the base: the hub, and whatever its menu and the command line offer without a server of others."""
 
@@ -70,15 +64,13 @@ def install(wanted: str) -> None:
 def create() -> None:
     """A virtual environment; on a Debian whose Python came without `ensurepip`, its package is fetched first."""
     python = interpreter()
-    if python == sys.executable and importlib.util.find_spec("ensurepip") is None:
+    if Path(python) == Path(sys.executable) and importlib.util.find_spec("ensurepip") is None:
         engines.apt_install(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
     subprocess.run([python, "-m", "venv", str(VENV)], check=True)
 
 
 def interpreter() -> str:
-    """The Python that PYTHON names; else the distribution's, this one, or the newest one on the path: the first that will do."""
-    if "PYTHON" not in os.environ and complete(SYSTEM):
-        return SYSTEM
+    """This Python where it is new enough, else the newest one on the path that is."""
     if sys.version_info >= OLDEST:
         return sys.executable
     for minor in (13, 12, 11):
@@ -88,11 +80,6 @@ def interpreter() -> str:
     raise SystemExit(
         f"cloister needs Python {'.'.join(map(str, OLDEST))} or newer; on Debian: apt-get install python3.11 python3.11-venv"
     )
-
-
-def complete(python: str) -> bool:
-    """Whether it is new enough, and has what an environment is made with: `ensurepip`, and headers for packages that compile."""
-    return shutil.which(python) is not None and subprocess.call([python, "-c", COMPLETE], stderr=subprocess.DEVNULL) == 0
 
 
 def digest() -> str:

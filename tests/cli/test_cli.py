@@ -14,6 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from cloister.cli import main
+from cloister.installed import edition
 
 TABLES = """
 [tables.people]
@@ -191,6 +192,7 @@ def test_every_command_has_help_with_an_example() -> None:
 
 def test_versions() -> None:
     assert "cloister" in json.loads(started("version", "--json").stdout)
+    assert started("--version").stdout == f"cloister {edition()}\n"
 
 
 @pytest.mark.parametrize(

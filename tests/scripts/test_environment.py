@@ -53,24 +53,6 @@ def test_everything_serves_where_the_base_is_asked_for_but_not_the_other_way(tre
     assert environment.stamped("base")
 
 
-def test_the_environment_is_made_of_the_distribution_s_python_where_that_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One without `ensurepip` won't do, and whoever names a Python gets that one."""
-    good, bad = tmp_path / "good", tmp_path / "bad"
-    good.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    bad.write_text("#!/bin/sh\necho no module named ensurepip >&2\nexit 1\n")
-    monkeypatch.delenv("PYTHON", raising=False)
-    for path, chosen in ((good, str(good)), (bad, sys.executable), (tmp_path / "none", sys.executable)):
-        if path.exists():
-            path.chmod(0o755)
-        monkeypatch.setattr(environment, "SYSTEM", str(path))
-        assert environment.interpreter() == chosen
-    monkeypatch.setattr(environment, "SYSTEM", str(good))
-    monkeypatch.setenv("PYTHON", "python3.13")
-    assert environment.interpreter() == sys.executable
-
-
 def test_the_wanted_extras_are_declared() -> None:
     import tomllib
 

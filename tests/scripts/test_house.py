@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ def test_no_room_has_more_lines_than_were_written_down() -> None:
     """Where one must grow, `scripts/measure_house.py --write` says so in the same commit, and something else has shrunk."""
     found = measure_house.lines_by_room()
     assert {room: lines for room, lines in found.items() if lines > MOST.get(room, 0)} == {}
+
+
+def test_a_clone_has_everything_that_it_needs() -> None:
+    """A link points out of the tree, to what is on one machine alone: an environment that was committed kept every clone from
+    making its own."""
+    listed = subprocess.run(["git", "ls-files", "-s"], cwd=measure_house.ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a clone")
+    assert [line for line in listed.stdout.splitlines() if line.startswith("120000")] == []
 
 
 @pytest.mark.slow

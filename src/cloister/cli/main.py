@@ -16,7 +16,7 @@ import click
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.speaking import on_command_line
 from cloister.errors import CloisterError, MissingDependency
-from cloister.installed import edition, install
+from cloister.installed import DISTRIBUTION, edition, install
 
 _HOMES = {
     "anonymize": "anonymize",
@@ -61,7 +61,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="cloister", message="%(prog)s %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="cloister %(version)s")
 def cli() -> None:
     """Share what the data says, not the data.
 

@@ -111,13 +111,12 @@ class Intervals(Hierarchy):
 
     def _labels(self, values: Sequence[Any], *, whole: bool) -> list[list[str]]:
         """Of each level the label of each value."""
-        beyond = {
-            number: interval_label(-math.inf, self.low, whole=whole)
-            if self.low is not None and value < self.low
-            else f"over {_written(self.high)}"
-            for number, value in enumerate(values)
-            if (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
-        }
+        under = "" if self.low is None else interval_label(-math.inf, self.low, whole=whole)
+        over = "" if self.high is None else f"over {_written(self.high)}"
+        beyond = [
+            under if self.low is not None and value < self.low else over if self.high is not None and value > self.high else ""
+            for value in values
+        ]
         places = [self._place(value) for value in values]
         levels = []
         for step in self._steps:
@@ -125,7 +124,7 @@ class Intervals(Hierarchy):
             for each in {place // step for place in places}:
                 low = _exact(self.origin) + each * width
                 known[each] = interval_label(low, low + width, whole=whole)
-            levels.append([beyond.get(number) or known[place // step] for number, place in enumerate(places)])
+            levels.append([out or known[place // step] for out, place in zip(beyond, places, strict=True)])
         return levels
 
     def _place(self, value: Any) -> int:
