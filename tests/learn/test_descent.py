@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cloister.learn import LogisticRegression
 from cloister.learn.linear_models import descent as module
 from cloister.learn.linear_models.descent import Descent, descend, plan, plan_pure
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
@@ -82,6 +83,22 @@ def test_with_little_noise_it_goes_to_the_minimum(loss: Loss) -> None:
     )
     scores, best = (given.rows / STEPS @ w for w in (weights, exact))
     assert loss.value(scores, given.classes) <= loss.value(best, given.classes) * 1.002
+
+
+@pytest.mark.parametrize("rounds", [40, 300], ids=["sites", "here"])
+@pytest.mark.parametrize(("spread", "copies"), [(1.0, 1), (0.1, 1), (1.0, 8), (0.1, 8)])
+def test_probabilities_are_those_of_a_fit_without_privacy(spread: float, copies: int, rounds: int, monkeypatch: Any) -> None:
+    """Of one feature, in all of its bounds or at one end of them, once or in eight copies: where rows are most alike."""
+    draw = np.random.default_rng(5)
+    x = draw.uniform(1 - spread, 1, size=8000)
+    p = 1 / (1 + np.exp(-(x - 1 + spread / 2) / spread * 2))
+    X, y = np.repeat(x[:, None], copies, axis=1), (draw.uniform(size=8000) < p).astype(int)
+    planned = module.planned
+    monkeypatch.setattr(module, "planned", lambda given, loss, share: planned(given, loss, share, most=rounds))
+    model = LogisticRegression(epsilon=20, delta="1e-6", bounds=(0, 1), method="gradient", random=Random.deterministic(1)).fit(
+        X, y
+    )
+    assert np.abs(model.predict_proba(X)[:, 1] - p).mean() < 0.05
 
 
 def test_scores_of_a_row_do_not_depend_on_the_others() -> None:

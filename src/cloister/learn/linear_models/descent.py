@@ -22,6 +22,7 @@ from cloister.tables.engines.row_sums import RESIDUAL_BITS, STEPS, cut, exact_sc
 Floats = npt.NDArray[np.float64]
 MOST_ASKED = 40
 """Steps whose sums are asked of an engine: each is a question to all sites."""
+_MANY = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ def descend(
     weights, before, total, kept = start.copy(), start.copy(), np.zeros_like(start), 0
     each = share.part(Fraction(1, descent.rounds))
     sensitivity = Fraction(longest_residual(descent.clip) * STEPS)
-    speed = descent.step / loss.curvature / prepared.people
+    speed = _step(prepared, descent) / loss.curvature / prepared.people
     for turn in range(descent.rounds):
         ahead = weights + descent.momentum * (weights - before)
         if sums is None:
@@ -104,6 +105,20 @@ def descend(
         if turn >= descent.rounds // 2:
             total, kept = total + weights, kept + 1
     return np.asarray(total / kept) if kept else weights
+
+
+def _step(prepared: Prepared, descent: Descent) -> float:
+    """A step so short that many of them do not swing about the minimum, where their mean has slopes several times too large.
+
+    With momentum β they die down where step · λ < (2 + 2β)/(1 + 2β), λ being the largest eigenvalue of the rows' second moment.
+    It lies between the mean square of a feature, or of the constant, and the trace; a tenth less than what their middle allows is
+    taken. A few rounds don't come to swing, and need all of their step to arrive.
+    """
+    if descent.rounds < _MANY:
+        return descent.step
+    constant, momentum = prepared.constant**2, descent.momentum
+    steepest = (max(constant, prepared.square / max(prepared.dimension - 1, 1)) + constant + prepared.square) / 2
+    return min(descent.step, 0.9 * (2 + 2 * momentum) / (1 + 2 * momentum) / steepest)
 
 
 def _limited(weights: Floats, fine: int) -> Floats:
