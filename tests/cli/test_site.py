@@ -202,6 +202,22 @@ def test_a_site_has_public_tables_beside_its_own(tmp_path: Path) -> None:
         assert list(site.table.columns) == ["age", "sex"]
 
 
+def test_an_owner_sees_how_the_rows_are_read(tmp_path: Path) -> None:
+    """A name in Latin-1 is no text, and its line is left out: nobody else could tell the owner."""
+    folder = folder_of(tmp_path, "a")
+    text = (folder / "site.toml").read_text(encoding="utf-8")
+    (folder / "site.toml").write_text(text.replace("[budgets]", f"{VISITS}\n[budgets]"), encoding="utf-8")
+    (folder / "visits.csv").write_bytes("age,stay\n30,1\n31,M\xfcller\n32,n/a\n33,99\n".encode("latin-1"))
+    assert said(run("rows", "--data", str(folder))).splitlines()[-4:] == [
+        "visits: 3 rows",
+        "  1 lines are left out: quotes, fields or UTF-8 are wrong",
+        "  stay: 1 of 3 values count as missing, such as 'n/a' (1)",
+        "  stay: 1 of 3 values are moved to a bound, such as '99' (1)",
+    ]
+    *_, told = map(json.loads, said(run("rows", "--data", str(folder), "--json")).splitlines())
+    assert (told["table"], told["rows_malformed"], told["misfits"]["stay"]["clamped"]) == ("visits", 1, [["99", 1]])
+
+
 def test_a_folder_has_several_tables_of_the_same_people_or_of_others(tmp_path: Path) -> None:
     """A table that comes later finds the budget that its people have, and those who have none get one of their own."""
     folder = folder_of(tmp_path, "a")

@@ -189,6 +189,52 @@ def reread(data: Path) -> None:
 
 @site.command()
 @_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def rows(data: Path, as_json: bool) -> None:
+    """Show how the rows are read: lines that are left out, values that count as missing or are moved to a bound. They are exact
+    numbers and values of your rows, and for you alone: nothing of this is sent to the hub.
+
+    \b
+    cloister site rows --data north
+    """
+    from dataclasses import asdict
+
+    from cloister.cli.declared import load
+    from cloister.printable import shown
+    from cloister.tables import Offenders, PrivateTable, prepare
+
+    _settings(data)
+    for name, table in load(data / "site.toml")[0].items():
+        if not isinstance(table, PrivateTable):
+            continue
+        with prepare(table) as prepared:
+            report, offenders = prepared.owner_report(), prepared.owner_offenders()
+        if as_json:
+            found = {each: asdict(values) for each, values in offenders.items()}
+            click.echo(json.dumps({"table": name, **asdict(report), "misfits": found}))
+            continue
+        click.echo(f"{name}: {report.rows} rows")
+        for number, what in (
+            (report.rows_malformed, "lines are left out: quotes, fields or UTF-8 are wrong"),
+            (report.rows_without_unit, "rows are nobody's, and left out"),
+            (report.rows_over_cap, f"rows are left out, over the most that one person may have ({report.units_over_cap} people)"),
+            (report.rows_before + report.rows_after + report.rows_undated, "rows are of no day of this table"),
+        ):
+            if number:
+                click.echo(f"  {number} {what}")
+        for column, each in report.columns.items():
+            misfits = offenders.get(column, Offenders())
+            for number, values, what in (
+                (each.nulled, misfits.nulled, "count as missing"),
+                (each.clamped, misfits.clamped, "are moved to a bound"),
+            ):
+                if number:
+                    examples = ", ".join(f"{shown(value)!r} ({count})" for value, count in values[:5])
+                    click.echo(f"  {column}: {number} of {each.given} values {what}, such as {examples}")
+
+
+@site.command()
+@_DATA
 @click.option("--all", "every", is_flag=True, help="Show those that are decided or used, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plans(data: Path, every: bool, as_json: bool) -> None:
