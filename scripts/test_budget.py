@@ -34,6 +34,8 @@ BUDGET = Path(__file__).resolve().parent.parent / "tests" / "budget.json"
 GROWTH = 1.1
 SLACK = 3.0
 """Seconds that a folder may differ by from one run to the next."""
+SHORT = 0.02
+"""Seconds of a test after which nobody looks at what runs under it."""
 BROWSERS = ("chrom", "headless")
 
 
@@ -46,17 +48,20 @@ class Usage:
 
     def __init__(self) -> None:
         self.browsers: dict[tuple[int, str], float] = {}
+        self.others = 0.0
 
-    def seconds(self) -> float:
-        """This process, those that it waited for, and those that still run under it."""
+    def seconds(self, *, short: bool = False) -> float:
+        """This process, those that it waited for, and those that still run under it; after something short, these as they were
+        seen last: to look at them takes as long as most tests."""
         used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        others = 0.0
-        for pid, name, born, own, waited_for in _under(os.getpid()):
-            if name.startswith(BROWSERS):
-                self.browsers[pid, born] = own
-            else:
-                others += own + (0.0 if name.startswith("node") else waited_for)  # a browser's driver is node
-        return sum(each.ru_utime + each.ru_stime for each in used) + others + sum(self.browsers.values())
+        if not short:
+            self.others = 0.0
+            for pid, name, born, own, waited_for in _under(os.getpid()):
+                if name.startswith(BROWSERS):
+                    self.browsers[pid, born] = own
+                else:
+                    self.others += own + (0.0 if name.startswith("node") else waited_for)  # a browser's driver is node
+        return sum(each.ru_utime + each.ru_stime for each in used) + self.others + sum(self.browsers.values())
 
 
 def _under(pid: int) -> Iterator[tuple[int, str, str, float, float]]:
@@ -89,7 +94,7 @@ class Meter:
         self.note("", "", 0.0)
 
     def note(self, path: str, test: str, wall: float) -> None:
-        now = self.usage.seconds()
+        now = self.usage.seconds(short=0 < wall < SHORT)
         print(
             json.dumps({"file": path, "test": test, "seconds": round(now - self.before, 4), "wall": round(wall, 4)}), file=self.to
         )

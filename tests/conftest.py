@@ -53,6 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(20_000, 20, 20)  # as in a hub
         atexit.register(gc.unfreeze)  # what is frozen would be called leaked by extension modules
 
 
