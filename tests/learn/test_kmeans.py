@@ -247,3 +247,14 @@ def test_a_projected_row_is_the_same_in_any_company() -> None:
 def test_lengths_whose_squares_are_no_numbers_are_refused(narrow: dict) -> None:
     with pytest.raises(InvalidParameter, match="narrower"):
         KMeans(2, **narrow).fit(np.zeros((5, 2)))
+
+
+def test_a_small_group_is_found_where_it_is() -> None:
+    """A group of 2 % was counted as a tenth of an even share at any budget, and drawn to the middle."""
+    draw = np.random.default_rng(1)
+    at = np.array([[-0.6, -0.6], [0.6, -0.6], [0.0, 0.7]])
+    X = np.clip(at[draw.choice(3, 20_000, p=[0.6, 0.385, 0.015])] + draw.normal(0, 0.05, (20_000, 2)), -1, 1)
+    model = KMeans(3, epsilon=1000, bounds=(-1, 1), random=Random.deterministic(1)).fit(X)
+    nearest = np.abs(model.cluster_centers_ - at[2]).sum(axis=1).argmin()
+    assert model.cluster_centers_[nearest] == pytest.approx(at[2], abs=0.02)
+    assert model.cluster_sizes_[nearest] == pytest.approx((X[:, 1] > 0.3).sum(), abs=5)

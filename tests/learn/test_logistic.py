@@ -163,3 +163,16 @@ def test_what_is_not_declared_is_refused() -> None:
         LogisticRegression(epsilon=1).fit(X, Y)
     with pytest.raises(InvalidParameter):
         model(LinearSVC, width=0).fit(X, Y)
+
+
+def test_a_rare_third_class_is_as_rare_as_it_is() -> None:
+    """Residuals of three classes are longer than those of two: cut as these are, they told a rare class a third too rare."""
+    draw = np.random.default_rng(1)
+    X = draw.uniform(-1, 1, (20_000, 1))
+    chances = np.exp(np.column_stack([0 * X, 0.2 + 3 * X, -3.8 + 0 * X]))
+    chances /= chances.sum(axis=1, keepdims=True)
+    y = (draw.uniform(size=(20_000, 1)) > chances.cumsum(axis=1)).sum(axis=1)
+    given = {"bounds": (-1, 1), "classes": (0, 1, 2), "method": "gradient", "random": Random.deterministic(1)}
+    found = LogisticRegression(epsilon=20, delta="1e-6", **given).fit(X, y).predict_proba(X).mean(axis=0)
+    assert found == pytest.approx(chances.mean(axis=0), abs=0.01)
+    assert found[2] == pytest.approx(chances[:, 2].mean(), rel=0.1)

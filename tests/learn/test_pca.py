@@ -278,3 +278,12 @@ def test_a_wrong_number_of_components_is_refused_whatever_the_method_counts_in()
         model = PCA(n_components=wrong, method="exponential", epsilon=1, delta="1e-6", bounds=(-1, 1))  # type: ignore[arg-type]
         with pytest.raises(InvalidParameter, match="n_components"):
             model.fit(flat(100))
+
+
+def test_the_total_variance_is_that_of_narrow_rows() -> None:
+    """A ball has a least radius, but what is said of the rows' spread has no floor."""
+    draw = np.random.default_rng(1)
+    X = np.clip(draw.normal(0, 0.01, (20_000, 4)), -1, 1)
+    model = PCA(2, epsilon=1e5, bounds=(-1, 1), random=Random.deterministic(1)).fit(X)
+    assert model.total_variance_ == pytest.approx(X.var(axis=0).sum(), rel=0.05)
+    assert model.explained_variance_ratio_.sum() == pytest.approx(0.5, abs=0.05)

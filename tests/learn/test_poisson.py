@@ -166,3 +166,15 @@ def test_a_column_of_no_counts_is_refused_before_a_charge(visits: Any, why: str)
             PoissonRegressor(epsilon=1).fit_table(session, "t", features=["age", "sex"], target="visits")
         assert 'columns={"visits": cl.' in str(caught.value)
         assert session.spent == cl.PureDP(0)
+
+
+def test_a_mean_that_came_out_too_low_does_not_make_steps_too_long() -> None:
+    """Of few counts under a high bound the noisy mean is off by as much as it is: where it was too low, the descent diverged."""
+    draw = np.random.default_rng(3)
+    X = draw.uniform(0, 1, (20_000, 2))
+    y = draw.poisson(np.exp(X[:, 0] - X[:, 1] - 0.4))
+    fitted = [
+        PoissonRegressor(epsilon=1, bounds=(0, 1), bounds_y=(0, 200), random=Random.deterministic(seed)).fit(X, y)
+        for seed in range(12)
+    ]
+    assert min(model.score(X, y) for model in fitted) > -1

@@ -167,6 +167,17 @@ def test_multiplicative_weights_take_half_of_each_round_for_the_choice() -> None
     assert {kept for kept, *_ in loop.measured[5:8]} <= set(combinations(range(4), 2))
 
 
+def test_a_table_that_the_model_cannot_fit_is_not_chosen_again() -> None:
+    """Of two equal columns with many values the table stays the worst: all other rounds went to it."""
+    draws = Random.deterministic(7).words(4 * 6000).reshape(4, 6000) * 2.0**-64
+    y = (30 * draws[0]).astype(int)
+    codes, sizes = np.column_stack([(3 * draws[1]).astype(int), (y // 3 + 3 * draws[2]).astype(int), y, y]), (3, 14, 30, 30)
+    loop = Loop(sizes, exact_of(codes, sizes), purse(), Random.deterministic(1))
+    SCHEDULES["mwem"](loop, ())
+    chosen = [kept for kept, *_ in loop.measured[4:]]
+    assert len(chosen) == len(set(chosen))
+
+
 def test_the_worst_tables_come_first_and_asked_ones_before_them() -> None:
     loop = Loop(SIZES, exact_of(chain(), SIZES), purse(amount=20), Random.deterministic(1))
     _worst_first(loop, ())

@@ -54,6 +54,19 @@ def test_draws_follow_the_rows() -> None:
     assert np.mean(np.array(made["ill"]) == "yes") == pytest.approx(np.mean(held["ill"] == "yes"), abs=0.02)
 
 
+def test_columns_that_go_together_do_so_in_the_draws_where_noise_is_small() -> None:
+    """A floor of variance that no budget lowered halved correlations, and gave a constant column a twentieth of its range."""
+    drawn = np.random.default_rng(1)
+    x = np.clip(drawn.normal(50, 8, 20_000), 0, 100)
+    held = {"ill": ["no", "yes"] * 10_000, "x": x, "y": np.clip(x / 2 + 10 + drawn.normal(0, 2, 20_000), 0, 100)}
+    held |= {"z": x, "u": np.full(20_000, 40.0)}
+    columns = {"ill": COLUMNS["ill"]} | {name: cl.Real(0, 100, step="0.01") for name in "xyzu"}
+    made = fit(held, spend=40, columns=columns).sample(20_000, random=Random.deterministic(4)).to_pydict()
+    assert np.corrcoef(made["x"], made["y"])[0, 1] == pytest.approx(np.corrcoef(x, held["y"])[0, 1], abs=0.08)
+    assert np.corrcoef(made["x"], made["z"])[0, 1] > 0.9
+    assert np.std(made["u"]) < 3
+
+
 def test_a_classifier_of_drawn_rows_serves_the_real_ones() -> None:
     from sklearn.linear_model import LogisticRegression
 

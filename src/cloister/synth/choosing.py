@@ -263,22 +263,26 @@ def _network(loop: Loop, about: About) -> None:
 
 
 def _worst_first(loop: Loop, about: About, *, aim: bool = True) -> None:
-    """AIM's schedule; or MWEM's, which has fewer rounds, all alike."""
+    """AIM's schedule; or MWEM's, which has fewer rounds, all alike, and no table twice: one that the model can't fit stays the
+    worst."""
     every, purse = range(len(loop.sizes)), loop.purse
     choice, part = _rounds(len(every), aim=aim)
     weights: dict[Marginal, int] = {(place,): 1 for place in every}
     weights |= dict.fromkeys(_pairs(loop.sizes), 2)
     weights |= dict.fromkeys(asked_for(loop.sizes, about), 2 * _ASKED)
     loop.measure([(place,) for place in every], (1 - choice) * part)
-    follower = Follower()
+    follower, left = Follower(), dict(weights)
     model = follower.after(loop.found(), _STEPS, _RATE)
     while purse.left > 0:
         if purse.left < 2 * part:
             part = purse.left
         noise = purse.typical((1 - choice) * part) if aim else 1.0
-        scores = {kept: (weight, round(noise * cells(loop.sizes, kept))) for kept, weight in weights.items()}
+        scores = {kept: (weight, round(noise * cells(loop.sizes, kept))) for kept, weight in left.items()}
         kept = loop.choose(model, scores, choice * part)
         loop.measure([kept], (1 - choice) * part)
+        if not aim:
+            del left[kept]
+            left = left or dict(weights)
         before, model = model, follower.after(loop.found(), _STEPS, _RATE)
         if aim and np.abs(model.marginal(kept) - before.marginal(kept)).sum() * loop.rows <= scores[kept][1]:
             part *= 2 if purse.pure else 4

@@ -13,7 +13,7 @@ rows needs the means.
 mean (Lindley 1962, after James & Stein 1961: of four numbers and more that errs less than the numbers themselves, whatever is
 true). Means stay as they are: shrunk ones lie where no group is. Where what they differ by is all noise, by the same rule, the
 model says so. A covariance between two columns is shrunk by what of its square is noise, and the matrix gets no direction
-narrower than a hundredth of the declared range. Draws are rounded to declared steps and stay within declared bounds.
+narrower than noise may make it. Draws are rounded to declared steps and stay within declared bounds.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 _MEANS = Fraction(19, 20)
 _MOST_GROUPS, _MOST_COLUMNS = 1_000, 50
-_NARROWEST = 0.01
-"""The least variance of any direction, where columns are scaled to [−1, 1]."""
+_NARROWEST, _TINY = 0.01, 1e-9
+"""The least variance of any direction, where columns are scaled to [−1, 1] and noise is wide; and where there is next to none."""
 _LEAST_TOLD = 2
 """How many deviations of its noise a group's number of rows must be for its mean to tell anything."""
 KIND = "synthetic Gaussians"
@@ -258,7 +258,7 @@ class GaussianModel:
             fine = all(np.isfinite(each).all() for each in numbers.values()) and np.abs(numbers["means"]).max(initial=0) <= 1
             if told["kind"] != KIND or told["format"] != 1 or cost is None or not fine or (numbers["counts"][:, 1] < 0).any():
                 raise ValueError
-            numbers["covariance"] = _wide(numbers["covariance"])
+            numbers["covariance"] = _wide(numbers["covariance"], _TINY)
             return cls(
                 table=str(told["table"]),
                 by=by,
@@ -437,16 +437,17 @@ def _covariance(whole: Sequence[Release], columns: Sequence[States], counts: Flo
     weights = weights / weights.sum() if weights.any() else weights
     away = means - weights @ means
     between = (away * weights[:, None]).T @ away
-    halves = [_half(each) for each in columns]
+    halves, noises = [_half(each) for each in columns], [0.0] if whole else [_NARROWEST]
     for release in whole:
         values, margins = ([float(_floats(column, 0.0)[0]) for column in each] for each in _columns_of(release))
         for (one, other), value, margin in zip(combinations(range(len(columns)), 2), values, margins, strict=True):
             scale = halves[one] * halves[other]
             inside, noise = value / scale - between[one, other], margin / 1.96 / scale
+            noises.append(noise)
             kept = max(1 - noise**2 / max(inside**2, 1e-300), 0.0)
             most = sqrt(max(widths[one] * widths[other], 0.0))
             found[one, other] = found[other, one] = float(np.clip(inside * kept, -most, most))
-    return _wide(found)
+    return _wide(found, float(np.clip(sqrt(len(columns)) * max(noises), _TINY, _NARROWEST)))
 
 
 def _half(states: States) -> float:
@@ -454,10 +455,10 @@ def _half(states: States) -> float:
     return float(states.domain.step) * (states.domain.high_code - states.domain.low_code) / 2 or 1.0
 
 
-def _wide(covariance: Floats) -> Floats:
-    """A covariance with no direction too narrow or too wide."""
+def _wide(covariance: Floats, least: float) -> Floats:
+    """A covariance with no direction too narrow, as noise may make them, or too wide."""
     roots, axes = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray((axes * np.clip(roots, _NARROWEST, 1.0)) @ axes.T)
+    return np.asarray((axes * np.clip(roots, least, 1.0)) @ axes.T)
 
 
 def _scaled(states: States, values: Floats) -> Floats:

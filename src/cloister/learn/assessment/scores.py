@@ -248,7 +248,7 @@ class Determination(Score):
         if self.noise is None:
             return 0.0
         t = self.noise.margin(1 - (1 - _level(confidence)) / 4)
-        errors = [max(self.errors + side, 0.0) / self.step for side in (-t, t)]
+        errors = [max(max(self.errors, 0.0) + side, 0.0) / self.step for side in (-t, t)]
         counts = [max((self.errors + self.others + 2 * side) / self.step, 1.0) for side in (-t, t)]
         largest, least = (abs(self.sums) + t) / self.step, max(abs(self.sums) - t, 0.0) / self.step
         low = (self.squares - t) / self.step + counts[0] / 2 - largest**2 / counts[0]

@@ -7,6 +7,7 @@ drawn towards the mean by as much as its noise makes likely.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,12 +23,13 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 1 << 16
 _FINE_BITS = 24
 _LEAST_PART = 0.1
-"""A cell counts as no smaller than this part of an even share of the rows: what divides noise must not be near 0."""
+"""A cell counts as no smaller than this part of an even share of the rows, or four deviations of its noise where these are fewer:
+what divides noise must not be near 0."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
-    """Released: for each centre how many rows are nearest to it (never below a part of an even share), their mean, and the
+    """Released: for each centre how many rows are nearest to it (never below the noise of an empty one), their mean, and the
     variance of a coordinate of that mean; and the noisy numbers and sums that these are made of, with the variances of their
     noises (of a sum, in the mean over coordinates), and the step to which coordinates of rows were rounded."""
 
@@ -79,7 +81,7 @@ def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float, coun
     >>> cells_of(np.array([4.0, -2.0]), np.array([[8.0], [1.0]]), 1.0, size=20.0, count_noise=2.0).means.tolist()
     [[2.0], [1.0]]
     """
-    least = max(_LEAST_PART * size / len(counts), 1.0)
+    least = max(min(_LEAST_PART * size / len(counts), 4 * math.sqrt(count_noise)), 1.0)
     held = np.maximum(counts, least)
     return Cells(
         counts=held,

@@ -196,6 +196,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             farthest = np.maximum(rows.box.high - place.mean, place.mean - rows.box.low)
             self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * spread, (farthest**2).sum())))
             found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance)
+            within = min(float(found.squares.clip(0.0).sum()) / self.size_, place.most)
+            spread = float(np.clip(seen.total / self.size_, within, place.most))  # a ball has a least radius, the spread has none
         about = None if self.centered else (place.sums, place.sum_noise, place.moved, rows.box.width / 2)
         ball = None if seen is None or self.radius_**2 >= float((farthest**2).sum()) * (1 - 1e-9) else tuple(seen)
         self._keep(found, spread, size_noise=size_variance(allowance.lines[0]), mean=about, ball=ball)

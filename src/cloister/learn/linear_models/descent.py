@@ -6,7 +6,7 @@ The rounds, the step and the noise follow from the promise, the number of featur
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 MOST_ASKED = 40
 """Steps whose sums are asked of an engine: each is a question to all sites."""
 _MANY = 30
+_CLEAR = 400
+"""How strong the signal is from where on noise is the lesser fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +62,13 @@ def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) ->
     """By what the share is counted in."""
     people, dimension = prepared.people, prepared.dimension
     if share.currency == "epsilon":
-        return plan_pure(people=people, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
-    return plan(people=people, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
+        signal = people * float(share.epsilon) / dimension
+        found = plan_pure(people=people, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
+    else:
+        signal = people * math.sqrt(share.mu_squared / dimension)
+        found = plan(people=people, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
+    # residuals of three classes and more begin over the usual length: cut there, a rare class is told too rare
+    return replace(found, clip=loss.length) if not loss.separate and signal >= _CLEAR else found
 
 
 def descend(

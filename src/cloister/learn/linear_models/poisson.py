@@ -95,9 +95,11 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def _descend(self, prepared: Prepared, allowance: Allowance, source: RowSource | None = None) -> None:
         share, highest, part = allowance.rest("gradients"), self.bounds_y_[1], prepared.counts[1] / prepared.people
-        loss, mean = Poisson(highest=highest, curvature=min(part, 1.0)), highest * part
+        # steps by a mean that came out too low would go ever farther off
+        steep = min((prepared.counts[1] + 2 * math.sqrt(prepared.count_variance)) / prepared.people, 1.0)
+        loss, mean = Poisson(highest=highest, curvature=steep), highest * part
         planned = descent.planned(prepared, loss, share, most=300 if source is None else descent.MOST_ASKED)
-        clip = min((4 * math.sqrt(mean) + 1) / highest, 1.0)
+        clip = min((4 * math.sqrt(highest * steep) + 1) / highest, 1.0)
         down = replace(planned, step=1.0, momentum=0.8, clip=clip)
         start = np.append(np.zeros(prepared.dimension - 1), math.log(mean) / prepared.constant)[:, None]
         weights = descent.descend(prepared, loss, share, self.random, descent=down, start=start, sums=source)
