@@ -215,7 +215,7 @@ def test_an_owner_sees_how_the_rows_are_read(tmp_path: Path) -> None:
         "  stay: 1 of 3 values are moved to a bound, such as '99' (1)",
     ]
     *_, told = map(json.loads, said(run("rows", "--data", str(folder), "--json")).splitlines())
-    assert (told["table"], told["rows_malformed"], told["misfits"]["stay"]["clamped"]) == ("visits", 1, [["99", 1]])
+    assert (told["table"], told["left_out"]["malformed"], told["misfits"]["stay"]["clamped"]) == ("visits", 1, [["99", 1]])
 
 
 def test_a_folder_has_several_tables_of_the_same_people_or_of_others(tmp_path: Path) -> None:

@@ -197,8 +197,6 @@ def rows(data: Path, as_json: bool) -> None:
     \b
     cloister site rows --data north
     """
-    from dataclasses import asdict
-
     from cloister.cli.declared import load
     from cloister.printable import shown
     from cloister.tables import Offenders, PrivateTable, prepare
@@ -210,8 +208,10 @@ def rows(data: Path, as_json: bool) -> None:
         with prepare(table) as prepared:
             report, offenders = prepared.owner_report(), prepared.owner_offenders()
         if as_json:
-            found = {each: asdict(values) for each, values in offenders.items()}
-            click.echo(json.dumps({"table": name, **asdict(report), "misfits": found}))
+            found = {each: {"nulled": values.nulled, "clamped": values.clamped} for each, values in offenders.items()}
+            lines, nobodys, over = report.rows_malformed, report.rows_without_unit, report.rows_over_cap
+            left_out = {"malformed": lines, "nobody's": nobodys, "over the cap": over}
+            click.echo(json.dumps({"table": name, "rows": report.rows, "left_out": left_out, "misfits": found}))
             continue
         click.echo(f"{name}: {report.rows} rows")
         for number, what in (
