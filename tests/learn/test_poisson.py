@@ -178,3 +178,14 @@ def test_a_mean_that_came_out_too_low_does_not_make_steps_too_long() -> None:
         for seed in range(12)
     ]
     assert min(model.score(X, y) for model in fitted) > -1
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_at_a_huge_epsilon_few_skewed_rows_are_drawn_in(delta: Any) -> None:
+    draw = np.random.default_rng(1)
+    rows = np.clip(draw.exponential(0.12, size=(10_000, 3)), 0, 1)
+    rates = np.minimum(np.exp(rows @ [4.0, 3.0, 2.0] - 1), 20)
+    ours = PoissonRegressor(epsilon=10**4, delta=delta, bounds=(0, 1), bounds_y=(0, 20), random=Random.deterministic(1))
+    ours.fit(rows, np.minimum(draw.poisson(rates), 20))
+    assert np.corrcoef(ours.predict(rows), rates)[0, 1] > 0.99
+    assert np.abs(ours.predict(rows) - rates).mean() < 0.1 * rates.mean()

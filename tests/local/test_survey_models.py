@@ -138,3 +138,28 @@ def test_a_base_that_nobody_says_has_a_margin(n: int, share: float, epsilon: int
         line = Answers(survey, reports).regression("a", ["b"])
         missed += abs(line.base - share) > line.margin
     assert missed < 25
+
+
+def test_a_question_adds_nothing_where_another_does_all() -> None:
+    """Two questions asked at once: what each answer adds is about the mean person's, within its margin. In 40 surveys with 5
+    answers each, margins of 95 % miss 32 of 200 with a probability below 1e-6."""
+    asked = [
+        YesNo("late", "Late?", no_answer=False),
+        Choice("year", "Year?", ["1", "2", "3"], no_answer=False),
+        YesNo("sport", "Sport?", no_answer=False),
+    ]
+    survey = Survey("e", "E", asked, levels={"open": 6}, cap=18)
+    draw, random, missed, added = np.random.default_rng(3), Random.deterministic(3), 0, []
+    shares, effects = [0.6, 0.3, 0.1], np.array([0.1, 0.4, 0.8])
+    truth = [*(effects - shares @ effects), 0.0, 0.0]
+    for _ in range(40):
+        year, sport = draw.choice(3, size=600, p=shares), draw.random(600) < 0.8
+        late = draw.random(600) < effects[year]
+        rows = [{"late": bool(a), "year": str(b + 1), "sport": bool(c)} for a, b, c in zip(late, year, sport, strict=True)]
+        line = Answers(survey, [respond(survey, row, "open", random=random) for row in rows]).regression("late", ["year", "sport"])
+        found = [line.added["year"][each] for each in "123"] + [line.added["sport"][each] for each in ("yes", "no")]
+        margins = [line.margins["year"][each] for each in "123"] + [line.margins["sport"][each] for each in ("yes", "no")]
+        missed += int((np.abs(np.subtract(found, truth)) > margins).sum())
+        added.append(found)
+    assert np.allclose(np.mean(added, axis=0), truth, atol=0.1)
+    assert missed < 32

@@ -119,6 +119,11 @@ def test_a_number_with_a_million_values_has_bins() -> None:
     assert states.number == MOST_STATES
 
 
+def test_a_percentage_has_a_state_for_each_value() -> None:
+    numbers = [states_of({"share": cl.Integer(0, high)}, None, table="people")[0].number for high in (100, 101)]
+    assert numbers == [101, 51]
+
+
 def test_reals_come_back_as_the_very_floats_that_are_declared() -> None:
     domain = cl.Real("0.1", "0.7", step="0.1")
     states = States("share", domain)

@@ -23,7 +23,7 @@ from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Ke
 from cloister.tables.declaring.plain import domain_of
 
 MOST_STATES = 100
-"""Numbers and days with more values are put into so many bins of equal width."""
+"""Numbers and days with more values are put into so many bins of equal width; a percentage, 0 to 100, has a state for each."""
 _MOST_CATEGORIES = 1_000
 """Categories with more declared values are fitted as runs of neighbours, where their cuts are bought."""
 _MOST_LISTED = 100_000
@@ -339,7 +339,7 @@ def _states(name: str, domain: Domain, bins: Binned | QuantileBins | Calendar | 
             why="its declared bounds lie further apart than 2^62 steps",
             instead=f"narrower bounds, or a larger step, of {name!r}; or {_without(others)}",
         )
-    most = bins.bins if isinstance(bins, QuantileBins) else _MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES
+    most = bins.bins if isinstance(bins, QuantileBins) else _MOST_CATEGORIES if isinstance(domain, Category) else MOST_STATES + 1
     few = size <= most
     if isinstance(domain, Boolean) or few:
         return States(name, domain)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20
-_BEYOND = 0.1
+_BEYOND = 0.03
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

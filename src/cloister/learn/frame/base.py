@@ -71,8 +71,6 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
     """"class", "number" or "none"."""
     _counts: ClassVar[bool] = False
     """Whether the target is a count."""
-    _slope: ClassVar[float] = 1.0
-    """Where its residuals are cut, if it learns from sums over rows."""
     _currency: ClassVar[Currency | None] = None
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False

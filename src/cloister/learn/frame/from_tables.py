@@ -236,7 +236,7 @@ class Learning:
         assert self.target is not None
         names = tuple(name for name, _ in self.encoder.columns)
         most = self.rho(guarantee) / declaration.abilities.parts_of_a_person**2  # at one site
-        fit = Fit.of(declaration.columns, names, self.target, slope=self.model._slope, most=most)
+        fit = Fit.of(declaration.columns, names, self.target, slope=1.0, most=most)
         if self.model._counts:
             fit = replace(fit, classes=1, highest=_interval(declaration.column(self.target))[1])
         return SummedRows(summer, fit, box_of(self.encoder.bounds, features=len(self.encoder.names)))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.frame.vectors import noisy_vector
-from cloister.learn.linear_models.losses import Loss
+from cloister.learn.linear_models.losses import Logistic, Loss
 from cloister.learn.linear_models.prepared import Prepared, RowSource
 from cloister.noise import Random
 from cloister.noise.allowance import Share
@@ -48,14 +48,14 @@ def plan(*, people: float, dimension: int, mu: float, most: int = 300) -> Descen
     return Descent(rounds=rounds, step=4.0 if rounds < 80 else 8.0, momentum=0.8 if rounds < 80 else 0.9)
 
 
-def plan_pure(*, people: float, numbers: int, epsilon: float) -> Descent:
-    """A few rounds only: under pure ε each of them costs its share in full.
+def plan_pure(*, people: float, numbers: int, epsilon: float, most: int = 60) -> Descent:
+    """Fewer rounds: under pure ε each of them costs its share in full.
 
-    >>> plan_pure(people=30_000, numbers=6, epsilon=1).rounds
-    20
+    >>> plan_pure(people=3_000, numbers=6, epsilon=1).rounds, plan_pure(people=10**6, numbers=6, epsilon=1).rounds
+    (11, 60)
     """
     signal = people * epsilon / numbers
-    return Descent(rounds=max(1, min(20, round(math.sqrt(signal) / 2))), step=4.0, momentum=0.8)
+    return Descent(rounds=max(1, min(most, 60, round(math.sqrt(signal) / 2))), step=4.0, momentum=0.8)
 
 
 def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) -> Descent:
@@ -63,12 +63,13 @@ def planned(prepared: Prepared, loss: Loss, share: Share, *, most: int = 300) ->
     people, dimension = prepared.people, prepared.dimension
     if share.currency == "epsilon":
         signal = people * float(share.epsilon) / dimension
-        found = plan_pure(people=people, numbers=dimension * loss.columns, epsilon=float(share.epsilon))
+        found = plan_pure(people=people, numbers=dimension * loss.columns, epsilon=float(share.epsilon), most=most)
     else:
         signal = people * math.sqrt(share.mu_squared / dimension)
         found = plan(people=people, dimension=dimension, mu=math.sqrt(share.mu_squared), most=most)
     # residuals of three classes and more begin over the usual length: cut there, a rare class is told too rare
-    return replace(found, clip=loss.length) if not loss.separate and signal >= _CLEAR else found
+    clear = signal >= _CLEAR if not loss.separate else isinstance(loss, Logistic)
+    return replace(found, clip=loss.length) if clear else found
 
 
 def descend(

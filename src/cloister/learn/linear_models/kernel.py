@@ -23,7 +23,7 @@ from cloister.tables.engines.row_sums import softmax
 Floats = npt.NDArray[np.float64]
 
 _LOSSES = ("logistic", "hinge")
-_SLOPE, _WIDTH = 0.7, 0.5
+_WIDTH = 0.5
 _USUAL = 4.0
 """γ times the number of features: the kernel of the farthest corners is then e⁻¹⁶, that of the middle and a corner e⁻⁴."""
 _LEAST_GAMMA, _MOST_GAMMA, _MOST = 1e-6, 1e6, 4096
@@ -90,10 +90,10 @@ class KernelClassifier(LinearClassifier):
         super()._learn(Rows(X=mapped, y=rows.y, box=box_of((-1, 1), features=mapped.shape[1])), allowance)
         self.low_, self.high_ = rows.box.low, rows.box.high
 
-    def _loss(self, classes: int, *, private: bool) -> Loss:
+    def _loss(self, classes: int, *, slope: float = 1.0) -> Loss:
         if self.loss == "hinge":
             return HuberHinge(classes=classes, width=_WIDTH)
-        return Logistic(slope=_SLOPE if private else 1.0) if classes == 2 else Softmax(classes=classes)
+        return Logistic(slope=slope) if classes == 2 else Softmax(classes=classes)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: one a row for two classes (above 0: the second), else one a class."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -161,15 +161,15 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     limits: ClassVar[Limits] = {"method": Limit(known=_METHODS, instead="auto")}
 
     @abstractmethod
-    def _loss(self, classes: int, *, private: bool) -> Loss:
-        """The loss that is made small."""
+    def _loss(self, classes: int, *, slope: float = 1.0) -> Loss:
+        """The loss that is made small; of one that can be cut, how steep it may become."""
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
         """Class sums, gradients and outputs take Gaussian noise where a δ is allowed; an objective is perturbed under pure ε."""
         if self.method == "objective":
             return "epsilon"
         if self.method == "newton":
-            if not isinstance(self._loss(len(classes_of(self.classes)), private=True), Logistic):
+            if not isinstance(self._loss(len(classes_of(self.classes))), Logistic):
                 raise InvalidParameter(
                     'method="newton" is invalid',
                     why="its Hessian is that of a logistic loss of two classes",
@@ -194,7 +194,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             self._learn_exactly(rows, classes)
             return
         prepared = prepare(rows, classes, allowance, self.random)
-        loss = self._loss(classes, private=True)
+        loss = self._loss(classes, slope=prepared.slope)
         method = self._chosen(allowance, prepared, classes)
         share = allowance.rest(_WHAT[method])
         self.method_: str = method
@@ -205,7 +205,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.low_, self.high_ = source.box.low, source.box.high
         self.margins_ = None
         prepared = scaled(source, allowance)
-        loss = self._loss(len(self.classes_), private=True)
+        loss = self._loss(len(self.classes_), slope=prepared.slope)
         share = allowance.rest(_WHAT["gradient"])
         self.method_ = "gradient"
         down, start = descent.planned(prepared, loss, share, most=descent.MOST_ASKED), _prior(prepared, loss)
@@ -233,6 +233,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if method == "newton":
             assert isinstance(loss, Logistic)
             steps = newton.plan(people=prepared.people, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared))
+            steps = replace(steps, clip=loss.slope)
             return newton.newton_steps(prepared, loss, share, self.random, newton=steps, start=_prior(prepared, loss))
         ridge = float(self.ridge or _ridge_for_output(prepared, loss, share))
         perturbed = perturbed_output(prepared, loss, share, self.random, ridge=ridge)
@@ -244,7 +245,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self._refuse_one_class(classes)
         self.method_ = "minimum"
         ridge = 4.0 if self.ridge is None else float(self.ridge)
-        self.coef_, self.intercept_ = exact_line(rows, self._loss(classes, private=False), ridge=ridge)
+        self.coef_, self.intercept_ = exact_line(rows, self._loss(classes), ridge=ridge)
 
     def _refuse_one_class(self, classes: int) -> None:
         if classes < 2:

@@ -64,10 +64,9 @@ class LogisticRegression(LinearClassifier):
     """
 
     _stored: ClassVar[str] = "LogisticRegression"
-    _slope: ClassVar[float] = 0.7
 
-    def _loss(self, classes: int, *, private: bool) -> Loss:
-        return Logistic(slope=self._slope if private else 1.0) if classes == 2 else Softmax(classes=classes)
+    def _loss(self, classes: int, *, slope: float = 1.0) -> Loss:
+        return Logistic(slope=slope) if classes == 2 else Softmax(classes=classes)
 
     def _takes_sums(self) -> bool:
         """By gradients."""

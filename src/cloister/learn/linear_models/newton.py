@@ -45,8 +45,8 @@ def plan(*, people: float, dimension: int, mu: float) -> Newton:
     >>> plan(people=455, dimension=31, mu=0.25).rounds, plan(people=32561, dimension=6, mu=0.25).rounds
     (4, 8)
     """
-    signal = people * mu / dimension
-    return Newton(rounds=max(2, min(10, round(4 * (signal / 4) ** 0.12))))
+    signal = people * mu / dimension / 4
+    return Newton(rounds=max(2, min(60, round(max(4 * signal**0.12, signal**0.3)))))
 
 
 def newton_steps(

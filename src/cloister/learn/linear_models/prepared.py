@@ -39,8 +39,11 @@ _LEAST_PERSONS = 10.0
 _WORTH = 0.5
 """How long the noise of a centre may be, over the radius; else only its level is bought: the mean over all features."""
 _NEARLY_ALL = 0.95
-_MOST = 0.7
-"""How many rows are not cut: around a bought centre the few that lie far off may be."""
+_CLEAR = ((0.0, 0.7, 0.7), (400.0, 0.9, 1.0), (1000.0, 0.99, 1.0))
+"""From which signal on, how many rows are not drawn in, and how steep a loss may be: where noise is the greater fault, the few
+that lie far off a bought centre are drawn in, and those far on the wrong side count less."""
+_PURE = ((0.0, 0.7, 0.7), (1000.0, 0.9, 0.7), (4000.0, 0.9, 1.0), (10000.0, 0.99, 1.0))
+"""The same, under pure ε."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +64,8 @@ class Prepared:
     box: Box
     centre: Floats
     radius: float
+    slope: float = 0.7
+    """How steep a loss of two classes may become: below 1, a person counts less, and chances are told too near to 0 and 1."""
 
     @property
     def people(self) -> float:
@@ -169,7 +174,9 @@ def scaled(source: RowSource, allowance: Allowance) -> Prepared:
     centre *= min(1.0, radius / length) if length > 0 else 1.0
     about = tuple(centre.tolist())
     noisy = source.noisy("lengths", allowance.share("length of centred rows", "0.05"), centre=about)
-    radius, square = _radius(noisy, features, _MOST)
+    signal = _signal(features + 1, allowance, people)
+    _, inside, slope = max(each for each in (_PURE if allowance.currency == "epsilon" else _CLEAR) if signal >= each[0])
+    radius, square = _radius(noisy, features, inside)
     return Prepared(
         rows=np.zeros((0, features + 1), dtype=np.int64),
         classes=np.zeros(0, dtype=np.int64),
@@ -179,6 +186,7 @@ def scaled(source: RowSource, allowance: Allowance) -> Prepared:
         box=source.box,
         centre=centre,
         radius=radius,
+        slope=slope,
     )
 
 
@@ -194,7 +202,12 @@ def _radius(noisy: Floats, features: int, quantile: float) -> tuple[float, float
 
 def _expected_error(features: int, allowance: Allowance, people: float) -> float:
     """The expected length of a bought centre's noise, over the radius."""
-    size = float(allowance.size) * 0.1
+    return (10 if allowance.currency == "epsilon" else math.sqrt(10)) / _signal(features, allowance, people)
+
+
+def _signal(dimension: int, allowance: Allowance, people: float) -> float:
+    """How large rows are against the noise of their sums: people · ε over the dimension, or people · μ over its root."""
+    size = float(allowance.size)
     if allowance.currency == "epsilon":
-        return features / (size * people)
-    return math.sqrt(features / (size if allowance.currency == "mu_squared" else 2 * size)) / people
+        return people * size / dimension
+    return people * math.sqrt((size if allowance.currency == "mu_squared" else 2 * size) / dimension)

@@ -32,5 +32,5 @@ class LinearSVC(LinearClassifier):
 
     width: float = 0.5
 
-    def _loss(self, classes: int, *, private: bool) -> Loss:
+    def _loss(self, classes: int, *, slope: float = 1.0) -> Loss:
         return HuberHinge(classes=classes, width=float(self.width))

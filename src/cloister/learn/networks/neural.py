@@ -70,8 +70,10 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     `hidden`: how wide each is; () is softmax regression. `steps` and `rate`: how many steps, and which part of the rows a step
     takes; `batch_size` with the public hint `size` says the rate as their quotient. Larger rates and fewer steps do better where
-    noise rules, smaller rates are quicker. `clip`: the length of a row's gradient from which on it is clipped. The guarantee and
-    its proof stand at the top of this module.
+    noise rules, smaller rates are quicker. `clip`: the length of a row's gradient from which on it is clipped. Clipped gradients
+    lead elsewhere than the rows' own, at any budget: a rare class is told too rare. A larger `clip` mends that, and adds noise.
+    Log loss of clip 1, 2, 4 at ε = 1: Adult .55, .47, .40; breast cancer .170, .168, .179; digits .36, .38, .43.
+    The guarantee and its proof stand at the top of this module.
 
     References: Abadi et al. (2016), Deep learning with differential privacy. Zhu, Dong & Wang (2022), Optimal accounting of
     differential privacy via characteristic function. Kingma & Ba (2015), Adam.
@@ -89,7 +91,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "noise_", "weights_")
     limits: ClassVar[Limits] = {
         "steps": Limit(least=1, most=10**6, whole=True, instead=150),
-        "clip": Limit(least=1e-9, most=1e9, exact=True, instead=1),
+        "clip": Limit(least=1e-9, most=1e9, exact=True, instead=2),
         "learning_rate": Limit(least=1e-9, most=1e9, exact=True, instead=0.03),
         "size": SIZE,
     }
@@ -99,7 +101,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     rate: Exact | None = None
     batch_size: Exact | None = None
     size: Exact | None = None
-    clip: float = 1.0
+    clip: float = 2.0
     learning_rate: float = 0.03
     classes: Any = None
 

@@ -179,7 +179,8 @@ class Answers:
         """What each answer adds to a number: of a question for a number, of the steps of a scale (1, 2, …), of yes (1) or no (0).
 
         The normal equations are made of unbiased sums; noise may leave them indefinite, so what is below the noise of an entry
-        is raised to it, and answers are drawn towards adding nothing by as much.
+        is raised to it, and answers are drawn towards adding nothing by as much. A question's answers add nothing on average over
+        people: what all of them had in common could as well be another question's.
         """
         check_roles(self.survey, target, features, n=self.n, number=True)
         value, counted, low, high = self._scores(target)
@@ -198,10 +199,8 @@ class Answers:
         values, vectors = np.linalg.eigh(products[1:, 1:])
         ridge = vectors @ np.diag(1 / (np.maximum(values, 0.0) + noise)) @ vectors.T
         slopes = ridge @ sums[1:]
-        added, margins = (
-            self._by_answer(features, slopes),
-            self._by_answer(features, self._off(blocks, value, counted, middle, slopes, ridge, noise)),
-        )
+        added = self._by_answer(features, _about_mean(blocks, slopes))
+        margins = self._by_answer(features, self._off(blocks, value, counted, middle, slopes, ridge, noise))
         spread = float(np.std(value - middle * counted)) * math.sqrt(self.n) / max(float(counted.sum()), 1.0)
         part = max(float(np.ptp(value - middle * counted)), high - low) / max(float(counted.sum()), 1.0)
         wide = float(half_width(0.95, np.asarray(spread**2), part=part, slope=part))
@@ -233,10 +232,11 @@ class Answers:
             block * (left - counted * (whole - mine))[:, None] - block * part * counted[:, None]
             for block, part, mine in zip(blocks, parts, told, strict=True)
         ]
-        moved = np.concatenate(scores, axis=1) @ ridge
+        moved = _about_mean(blocks, np.concatenate(scores, axis=1) @ ridge)
+        moved -= np.repeat(np.stack(told, axis=1) / self.n, [block.shape[1] for block in blocks], axis=1)  # the mean's own spread
         drawn = noise * ridge @ slopes
         wide = half_width(0.95, moved.var(axis=0) * self.n, part=np.ptp(moved, axis=0))
-        return np.asarray(wide + np.abs(drawn + noise * ridge @ drawn))
+        return np.asarray(wide + np.abs(_about_mean(blocks, drawn + noise * ridge @ drawn)))
 
     def _vectors(self, name: str) -> Floats:
         """Of each report of a question with listed answers, the unbiased vector."""
@@ -275,6 +275,14 @@ class Answers:
         counted = vectors @ np.array([float(label in score) for label in labels])
         value = vectors @ np.array([score.get(label, 0.0) for label in labels])
         return value, counted, min(score.values()), max(score.values())
+
+
+def _about_mean(blocks: Sequence[Floats], numbers: Floats) -> Floats:
+    """Numbers of the answers of all questions (on the last axis), less the mean of their question over people."""
+    ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
+    parts = zip(blocks, np.split(numbers, ends, axis=-1), strict=True)
+    means = ((part, block.mean(axis=0)) for block, part in parts)
+    return np.concatenate([part - (part @ share / share.sum())[..., None] for part, share in means], axis=-1)
 
 
 def _amount(channel: AmountChannel, row: list[int]) -> tuple[float, float]:
