@@ -133,7 +133,7 @@ def test_without_noise_a_step_is_the_sum_itself(monkeypatch: pytest.MonkeyPatch)
     X, y = data(50)
     model, seen = moves(monkeypatch, X, y, privacy=None, rate=1, steps=3, hidden=())
     weights = first_weights([2, 2], Random.deterministic(1))
-    np.testing.assert_array_equal(seen[0], clipped_sum(weights, X, y, 1.0) / 2.0**BITS)
+    np.testing.assert_array_equal(seen[0], clipped_sum(weights, X, y, model.clip) / 2.0**BITS)
     assert model.noise_ == 0
 
 

@@ -44,6 +44,19 @@ def test_a_stamp_counts_until_something_changes(tree: Path) -> None:
     assert not environment.stamped("all")
 
 
+def test_debians_own_python_is_taken_where_it_is_quicker_and_nothing_in_the_place_of_a_newer_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    debians = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    for quick in (True, False):
+        monkeypatch.setattr(environment, "pace", lambda python, quick=quick: 1.0 if (python == debians) == quick else 2.0)
+        taken = environment.quicker_of(sys.executable)
+        there = Path(debians).exists() and not Path(debians).samefile(sys.executable)
+        assert taken == (debians if quick and there else sys.executable)
+    assert environment.quicker_of("/opt/python3.99") == "/opt/python3.99"
+    assert environment.main(["all", "slowest"]) == 2
+
+
 def test_everything_serves_where_the_base_is_asked_for_but_not_the_other_way(tree: Path) -> None:
     environment.stamp_of("base").write_text(environment.digest())
     assert environment.stamped("base")
