@@ -156,7 +156,9 @@ def test_a_question_adds_nothing_where_another_does_all() -> None:
         year, sport = draw.choice(3, size=600, p=shares), draw.random(600) < 0.8
         late = draw.random(600) < effects[year]
         rows = [{"late": bool(a), "year": str(b + 1), "sport": bool(c)} for a, b, c in zip(late, year, sport, strict=True)]
-        line = Answers(survey, [respond(survey, row, "open", random=random) for row in rows]).regression("late", ["year", "sport"])
+        line = Answers(survey, [respond(survey, row, "open", random=random) for row in rows]).regression(
+            "late", ["year", "sport"]
+        )
         found = [line.added["year"][each] for each in "123"] + [line.added["sport"][each] for each in ("yes", "no")]
         margins = [line.margins["year"][each] for each in "123"] + [line.margins["sport"][each] for each in ("yes", "no")]
         missed += int((np.abs(np.subtract(found, truth)) > margins).sum())

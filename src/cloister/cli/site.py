@@ -209,14 +209,12 @@ def rows(data: Path, as_json: bool) -> None:
             report, offenders = prepared.owner_report(), prepared.owner_offenders()
         if as_json:
             found = {each: {"nulled": values.nulled, "clamped": values.clamped} for each, values in offenders.items()}
-            lines, nobodys, over = report.rows_malformed, report.rows_without_unit, report.rows_over_cap
-            left_out = {"malformed": lines, "nobody's": nobodys, "over the cap": over}
-            click.echo(json.dumps({"table": name, "rows": report.rows, "left_out": left_out, "misfits": found}))
+            click.echo(json.dumps({"table": name, "rows": report.rows, "left_out": report.left_out, "misfits": found}))
             continue
         click.echo(f"{name}: {report.rows} rows")
         for number, what in (
             (report.rows_malformed, "lines are left out: quotes, fields or UTF-8 are wrong"),
-            (report.rows_without_unit, "rows are nobody's, and left out"),
+            (report.rows_without_unit, "rows are left out, since they name no person"),
             (report.rows_over_cap, f"rows are left out, over the most that one person may have ({report.units_over_cap} people)"),
             (report.rows_before + report.rows_after + report.rows_undated, "rows are of no day of this table"),
         ):

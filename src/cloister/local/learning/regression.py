@@ -96,9 +96,9 @@ class LocalLogisticRegression:
     for stochastic gradient descent). The weights that come are made of other people's reports alone.
 
     `rounds` groups of people are asked in turn; the model is the mean of the weights of the later half of the rounds. So few
-    steps from 0 do not reach the minimum: slopes come out too small, by a fifth where a feature fills its bounds and by many times
-    where it hardly varies within them. The order of the scores is good, and the side of 0; chances that are made of them are too
-    near to a half, and slopes are no effects. Narrow bounds, and more `rounds` where there are many people, come nearer.
+    steps from 0 do not reach the minimum: slopes come out too small, by a fifth where a feature fills its bounds and by many
+    times where it hardly varies within them. They order people and tell classes apart, and are not effects. Narrow bounds, and
+    more `rounds` where there are many people, come nearer.
 
     >>> model = LocalLogisticRegression([(0, 1)], ["no", "yes"], epsilon=4, rounds=20)
     >>> x = np.linspace(0, 1, 40000)[:, None]

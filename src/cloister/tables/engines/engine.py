@@ -89,6 +89,11 @@ class PreparationReport:
     units: dict[str, UnitsReport] = field(default_factory=dict)
     """By the column that says whose row it is, and by each identifier: as the rows were given, before any cap."""
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many rows of this table's days no answer speaks of, by why."""
+        return {"malformed": self.rows_malformed, "without_person": self.rows_without_unit, "over_cap": self.rows_over_cap}
+
 
 @dataclass(frozen=True, slots=True)
 class Offenders:

@@ -131,7 +131,7 @@ def _told(report: PreparationReport, offenders: dict[str, Offenders]) -> dict[st
         "units_over_cap": report.units_over_cap,
         "units": {name: {"units": each.units, "fullest": each.fullest} for name, each in report.units.items()},
         "columns": columns,
-        "lost": report.rows_malformed + report.rows_without_unit + report.rows_over_cap,
+        "lost": sum(report.left_out.values()),
         "misfits": sum(each["misfits"] for each in columns.values()),
     }
 
