@@ -285,10 +285,11 @@ class Elsewhere:
 
 
 def models() -> dict[str, Any]:
-    """Each model, as nobody has fitted it."""
+    """Each model, as nobody has fitted it: with the defaults that it had when its digest was written down."""
     import cloister.learn
 
-    return {name: getattr(cloister.learn, name)() for name in METHODS}
+    then: dict[str, dict[str, Any]] = {"NeuralClassifier": {"clip": 1.0}}
+    return {name: getattr(cloister.learn, name)(**then.get(name, {})) for name in METHODS}
 
 
 def releases() -> dict[str, str]:
