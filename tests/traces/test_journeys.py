@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -20,9 +21,10 @@ from cloister.privacy import zcdp_within
 from cloister.traces import Journeys, fit_journeys
 from cloister.traces import journeys as module
 from cloister.traces.journeys import JourneyCounts, above_zero, drawn, neighbours
+from cloister.traces.saved_journeys import journeys_from_json
 from tests.traces.handed import codes_of
 
-SIDE, ZONES, WHOLE = 6, 3, 4096
+SIDE, ZONES, WHOLE, BINS = 6, 3, 4096, 10
 COLUMNS = {
     "who": cl.Text(),
     "moment": cl.Integer(0, 10_000),
@@ -86,7 +88,7 @@ def by_the_definition(rows: Town) -> dict[str, Counter[Any]]:
         zones = [at[0] // 2 + ZONES * (at[1] // 2) for at in (begin, end)]
         found["zones"][zones[0] * ZONES**2 + zones[1]] += 1
         detour = len(path) - 1 - max(abs(end[0] - begin[0]), abs(end[1] - begin[1]))
-        found["detours"][sum(detour >= edge for edge in (1, 2, 3, 5, 9, 17, 33, 65, 129))] += 1
+        found["detours"][sum(detour >= edge for edge in (1, 2, 3, 5, 9, 17, 33, 65, 129)) + BINS * (begin != end)] += 1
         for a, b in pairwise(path):
             around = [(-1, -1), (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1), (1, 1)]
             found["moves"][(a[0] + SIDE * a[1]) * 8 + around.index((b[0] - a[0], b[1] - a[1]))] += WHOLE // (len(path) - 1)
@@ -256,7 +258,42 @@ def test_without_noise_to_speak_of_ends_lengths_and_visits_are_those_of_the_town
 
 
 def detours(truth: dict[str, Counter[Any]]) -> list[int]:
-    return [place for place, number in truth["detours"].items() for _ in range(number)]
+    return [place % BINS for place, number in truth["detours"].items() for _ in range(number)]
+
+
+@pytest.mark.parametrize("spend", [1, 900])
+def test_who_stays_and_who_comes_back_are_as_many_as_in_the_town(spend: int) -> None:
+    """A third stays in one cell, a third goes somewhere and back, a third goes away: some 1,000 each."""
+    rows = town(3_000, pace=40)
+    place = np.random.default_rng(1).integers(0, 3, 3_000)
+    who, moment = (np.asarray(rows[name]) for name in ("who", "moment"))
+    for person, kind in zip(dict.fromkeys(who.tolist()), place.tolist(), strict=False):
+        mine = np.flatnonzero(who == person)
+        first, last = mine[np.argmin(moment[mine])], mine[np.argmax(moment[mine])]
+        for axis in ("x", "y"):
+            for at in mine.tolist() if kind == 0 else [last] if kind == 1 else []:
+                rows[axis][at] = rows[axis][first]
+    exact = counted(rows)["detours"]
+    model = fitted(rows, spend=spend)
+    drawn_walks = walks(model, 6_000)
+    closed = np.array([bool((walk[0] == walk[-1]).all()) for walk in drawn_walks])
+    stays = np.array([len(walk) == 1 for walk in drawn_walks])
+    assert closed.mean() == pytest.approx(exact[:BINS].sum() / exact.sum(), abs=0.04)
+    assert stays.mean() == pytest.approx(exact[0] / exact.sum(), abs=0.04)
+    assert 0.2 < stays.mean() < closed.mean() - 0.1
+
+
+def test_a_model_of_an_older_version_draws_as_it_did() -> None:
+    """It has one row of detours, of all journeys together."""
+    model = fitted(town(400), spend=900)
+    told = json.loads(model.to_json())
+    both = np.array(told["released"]["detours"])
+    told["released"]["detours"] = (both[:BINS] + both[BINS:]).tolist()
+    older = journeys_from_json(json.dumps(told))
+    assert isinstance(older, Journeys)
+    assert older.detours.shape == (1, BINS)
+    assert len(walks(older, 300)) == 300
+    assert json.loads(older.to_json()) == told
 
 
 def place_moves(place: int) -> float:

@@ -7,7 +7,8 @@ the spend each:
 - *trips*: where journeys begin and end, by blocks of cells (zones): one count a journey; besides, in which cell they begin
   and in which cell they end;
 - *moves*: from each cell to each of the eight around it; a journey of L moves counts ⌊W/L⌋ of W for each of them;
-- *detours*: how many moves a journey has beyond the fewest between its ends, in public bins.
+- *detours*: how many moves a journey has beyond the fewest between its ends, in public bins: of journeys that end in the cell
+  where they began, and of the others.
 
 *Drawn*: the ends of a journey, its detour, and a walk of as many moves as these ask for, by the noisy moves, given that it ends
 where it must: the next cell has a probability proportional to that of the move times that of being led to the end from there
@@ -59,6 +60,7 @@ _SHARES = {
 }
 _DETOURS = np.array([0, 1, 2, 3, 5, 9, 17, 33, 65, 129, 257])
 """Where bins of detours begin; the last is one that no longer detour is drawn than."""
+_BINS = len(_DETOURS) - 1
 _AROUND = np.array([(-1, -1), (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1), (1, 1)])
 _DIRECTION = np.array([0, 1, 2, 3, -1, 4, 5, 6, 7])
 """Of (dx + 1) + 3·(dy + 1): which of `_AROUND` a move is."""
@@ -244,12 +246,12 @@ class JourneyCounts(TripMethod):
     def describe(self) -> dict[str, Any]:
         """For the plan's digest."""
         rules = [self.outside, None if self.fastest is None else text_of(self.fastest)]
-        return {"columns": list(self.columns), "cells": self.cells, "zones": self.zones, "rules": rules, "format": 2}
+        return {"columns": list(self.columns), "cells": self.cells, "zones": self.zones, "rules": rules, "format": 3}
 
     def sizes(self) -> dict[str, int]:
         """How many numbers are released of each kind."""
         cells = self.cells**2
-        return {"zones": self.zones**4, "begins": cells, "ends": cells, "moves": 8 * cells, "detours": len(_DETOURS) - 1}
+        return {"zones": self.zones**4, "begins": cells, "ends": cells, "moves": 8 * cells, "detours": 2 * _BINS}
 
     def counted(self, rows: Mapping[str, Any], declaration: PrivateTable) -> dict[str, Integers]:
         """The exact numbers, before noise: private."""
@@ -304,7 +306,7 @@ class JourneyCounts(TripMethod):
         counted = np.zeros(sizes["moves"], dtype=np.int64)
         np.add.at(counted, cell * 8 + _DIRECTION[(move[0] + 1) + 3 * (move[1] + 1)], _WHOLE // moves[walker])
         detour = moves - np.maximum(np.abs(across[last] - across[first]), np.abs(up[last] - up[first]))
-        bins = np.minimum(np.searchsorted(_DETOURS, detour, side="right") - 1, sizes["detours"] - 1)
+        bins = np.minimum(np.searchsorted(_DETOURS, detour, side="right") - 1, _BINS - 1) + _BINS * (begins != ends)
         trips = zone_of(begins, side, self.zones) * self.zones**2 + zone_of(ends, side, self.zones)
         found = {"zones": trips, "begins": begins, "ends": ends, "detours": bins}
         return {**{name: np.bincount(values, minlength=sizes[name]) for name, values in found.items()}, "moves": counted}
@@ -316,6 +318,12 @@ class Journeys(ReleasedTrips):
 
     method: JourneyCounts
     domains: tuple[Domain, Domain]
+
+    @cached_property
+    def detours(self) -> Floats:
+        """How many journeys there are in each bin of detours: of those that come back to their first cell, and of the others. One
+        row, where an older version measured them together."""
+        return above_zero(self.released["detours"], max(self.journeys, 1.0)).reshape(-1, _BINS)
 
     @cached_property
     def ends(self) -> Floats:
@@ -330,8 +338,22 @@ class Journeys(ReleasedTrips):
             share = np.bincount(zone, minlength=zones**2)[zone]
             within.append(np.where(inside > 0, cells / np.where(inside > 0, inside, 1), 1 / share))
         found = within[0][:, None] * trips[np.ix_(zone, zone)] * within[1][None, :]
+        if len(self.detours) > 1:
+            found = self._closed(found, np.sqrt(within[0] * within[1]), trips.diagonal(), zone)
         total = found.sum()
         return np.asarray(found / total if total > 0 else np.full_like(found, 1 / found.size))
+
+    def _closed(self, found: Floats, cells: Floats, stay: Floats, zone: Integers) -> Floats:
+        """The same with as many that end where they began as were measured: in each zone an equal share of what begins and ends
+        in it; `cells` says in which of its cells these are."""
+        same = zone[:, None] == zone
+        share = min(float(self.detours[0].sum()) / max(float(stay.sum()), 1e-300), 1.0)
+        apart = np.where(same & ~np.eye(len(zone), dtype=bool), found, 0.0)
+        left, home = (np.bincount(zone, each, len(stay)) for each in (apart.sum(axis=1), cells))
+        share_of = np.where(home > 0, np.where(left > 0, share, 1.0), 0.0)  # of a zone of one cell nothing else can be
+        again = (stay * share_of / np.where(home > 0, home, 1))[zone] * cells
+        rest = (stay * (1 - share_of) / np.where(left > 0, left, 1))[zone][:, None] * apart
+        return np.where(same, rest + np.diag(again), found)
 
     @cached_property
     def moves(self) -> Floats:
@@ -352,7 +374,10 @@ class Journeys(ReleasedTrips):
         wanted = journeys_wanted(n, self.journeys)
         pairs = drawn(self.ends.ravel(), wanted, random)
         begins, ends = pairs // self.method.cells**2, pairs % self.method.cells**2
-        bins = drawn(above_zero(self.released["detours"], max(self.journeys, 1.0)), wanted, random)
+        bins = np.zeros(wanted, dtype=np.int64)
+        for which, weights in enumerate(self.detours):
+            mine = np.flatnonzero((begins != ends) == bool(which)) if len(self.detours) > 1 else np.arange(wanted)
+            bins[mine] = drawn(weights, len(mine), random) if weights.any() else 0
         detours = _DETOURS[bins] + (random.uniform(len(bins)) * (_DETOURS[bins + 1] - _DETOURS[bins])).astype(np.int64)
         walker, step, cell = self._walked(begins, ends, detours, random)
         side, columns = self.method.cells, {}

@@ -116,7 +116,10 @@ def _read(told: Mapping[str, Any]) -> Journeys | RoadJourneys:
 def _released(told: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
     found = {name: told["released"][name] for name in sizes}
     for name, size in sizes.items():
-        if len(found[name]) != size or not all(type(each) is int and abs(each) < _LARGEST for each in found[name]):
+        # an older version counted the detours of journeys that come back together with the others
+        if len(found[name]) not in ((size, size // 2) if name == "detours" else (size,)) or not all(
+            type(each) is int and abs(each) < _LARGEST for each in found[name]
+        ):
             raise _refused()
     return {name: np.array(values, dtype=np.int64) for name, values in found.items()}
 
