@@ -60,11 +60,11 @@ check: lint  ## a minute before every commit: lint, types, floors, and the tests
 	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
 	  $(QUICK) $(ARGS)
 
-test: setup  ## half an hour: what a change of logic can break, with lint, types and layers (CHANGED=1: what the change can reach)
+test: setup  ## twelve minutes: what a change of logic can break, with lint, types and layers (CHANGED=1: what the change can reach)
 	@$(STYLE)
 	@$(TIER) test $(ARGS)
 
-prove: setup  ## a quarter of an hour: statistics, attacks, kills, browsers, stories, Spark, figures, the site, commands and the demo
+prove: setup  ## seven minutes: statistics, attacks, kills, browsers, stories, Spark, figures, the site, commands and the demo
 	@$(TIER) prove $(ARGS)
 
 ci: setup  ## what CI runs: test, then prove, in one run; what fails is tried once more, alone

@@ -8,7 +8,8 @@ pytest-xdist has a file of its own in the folder that CLOISTER_SECONDS names.
     python -m scripts.test_budget .cache/seconds --write     # what was measured is the budget from now on (tests/budget.json)
     python -m scripts.test_budget .cache/seconds --files 40  # the files that cost most
 
-Seconds of the processor, not of the clock: they are nearly the same on a busy machine. What a server uses that outlives its test
+Seconds of the processor, not of the clock: they are nearly the same on a busy machine. Another machine, or another Python, is
+quicker or slower in all folders: a folder grew where it did against the others (`pace`). What a server uses that outlives its test
 is counted with the test during which it is used.
 """
 
@@ -34,6 +35,8 @@ BUDGET = Path(__file__).resolve().parent.parent / "tests" / "budget.json"
 GROWTH = 1.1
 SLACK = 3.0
 """Seconds that a folder may differ by from one run to the next."""
+MANY = 20
+"""Folders of which the median says how quick a machine is."""
 SHORT = 0.02
 """Seconds of a test after which nobody looks at what runs under it."""
 BROWSERS = ("chrom", "headless")
@@ -143,9 +146,16 @@ def noted(folder: Path) -> Iterator[tuple[str, str, float]]:
             yield each["file"], each["test"], each["seconds"]
 
 
+def pace(used: dict[str, float], budget: dict[str, float]) -> float:
+    """The median of what folders used over what is written down, where many were run; 1 where few were."""
+    quotients = sorted(used[folder] / budget[folder] for folder in used.keys() & budget.keys() if budget[folder] >= SLACK)
+    return quotients[len(quotients) // 2] if len(quotients) >= MANY else 1.0
+
+
 def grown(used: dict[str, float], budget: dict[str, float]) -> list[str]:
     """The folders that use more than a tenth more than is written down; one that is new may use nothing until it is."""
-    return sorted(folder for folder, seconds in used.items() if seconds > budget.get(folder, 0.0) * GROWTH + SLACK)
+    here = pace(used, budget)
+    return sorted(folder for folder, seconds in used.items() if seconds > budget.get(folder, 0.0) * here * GROWTH + SLACK)
 
 
 def table(used: dict[str, float], budget: dict[str, float]) -> str:
@@ -154,7 +164,8 @@ def table(used: dict[str, float], budget: dict[str, float]) -> str:
     lines = [f"{'seconds':>8} {'budget':>8}  folder"]
     for folder, seconds in sorted(used.items(), key=lambda each: -each[1]):
         lines.append(f"{seconds:8.1f} {budget.get(folder, 0.0):8.1f}  {folder}{'  GREW' if folder in late else ''}")
-    return "\n".join([*lines, f"{sum(used.values()):8.1f} {sum(budget.values()):8.1f}  together"])
+    lines.append(f"{sum(used.values()):8.1f} {sum(budget.values()):8.1f}  together; a folder takes {pace(used, budget):.2f} of it")
+    return "\n".join(lines)
 
 
 def main(given: Iterable[str]) -> int:

@@ -49,6 +49,15 @@ def test_a_folder_may_grow_by_a_tenth(
     assert ("tests/synth  GREW" in capsys.readouterr().out) == bool(status)
 
 
+def test_on_a_slower_machine_a_folder_grows_against_the_others() -> None:
+    before = {f"tests/{number}": 50.0 for number in range(30)}
+    slow = {folder: 2.3 * seconds for folder, seconds in before.items()}
+    assert budget.grown(slow, before) == []
+    assert budget.grown(slow | {"tests/7": 150.0}, before) == ["tests/7"]
+    assert budget.grown({"tests/7": 115.0}, before) == ["tests/7"], "of one folder nobody knows why"
+    assert "a folder takes 2.30 of it" in budget.table(slow, before)
+
+
 def test_a_new_folder_is_written_down_first(tmp_path: Path, written_down: Path) -> None:
     noted = str(written(tmp_path / "noted", synth=100, mining=20))
     assert budget.main([noted]) == 1

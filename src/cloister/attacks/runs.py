@@ -115,7 +115,7 @@ def encoded(raw: Array | list[Any], scheme: Scheme, labels: dict[int, str]) -> A
     """
     kind, width = scheme
     plain = isinstance(raw, np.ndarray) and (raw.shape[1] if raw.ndim > 1 else 0) == width
-    if isinstance(raw, np.ndarray) and plain and (kind == "float" or (kind == "int" and raw.dtype.kind in "bi")):
+    if isinstance(raw, np.ndarray) and plain and (kind == "float" or (kind == "int" and np.can_cast(raw.dtype, np.int64))):
         return raw.astype(np.float64 if kind == "float" else np.int64, copy=False)
     listed = raw.tolist() if isinstance(raw, np.ndarray) else raw
     if kind == "code":
@@ -189,7 +189,7 @@ def _exact(cell: Any) -> Fraction | None:
 
 
 def _as_int(cell: Any) -> int:
-    exact = _exact(cell)
+    exact = cell if type(cell) is int else _exact(cell)
     return int(exact) if exact is not None and exact.denominator == 1 and -(2**63) < exact < 2**63 else -(2**63)
 
 
