@@ -75,6 +75,9 @@ CALLS = 8
 the other sites."""
 LOOK = 0.25
 """Seconds between two looks into the `Post`, and those for which a message waits for a call to this process alone."""
+QUICK, LINGERS = 0.02, 2.0
+"""Seconds between the first looks for an answer, which double until they are `LOOK`; and those for which a process that found a
+new message left by others looks as often: a fit over sites asks them dozens of times, each as soon as the last is answered."""
 _TELL = 15.0
 """Seconds after which other processes are told again when a party called."""
 _SMALL = 1 << 16
@@ -235,7 +238,8 @@ class Mailboxes:
         self._boxes = {name: _Box(public) for name, public in signed.roster.sites.items()}
         self._lock = threading.Lock()
         self._ends = False
-        self._post, self._looked = post and post(signed.roster.digest), -LOOK
+        self._post, self._looked, self._found = post and post(signed.roster.digest), -LOOK, -LINGERS
+        self._left = set[str]()
         self._roster = pack("roster", "", HUB, key, canonical_json(signed.plain()).encode())
 
     @property
@@ -266,7 +270,7 @@ class Mailboxes:
         told = {"round": round_id, "most": most, "ends": time.time() + self.deadline, "answers": answers}
         asked = [_Waiting(name=name, message=message, **told) for name, message in messages.items()]  # type: ignore[arg-type]
         ends, awaited, left = time.monotonic() + self.deadline, {each.name: each for each in asked}, dict[str, str]()
-        look = ends if self._post is None else time.monotonic() + self._post.patience
+        look, pause = ends if self._post is None else time.monotonic() + self._post.patience, QUICK
         for each in asked:
             with self._lock:
                 self._boxes[each.name].waiting.setdefault(each.digest, []).append(each)
@@ -276,7 +280,7 @@ class Mailboxes:
                 if self._post is not None and time.monotonic() >= look:
                     with contextlib.suppress(CloisterError):  # a database that is away: those who call here answer all the same
                         self._look_for_answers(self._post, awaited, left)
-                    look = time.monotonic() + LOOK
+                    look, pause = time.monotonic() + pause, min(2 * pause, LOOK)
                 try:
                     found, data = answers.get(timeout=max(0.0, min(ends, look) - time.monotonic()))
                 except queue.Empty:
@@ -513,18 +517,25 @@ class Mailboxes:
                     return None
                 came.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(came.wait(), min(ends - loop.time(), self.wait if self._post is None else LOOK))
+                    await asyncio.wait_for(came.wait(), min(ends - loop.time(), self.wait if self._post is None else self._pause))
         finally:
             with self._lock:
                 box.polls.discard(notify)
 
+    @property
+    def _pause(self) -> float:
+        """Seconds between two looks for what other processes left."""
+        return QUICK if time.monotonic() < self._found + LINGERS else LOOK
+
     async def _look(self) -> None:
         """Finds what other processes left, once in a while for all who call."""
-        if self._post is None or time.monotonic() < self._looked + LOOK:
+        if self._post is None or time.monotonic() < self._looked + self._pause:
             return
         self._looked = time.monotonic()
         with contextlib.suppress(CloisterError):
             found = await asyncio.to_thread(self._post.waiting)
+            before, self._left = self._left, {digest for _, digest, _ in found}
+            self._found = time.monotonic() if self._left - before else self._found
             for name, box in self._boxes.items():
                 box.left = {digest: since for whose, digest, since in found if whose == name}
             self._notify(box for box in self._boxes.values() if box.left)
