@@ -9,8 +9,8 @@ pytest-xdist has a file of its own in the folder that CLOISTER_SECONDS names.
     python -m scripts.test_budget .cache/seconds --files 40  # the files that cost most
 
 Seconds of the processor, not of the clock: they are nearly the same on a busy machine. Another machine, or another Python, is
-quicker or slower in all folders: a folder grew where it did against the others (`pace`). What a server uses that outlives its test
-is counted with the test during which it is used.
+quicker or slower in all folders: a folder grew where it did against the others (`pace`). What a server uses that outlives its
+test is counted with the test during which it is used.
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ def table(used: dict[str, float], budget: dict[str, float]) -> str:
     lines = [f"{'seconds':>8} {'budget':>8}  folder"]
     for folder, seconds in sorted(used.items(), key=lambda each: -each[1]):
         lines.append(f"{seconds:8.1f} {budget.get(folder, 0.0):8.1f}  {folder}{'  GREW' if folder in late else ''}")
-    lines.append(f"{sum(used.values()):8.1f} {sum(budget.values()):8.1f}  together; a folder takes {pace(used, budget):.2f} of it")
+    lines.append(
+        f"{sum(used.values()):8.1f} {sum(budget.values()):8.1f}  together; a folder takes {pace(used, budget):.2f} of it"
+    )
     return "\n".join(lines)
 
 

@@ -436,3 +436,22 @@ def test_a_walk_that_is_led_has_the_law_of_walks_that_happen_to_end_there() -> N
 
 def test_the_shares_are_a_whole() -> None:
     assert sum(module._SHARES.values()) == 1
+
+
+def test_who_comes_back_lives_in_some_zones_alone() -> None:
+    """A hundred stay in a cell of their own zone, a hundred go from one cell of another zone to the next: half come back."""
+    stays = [(x, y) for x, y in [(5.0, -45)] * 100]
+    rows: Town = {
+        "who": [f"s{n}" for n in range(100)],
+        "moment": [0] * 100,
+        "x": [x for x, _ in stays],
+        "y": [y for _, y in stays],
+    }
+    for name, ends in (("there", [(80.0, 40), (95.0, 40)]), ("back", [(95.0, 40), (80.0, 40)])):
+        for person in range(50):
+            rows["who"] += [f"{name}{person}"] * 2
+            rows["moment"] += [0, 1]
+            rows["x"] += [x for x, _ in ends]
+            rows["y"] += [y for _, y in ends]
+    drawn_walks = walks(fitted(rows, spend=900), 2_000)
+    assert np.mean([bool((walk[0] == walk[-1]).all()) for walk in drawn_walks]) == pytest.approx(0.5, abs=0.06)

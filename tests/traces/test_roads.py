@@ -366,3 +366,11 @@ def test_roads_in_degrees_refuse_swapped_numbers_and_columns_of_metres() -> None
         with pytest.raises(InvalidParameter, match="nodes in metres"):
             fit_road_journeys(session, "people", roads, spend=1)
         assert str(session.spent) == "ε = 0"
+
+
+@pytest.mark.parametrize(
+    "names", [[(0, 0), (0, 1)], [1, 2.5], [b"a", b"b"], [float("nan"), 1.0], [[1], [2]], [True, 2], [2**63, 1]]
+)
+def test_a_node_is_called_by_a_text_or_a_whole_number(names: list[Any]) -> None:
+    with pytest.raises(InvalidParameter, match="neither a text nor a whole number"):
+        RoadGraph({"node": names, "x": [0, 1], "y": [0, 1]}, {"from": [names[0]], "to": [names[1]]})

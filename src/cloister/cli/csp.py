@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
+from cloister.cli.written import WRITTEN
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.printable import shown
 
@@ -87,7 +88,7 @@ def init(folder: Path, name: str) -> None:
 @csp.command()
 @click.argument("declarations", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--to", "public", required=True, help="The key holder's public key (128 digits).")
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The batch to write (*.masked).")
+@click.option("--out", required=True, type=WRITTEN, help="The batch to write (*.masked).")
 @click.option(
     "--counts", type=click.Path(file_okay=False, path_type=Path), help="The owner's folder of how many rows each person had."
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from cloister.cli.written import WRITTEN
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.tables.declaring.codebooks import categories, kind_of, read_codebook
 from cloister.tables.declaring.draft import BOUNDED, Codebook, ColumnDraft, declaration_text
@@ -43,7 +44,7 @@ _BOUNDS = re.compile(r"(\S+?)\s*\.\.+\s*(\S+?)(?:\s*/\s*(\S+))?")
 @click.option("--unit", default="", help="The column that says whose row a row is.")
 @click.option("--max-rows", type=click.IntRange(1), help="How many rows of one person count.")
 @click.option("--no-suggestions", is_flag=True, help="Suggest nothing by the names of columns.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file.")
+@click.option("-o", "--output", type=WRITTEN, help="Write to this new file.")
 def declare(
     data: str,
     name: str | None,

@@ -11,6 +11,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ def rules(
 @click.option("--insertions", is_flag=True, help="Let the exact method insert items: made-up entries.")
 @click.option("--time-limit", default="30", show_default=True, help="Seconds for the exact method.")
 @click.option("--compare", "compared", is_flag=True, help="Every method side by side; nothing is written but --chart.")
-@click.option("--out", type=_FILE, help="Write the changed baskets, in the shape in which they were read.")
+@click.option("--out", type=WRITTEN, help="Write the changed baskets, in the shape in which they were read.")
 @spreadsheets.OPTION
-@click.option("--chart", type=_FILE, help="Of --compare: .html, .svg, .png or .json.")
+@click.option("--chart", type=WRITTEN, help="Of --compare: .html, .svg, .png or .json.")
 @click.option("--basket", help="The basket's column.")
 @click.option("--item", help="The item's column.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -13,6 +13,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import session_over, waiting
+from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _question_options(command: _Command) -> _Command:
 @spreadsheets.OPTION
 @click.option(
     "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=WRITTEN,
     help="Write a chart with error bars: .html or .json (or .svg, .png with the extra [hub]).",
 )
 @_question_options
@@ -88,6 +89,10 @@ def query(
     """
     if for_spreadsheets and (as_json or not as_csv):
         raise InvalidParameter("--for-spreadsheets is invalid", why="it changes CSV alone", instead="--csv --for-spreadsheets")
+    if chart is not None and chart.suffix not in (".html", ".json", ".svg", ".png"):
+        raise InvalidParameter(
+            f"The chart {chart.name!r} is invalid", why="its ending says no known form", instead="--chart answer.html"
+        )
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql,
@@ -99,14 +104,14 @@ def query(
             rehearse=rehearse,
             fresh=fresh,
         )
-    if chart is not None:
-        _write_chart(answer, chart)
     if as_json:
         click.echo(json.dumps(_as_json(answer), default=str))
     elif as_csv:
         _print_csv(answer, for_spreadsheets=for_spreadsheets)
     else:
         click.echo(repr(answer))
+    if chart is not None:
+        answer.plot().save(str(chart))
 
 
 @click.command()
@@ -199,11 +204,3 @@ def _print_csv(answer: Release, *, for_spreadsheets: bool) -> None:
         for row, wide in zip(answer.table, margins, strict=True)
     ]
     csv.writer(sys.stdout).writerows(spreadsheets.as_written(head, rows, for_spreadsheets=for_spreadsheets))
-
-
-def _write_chart(answer: Release, path: Path) -> None:
-    if path.suffix not in (".html", ".json", ".svg", ".png"):
-        raise InvalidParameter(
-            f"The chart {path.name!r} is invalid", why="its ending says no known form", instead="--chart answer.html"
-        )
-    answer.plot().save(str(path))

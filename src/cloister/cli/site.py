@@ -18,6 +18,7 @@ import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.printable import shown
 
 if TYPE_CHECKING:
     from cloister.crypto import SigningKey
@@ -98,7 +99,10 @@ def init(folder: Path, name: str) -> None:
     cloister site init north --name north
     """
     from cloister.crypto import make_key_file, new_key
+    from cloister.together.roster import is_name
 
+    if not is_name(name):
+        raise InvalidParameter(f"--name {shown(name)!r} is invalid", why="it can't be shown in a line", instead="--name north")
     own_files()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "site.toml").exists():
@@ -198,7 +202,6 @@ def rows(data: Path, as_json: bool) -> None:
     cloister site rows --data north
     """
     from cloister.cli.declared import load
-    from cloister.printable import shown
     from cloister.tables import Offenders, PrivateTable, prepare
 
     _settings(data)

@@ -89,8 +89,9 @@ def exact_probability(value: Exact, name: str = "delta") -> Fraction:
     """
     number = exact(value, name)
     if not 0 <= number < 1:
+        usual = "0.95" if name == "confidence" else "1e-6"
         raise InvalidParameter(
-            f"{name}={shown(value)} is invalid", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
+            f"{name}={shown(value)} is invalid", why="it must be at least 0 and less than 1", instead=f'{name}="{usual}"'
         )
     return number
 

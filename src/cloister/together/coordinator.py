@@ -587,6 +587,8 @@ class RemoteParts:
             "max_rows": table.max_rows,
         }
         self._declared, self._named = canonical_json(declared).encode(), set[str]()
+        self._silent: dict[str, float] = {}
+        """When a site was waited for in vain: until it calls again no other step waits for it, of which a fit has dozens."""
         self._agreed("declaration", self._declared)
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
@@ -606,6 +608,9 @@ class RemoteParts:
         most = 8 * round_.numbers * round_.words + sites * (3 * SHARE_BYTES + 200) + _SMALL
 
         def ask(messages: Mapping[str, bytes]) -> Iterator[bytes]:
+            seen = self._coordinator.presence if self._silent else {}
+            away = {name for name, since in self._silent.items() if seen[name].seen <= since}
+            refusals.update({name: self._coordinator.silent(name) for name in away & messages.keys() if name not in refusals})
             awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
             with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most)) as answers:
                 for name, found, data in answers:
@@ -615,6 +620,7 @@ class RemoteParts:
                     else:
                         yield data
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
+            self._silent.update(dict.fromkeys(awaited, time.time()))
 
         return ask
 

@@ -72,7 +72,7 @@ class Roster:
                 "of two, each would see the other's numbers" if len(sites) == 2 else "a sum needs several that hide one another",
                 f"from 3 to {MOST_SITES} sites",
             )
-        if not all(isinstance(name, str) and 0 < len(name) <= _LONGEST and is_printable(name) for name in sites):
+        if not all(is_name(name) for name in sites):
             raise _invalid("A site's name is invalid", "it can't be shown", 'sites={"north": key, …}')
         keys = [*sites.values(), self.hub]
         if any(not isinstance(key, bytes) or len(key) != 32 for key in keys) or len(set(keys)) < len(keys):
@@ -248,6 +248,15 @@ class SignedRoster:
                 f"{len(stayed)} sites of the one before are left, and {old.threshold} are a quorum",
                 "fewer sites revoked at once",
             )
+
+
+def is_name(name: object) -> bool:
+    """Whether a site may be called so.
+
+    >>> is_name("north"), is_name(""), is_name("north\n")
+    (True, False, False)
+    """
+    return isinstance(name, str) and 0 < len(name) <= _LONGEST and is_printable(name)
 
 
 def _invalid(what: str, why: str, instead: str) -> InvalidDeclaration:

@@ -344,13 +344,14 @@ class Journeys(ReleasedTrips):
         return np.asarray(found / total if total > 0 else np.full_like(found, 1 / found.size))
 
     def _closed(self, found: Floats, cells: Floats, stay: Floats, zone: Integers) -> Floats:
-        """The same with as many that end where they began as were measured: in each zone an equal share of what begins and ends
-        in it; `cells` says in which of its cells these are."""
+        """The same with as many that end where they began as were measured: where nothing else can be all of what begins and ends
+        in a zone, and of the others' an equal share; `cells` says in which of its cells these are."""
         same = zone[:, None] == zone
-        share = min(float(self.detours[0].sum()) / max(float(stay.sum()), 1e-300), 1.0)
         apart = np.where(same & ~np.eye(len(zone), dtype=bool), found, 0.0)
         left, home = (np.bincount(zone, each, len(stay)) for each in (apart.sum(axis=1), cells))
-        share_of = np.where(home > 0, np.where(left > 0, share, 1.0), 0.0)  # of a zone of one cell nothing else can be
+        forced, free = (float(stay[(home > 0) & which].sum()) for which in (left <= 0, left > 0))
+        share = min(max(float(self.detours[0].sum()) - forced, 0.0) / max(free, 1e-300), 1.0)
+        share_of = np.where(home > 0, np.where(left > 0, share, 1.0), 0.0)
         again = (stay * share_of / np.where(home > 0, home, 1))[zone] * cells
         rest = (stay * (1 - share_of) / np.where(left > 0, left, 1))[zone][:, None] * apart
         return np.where(same, rest + np.diag(again), found)

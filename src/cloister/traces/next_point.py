@@ -48,6 +48,8 @@ from cloister.traces.planar import GeoIndistinguishability, PlanarLaplace, Point
 
 Floats = npt.NDArray[np.float64]
 _MOST_RINGS, _MOST_HEADINGS, _MOST_POINTS = 64, 360, 10_000
+_HEADINGS = 16
+"""True directions within a cell over which an error is a mean."""
 _LEAST = 1e-100
 """Of a probability that floats take for 0, in what a smoother sees."""
 
@@ -127,20 +129,28 @@ class NextPoint:
         return self.anchor.guarantee * anchors + GeoIndistinguishability(0, extra=self.epsilon * (points - anchors))
 
     def step_error(self, distance: float = 0.0) -> float:
-        """The mean distance of a released next point from the true one, where that lies `distance` from the last released.
+        """The mean distance of a released next point from the true one, where that lies `distance` from the last released, in any
+        direction.
 
         >>> mechanism = NextPoint(4, reach=100, anchor=PlanarLaplace("0.02"))
         >>> round(mechanism.step_error(50)), round(NextPoint(40, reach=100, anchor=PlanarLaplace("0.02")).step_error(50))
-        (60, 15)
+        (60, 14)
         """
         if not 0 <= distance <= float(self.reach):
             raise InvalidParameter(
                 "distance is invalid", why="it lies between 0 and the reach, in metres", instead=f"distance={self.reach / 2}"
             )
         polar = self._polar
-        near, turned = polar.distance_law(np.array([distance])), polar.heading_law(np.array([0.0]))
+        near = polar.distance_law(np.array([distance]))[0]
         x, y = (np.outer(polar.distances, wave(polar.directions)) for wave in (np.cos, np.sin))
-        return float((near.T * turned * np.hypot(x - distance, y)).sum())
+        errors = []
+        for heading in (
+            (np.arange(_HEADINGS) + 0.5) * 2 * np.pi / _HEADINGS / len(polar.directions)
+        ):  # of one cell: the others are alike
+            turned = polar.heading_law(np.array([heading]))[0]
+            away = np.hypot(x - distance * math.cos(heading), y - distance * math.sin(heading))
+            errors.append(near @ away @ turned)
+        return float(np.mean(errors))
 
     def release(self, points: Any, *, random: Random | None = None) -> ReleasedJourney:
         """A released point for each point of one journey, in the order of time, in metres. A true point further from the last

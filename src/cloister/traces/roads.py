@@ -88,6 +88,17 @@ class RoadGraph:
             self.origin, self.places = _in_metres(*found)
         else:
             self.places = np.stack([_numbers(_column(nodes, "nodes", name), "nodes", name) for name in ("x", "y")], axis=1)
+        for name in self.names:
+            if (
+                isinstance(name, bool)
+                or not isinstance(name, str | int)
+                or not -(2**63) <= (name if isinstance(name, int) else 0) < 2**63
+            ):
+                raise InvalidParameter(
+                    "nodes is invalid",
+                    why=f"a node is called {name!r}, which is neither a text nor a whole number",
+                    instead='nodes={"node": ["0,0", "0,200"], "x": [0, 0], "y": [0, 200]}',
+                )
         known = {name: number for number, name in enumerate(self.names)}
         ends = [_column(edges, "edges", name) for name in ("from", "to")]
         if not 1 <= len(self.names) <= _MOST_NODES or len(ends[0]) > _MOST_EDGES:
@@ -370,13 +381,13 @@ class RoadJourneys(ReleasedTrips):
         places = roads.places if roads.origin is None else roads.degrees(roads.places).round(6)
         x, y = places[passed].T
         axes = ("x", "y") if roads.origin is None else ("longitude", "latitude")
-        names: npt.NDArray[Any] = np.array(roads.names)
-        kind: Any = "integer" if names.dtype.kind == "i" else "text"
+        kind: Any = "integer" if all(isinstance(name, int) for name in roads.names) else "text"
+        names = np.array(roads.names if kind == "integer" else [str(name) for name in roads.names], dtype=object)
         return Frame(
             {
                 "journey": Series("integer", np.repeat(np.arange(wanted), counts)),
                 "step": Series("integer", step),
-                "node": Series(kind, (names if kind == "integer" else names.astype(str).astype(object))[passed]),
+                "node": Series(kind, (names.astype(np.int64) if kind == "integer" else names)[passed]),
                 axes[0]: Series("real", x),
                 axes[1]: Series("real", y),
             }

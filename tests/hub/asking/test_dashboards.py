@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from cloister.errors import UnknownTable
+from cloister.hub.ids import new_id
 from cloister.hub.services.asking import boards
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Visitor
@@ -98,3 +100,80 @@ def test_a_refresh_asks_no_further_than_a_page_waits(stage: Stage, monkeypatch: 
         assert cost in most[1], "the rest is priced anew"
         assert new in post(ana, where, f"{where}/refresh", most=most[1], key="one form").text
     assert len(stage.charges) == 4
+
+
+def grown(stage: Stage, name: str = "people") -> None:
+    rows = "age,sex,pay\n" + "40,F,20\n" * 200
+    sent = stage.house.client().post(
+        "/api/v1/uploads", content=rows.encode(), headers={**stage.owner.bearer, "Content-Type": "text/csv"}
+    )
+    assert stage.post(f"/datasets/{name}/versions", {"upload": sent.json()["id"]}, stage.owner).status_code == 201
+
+
+def board(who: Visitor, *releases: str) -> str:
+    where = str(post(who, "/dashboards", "/dashboards", title="Some").url.path)
+    for release in releases:
+        post(who, where, f"{where}/parts", release=release, shows="table")
+    return where
+
+
+def shown_on(page: str) -> list[str]:
+    """The answers on a dashboard, in order."""
+    return list(dict.fromkeys(re.findall(r'<h2 class="card-title" id="part-\d+"><a href="/releases/([\w-]+)"', page)))
+
+
+def refreshed(who: Visitor, where: str) -> tuple[str, str]:
+    """What it would cost, and the page after the refresh."""
+    told = re.search(r'name="most" value="([^"]*)"', post(who, where, f"{where}/price").text)
+    assert told is not None
+    return told[1], post(who, where, f"{where}/refresh", most=told[1], key=new_id()).text
+
+
+def test_a_refresh_takes_what_somebody_asked_of_the_new_data_before(stage: Stage):
+    """Or one part would speak of the old rows beside others of the new."""
+    old = stage.ask(BY_SEX, "0.1")["id"]
+    where = board(stage.ana, old, stage.ask(COUNT, "0.05")["id"])
+    grown(stage)
+    new = stage.ask(BY_SEX, "0.1")["id"]
+    cost, page = refreshed(stage.ana, where)
+    assert cost.endswith("ε = 0.05")
+    assert "The dashboard was refreshed" in page
+    assert f"/releases/{old}" not in page
+    told = [
+        stage.ana.client.get(f"/api/v1/releases/{each}", headers=stage.ana.bearer).json() for each in (new, shown_on(page)[0])
+    ]
+    assert told[0]["release"]["release"]["readings"] == told[1]["release"]["release"]["readings"], "those that were paid for"
+    assert "Nothing has changed" in refreshed(stage.ana, where)[1]
+    assert len(stage.charges) == 4
+
+
+def test_what_was_asked_together_is_refreshed_together(stage: Stage):
+    asked = {"questions": [BY_SEX, COUNT], "spend": "0.1", "purpose": "a first look"}
+    made = stage.post("/questions/workload", asked, stage.ana)
+    assert made.status_code == 201, made.text
+    where = board(stage.ana, *(each["id"] for each in made.json()["releases"]))
+    assert "Nothing has changed" in refreshed(stage.ana, where)[1]
+    grown(stage)
+    cost, page = refreshed(stage.ana, where)
+    assert cost.endswith("ε = 0.1")
+    assert "The dashboard was refreshed" in page
+    assert len(stage.charges) == 2
+
+
+def test_what_cannot_be_asked_any_more_holds_up_no_other_part(stage: Stage):
+    where = board(stage.ana, stage.ask(BY_SEX, "0.1")["id"], stage.ask("SELECT AVG(pay) AS mean FROM people", "0.1")["id"])
+    grown(stage)
+    seen = boards.explain
+
+    def closed(hub: Any, caller: Any, wish: Any) -> Any:
+        if "pay" in wish.sql:
+            raise UnknownTable("The table 'people' is unknown", why="it is closed", instead="another")
+        return seen(hub, caller, wish)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boards, "explain", closed)
+        told = post(stage.ana, where, f"{where}/price").text
+        assert "Take them off" in told
+        cost, page = refreshed(stage.ana, where)
+    assert cost.endswith("ε = 0.1")
+    assert "The dashboard was refreshed" in page

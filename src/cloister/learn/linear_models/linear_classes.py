@@ -141,6 +141,8 @@ Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]
 
 _METHODS = ("auto", "objective", "gradient", "newton", "output", "centroids")
+_FEW = 0.7
+"""The share of rows that are not drawn in where steps are few or noise is on the minimum, and a slope for the latter."""
 _LEAST_RIDGE = 1e-4
 _SMALL = 8
 """Up to so many features, two classes and a δ, a pure objective is better than Gaussian gradients."""
@@ -193,9 +195,10 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if allowance is None:
             self._learn_exactly(rows, classes)
             return
-        prepared = prepare(rows, classes, allowance, self.random)
-        loss = self._loss(classes, slope=prepared.slope)
+        short = self.method in ("output", "centroids") or (self.method == "gradient" and allowance.currency == "epsilon")
+        prepared = prepare(rows, classes, allowance, self.random, inside=_FEW if short else 1.0)
         method = self._chosen(allowance, prepared, classes)
+        loss = self._loss(classes, slope=_FEW if method == "output" else prepared.slope)
         share = allowance.rest(_WHAT[method])
         self.method_: str = method
         self.coef_, self.intercept_ = prepared.unscaled(self._weights(method, prepared, loss, share))
@@ -204,7 +207,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         """A descent whose sums over rows are asked of the engine (`descent.descend`): the very steps that it takes here."""
         self.low_, self.high_ = source.box.low, source.box.high
         self.margins_ = None
-        prepared = scaled(source, allowance)
+        prepared = scaled(source, allowance, inside=_FEW)
         loss = self._loss(len(self.classes_), slope=prepared.slope)
         share = allowance.rest(_WHAT["gradient"])
         self.method_ = "gradient"

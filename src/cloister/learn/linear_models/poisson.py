@@ -23,6 +23,9 @@ from cloister.learn.linear_models.prepared import Prepared, RowSource, prepare, 
 from cloister.noise.allowance import Allowance
 from cloister.tables.engines.row_sums import MOST_COUNTED
 
+_FEW = 0.9
+"""The share of rows that are not drawn in where steps are few."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -86,12 +89,13 @@ class PoissonRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             coefficients, intercepts = exact_line(rows, Poisson(highest=self.bounds_y_[1]), ridge=1e-9 * len(rows.X))
             self.coef_, self.intercept_ = coefficients[0], float(intercepts[0])
             return
-        self._descend(prepare(rows, 1, allowance, self.random, highest=self.bounds_y_[1]), allowance)
+        inside = _FEW if allowance.currency == "epsilon" else 1.0
+        self._descend(prepare(rows, 1, allowance, self.random, highest=self.bounds_y_[1], inside=inside), allowance)
 
     def _learn_sums(self, source: RowSource, allowance: Allowance) -> None:
         """The very steps that it takes here, whose sums over rows are asked of the engine."""
         self.low_, self.high_ = source.box.low, source.box.high
-        self._descend(scaled(source, allowance), allowance, source)
+        self._descend(scaled(source, allowance, inside=_FEW), allowance, source)
 
     def _descend(self, prepared: Prepared, allowance: Allowance, source: RowSource | None = None) -> None:
         share, highest, part = allowance.rest("gradients"), self.bounds_y_[1], prepared.counts[1] / prepared.people

@@ -39,10 +39,10 @@ _LEAST_PERSONS = 10.0
 _WORTH = 0.5
 """How long the noise of a centre may be, over the radius; else only its level is bought: the mean over all features."""
 _NEARLY_ALL = 0.95
-_CLEAR = ((0.0, 0.7, 0.7), (400.0, 0.9, 1.0), (1000.0, 0.99, 1.0))
+_CLEAR = ((0.0, 0.7, 0.7), (400.0, 0.9, 1.0), (1000.0, 0.95, 1.0), (10000.0, 0.99, 1.0))
 """From which signal on, how many rows are not drawn in, and how steep a loss may be: where noise is the greater fault, the few
 that lie far off a bought centre are drawn in, and those far on the wrong side count less."""
-_PURE = ((0.0, 0.7, 0.7), (1000.0, 0.9, 0.7), (4000.0, 0.9, 1.0), (10000.0, 0.99, 1.0))
+_PURE = ((0.0, 0.7, 0.7), (2000.0, 0.9, 0.7), (8000.0, 0.95, 1.0), (50000.0, 0.99, 1.0))
 """The same, under pure ε."""
 
 
@@ -138,19 +138,24 @@ class RowsHere:
         return noisy_vector(exact, share, self.random, length=Fraction(sums.length))
 
 
-def prepare(rows: Rows, classes: int, allowance: Allowance, random: Random | None, *, highest: float = 0.0) -> Prepared:
+def prepare(
+    rows: Rows, classes: int, allowance: Allowance, random: Random | None, *, highest: float = 0.0, inside: float = 1.0
+) -> Prepared:
     """What `scaled` buys, and these rows as they are then; `highest` is that of a count, where the target is one."""
     whole = (("", rows.X.shape[1]),)
     fit = Fit(features=whole, target="", classes=classes, slope=1.0, most=Fraction(1), highest=highest)
     here = RowsHere(rows, fit, random)
-    found, features = scaled(here, allowance), here.features
+    found, features = scaled(here, allowance, inside=inside), here.features
     ready = features.ready(tuple(found.centre.tolist()), found.radius)
     return replace(found, rows=ready.astype(np.int64), classes=features.y)
 
 
-def scaled(source: RowSource, allowance: Allowance) -> Prepared:
+def scaled(source: RowSource, allowance: Allowance, *, inside: float = 1.0) -> Prepared:
     """Buy class counts (or how many people there are, and the sum of their counts), a radius, and a centre: of each feature where
     that is worth its price, else one level for all features. There are no rows in it.
+
+    At most a share `inside` of the rows is not drawn in: where a few rows lie far off, the others are short beside them, and few
+    steps do not arrive.
 
     Guarantee: each part is a sum in which one person more or less counts once: a class (sensitivity 1), a bin of lengths
     (sensitivity 1), a vector of length at most 1 (L2 sensitivity 1, in whole steps; so is what stands for a count:
@@ -175,8 +180,8 @@ def scaled(source: RowSource, allowance: Allowance) -> Prepared:
     about = tuple(centre.tolist())
     noisy = source.noisy("lengths", allowance.share("length of centred rows", "0.05"), centre=about)
     signal = _signal(features + 1, allowance, people)
-    _, inside, slope = max(each for each in (_PURE if allowance.currency == "epsilon" else _CLEAR) if signal >= each[0])
-    radius, square = _radius(noisy, features, inside)
+    _, most, slope = max(each for each in (_PURE if allowance.currency == "epsilon" else _CLEAR) if signal >= each[0])
+    radius, square = _radius(noisy, features, min(most, inside))
     return Prepared(
         rows=np.zeros((0, features + 1), dtype=np.int64),
         classes=np.zeros(0, dtype=np.int64),

@@ -273,7 +273,7 @@ export function respond(survey, answers, levels, { token, next = systemWords() }
   const each = chosen(survey, levels);
   if (!spent(survey, levels).allowed) throw new RangeError("these levels come to more than the survey lets anybody give");
   for (const [name, level] of Object.entries(each)) told(survey, name, level);
-  const places = survey.questions.map((question) => placeOf(question, answers[question.name]));
+  const places = survey.questions.map((question) => placeOf(question, Object.hasOwn(answers, question.name) ? answers[question.name] : null));
   const [names, values] = [{}, {}];
   survey.questions.forEach(({ name }, index) => {
     names[name] = each[name].name;

@@ -83,7 +83,7 @@ class Line:
     base: float
     added: Mapping[str, Mapping[str, float]]
     margins: Mapping[str, Mapping[str, float]]
-    """The half-width, at 95 %, of what each answer adds: noise and chance about what the ridge leaves of it."""
+    """The half-width, at 95 %, of what each answer adds: noise, chance, and what the ridge may have taken from it."""
     low: float
     high: float
     margin: float
@@ -179,7 +179,8 @@ class Answers:
         """What each answer adds to a number: of a question for a number, of the steps of a scale (1, 2, …), of yes (1) or no (0).
 
         The normal equations are made of unbiased sums; noise may leave them indefinite, so what is below the noise of an entry
-        is raised to it, and answers are drawn towards adding nothing by as much. A question's answers add nothing on average over
+        is raised to it, and answers are drawn towards adding nothing by as much: the margin then holds all that they could add,
+        which is the range of the number at most. A question's answers add nothing on average over
         people: what all of them had in common could as well be another question's.
         """
         check_roles(self.survey, target, features, n=self.n, number=True)
@@ -193,18 +194,26 @@ class Answers:
             stop = start + block.shape[1]
             products[start:stop, start:stop] = np.diag(block.T @ counted)
             start = stop
-        noise = math.sqrt(float(((stacked**2).T @ weighted**2).mean()))
+        spread = (stacked**2).T @ weighted**2 - (stacked.T @ weighted) ** 2 / self.n  # of the sum over people, at each entry
+        noise = math.sqrt(max(float(spread.mean()), 0.0)) + 1e-9 * self.n
         middle = float(value.sum() / max(counted.sum(), 1.0))
         sums = stacked.T @ (value - middle * counted)
         values, vectors = np.linalg.eigh(products[1:, 1:])
-        ridge = vectors @ np.diag(1 / (np.maximum(values, 0.0) + noise)) @ vectors.T
+        ridge = vectors @ np.diag(1 / np.maximum(values, noise)) @ vectors.T
         slopes = ridge @ sums[1:]
-        added = self._by_answer(features, _about_mean(blocks, slopes))
-        margins = self._by_answer(features, self._off(blocks, value, counted, middle, slopes, ridge, noise))
-        spread = float(np.std(value - middle * counted)) * math.sqrt(self.n) / max(float(counted.sum()), 1.0)
+        raised = np.clip(1 - values / noise, 0.0, 1.0)
+        drawn = np.abs(_about_mean(blocks, vectors.T).T) @ (raised * np.abs(_about_mean(blocks, vectors.T)).sum(axis=1))
+        unknown = (high - low) * np.minimum(drawn, 1.0)
+        each = _about_mean(blocks, slopes)
+        gave = np.concatenate([block.sum(axis=0) - 2 * math.sqrt(self.n) * block.std(axis=0) for block in blocks])
+        unseen = 3 * (high - low) / np.maximum(gave, 3.0)  # what three in a hundred have, a hundred may not show
+        off = np.maximum(self._off(blocks, value, counted, middle, slopes, ridge), unseen)
+        wide = np.minimum(off + unknown, np.abs(each) + high - low)  # nothing can add more than the number's range
+        added, margins = self._by_answer(features, each), self._by_answer(features, wide)
+        wrong = float(np.std(value - middle * counted)) * math.sqrt(self.n) / max(float(counted.sum()), 1.0)
         part = max(float(np.ptp(value - middle * counted)), high - low) / max(float(counted.sum()), 1.0)
-        wide = float(half_width(0.95, np.asarray(spread**2), part=part, slope=part))
-        return Line(target=target, base=middle, added=added, margins=margins, low=low, high=high, margin=wide, n=self.n)
+        margin = float(half_width(0.95, np.asarray(wrong**2), part=part, slope=part))
+        return Line(target=target, base=middle, added=added, margins=margins, low=low, high=high, margin=margin, n=self.n)
 
     def _by_answer(self, features: Sequence[str], numbers: Floats) -> dict[str, dict[str, float]]:
         """Numbers that come in the order of the answers of all questions."""
@@ -219,11 +228,8 @@ class Answers:
         middle: float,
         slopes: Floats,
         ridge: Floats,
-        noise: float,
     ) -> Floats:
-        """Half-widths of the slopes: from the spread over people of what each adds to the normal equations at the solution, and
-        by how much the ridge draws them in. That is noise · ridge · truth; the truth is not known, so what was drawn in is put
-        back once (b), and once more for what b itself lacks."""
+        """Half-widths of the slopes: from the spread over people of what each adds to the normal equations at the solution."""
         ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
         parts = np.split(slopes, ends)
         told = [block @ part for block, part in zip(blocks, parts, strict=True)]
@@ -234,9 +240,7 @@ class Answers:
         ]
         moved = _about_mean(blocks, np.concatenate(scores, axis=1) @ ridge)
         moved -= np.repeat(np.stack(told, axis=1) / self.n, [block.shape[1] for block in blocks], axis=1)  # the mean's own spread
-        drawn = noise * ridge @ slopes
-        wide = half_width(0.95, moved.var(axis=0) * self.n, part=np.ptp(moved, axis=0))
-        return np.asarray(wide + np.abs(_about_mean(blocks, drawn + noise * ridge @ drawn)))
+        return np.asarray(half_width(0.95, moved.var(axis=0) * self.n, part=np.ptp(moved, axis=0)))
 
     def _vectors(self, name: str) -> Floats:
         """Of each report of a question with listed answers, the unbiased vector."""

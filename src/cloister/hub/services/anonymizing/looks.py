@@ -54,7 +54,7 @@ def rows_after(frame: Frame, recoded: Recoded, columns: Sequence[str]) -> list[l
 def levels_in_words(ladders: Mapping[str, Ladder]) -> dict[str, list[str]]:
     """What a value looks like at each level of a column: one of its labels, from the middle. Level 0 is the values themselves."""
     return {
-        name: [_text(ladder.labels[level][len(ladder.labels[level]) // 2]) or "" for level in range(ladder.height)]
+        name: [(_text(labels[len(labels) // 2]) or "") if len(labels) else "" for labels in ladder.labels[: ladder.height]]
         for name, ladder in ladders.items()
     }
 

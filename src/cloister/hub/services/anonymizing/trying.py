@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import AuthorisedTable
 from cloister.hub.services.anonymizing.looks import levels_in_words, rows_after, rows_before
@@ -117,6 +117,13 @@ def _of_size(order: Anonymizing, k: int, frame: Frame, progress: Progress) -> di
     except CloisterError as error:
         return {"of": "k", "k": k, **_told(error)}
     report = anonymizer.report_
+    if report.suppressed == report.rows:
+        empty = InvalidParameter(
+            "No row is left of the table",
+            why="each lacks a value, or is in no class that is large enough",
+            instead="a smaller k, fewer columns, or missing values as a group of their own",
+        )
+        return {"of": "k", "k": k, **_told(empty)}
     return {
         "of": "k",
         "k": k,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Algorithm
+    from cloister.session import Plan
 
 
 QUERY = Words(
@@ -227,16 +228,20 @@ def _too_much(wish: QuestionRequest, cost: str, *, paid: bool = False) -> Invali
     )
 
 
+def plan_of(session: Session, wish: QuestionRequest, spend: str | Guarantee | None) -> Plan:
+    """What would be measured: for one question, or for several together."""
+    if not wish.more:
+        return session.explain(wish.sql, spend, dialect=wish.dialect)
+    questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
+    return session.explain_workload(questions, spend or "")
+
+
 def costs_of(
     hub: Hub, session: Session, wish: QuestionRequest, spend: str | Guarantee | None, who: str
 ) -> Mapping[str, Guarantee]:
     """What is still to be paid of each population: what was bought before is counted in, and what this account was charged for an
     attempt that died before its answer left. (If that is not taken over after all, the ledger holds the charge against the same
     bounds.)"""
-    if not wish.more:
-        plan = session.explain(wish.sql, spend, dialect=wish.dialect)
-    else:
-        questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
-        plan = session.explain_workload(questions, spend or "")
+    plan = plan_of(session, wish, spend)
     paid = plan.costs and hub.ledger.waiting(plan.costs, who=who, what=plan.digest) is not None
     return {} if paid else plan.costs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import or_, select
@@ -25,7 +25,7 @@ from cloister.hub.records.asking import Dashboard
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import seen_release
-from cloister.hub.services.asking.answering import LONG, ask, ask_once, told_by_id
+from cloister.hub.services.asking.answering import LONG, Answered, Beside, ask, ask_once, ask_together
 from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
@@ -61,10 +61,12 @@ class RefreshPrice:
     """What new answers to the queries of a dashboard would cost, by population, and which queries have one."""
 
     costs: Mapping[str, Guarantee]
-    wishes: tuple[tuple[str, QuestionRequest], ...]
-    """With the release that each stands for now."""
+    wishes: tuple[tuple[tuple[str, ...], QuestionRequest], ...]
+    """With the releases that each stands for now: several that were asked together, under one charge, are so again."""
     long: tuple[str, ...] = ()
     """Releases whose queries may take longer than a page waits: each is asked by itself, as a job."""
+    closed: tuple[str, ...] = ()
+    """Releases whose queries can't be asked any more: of a data set that is closed, or that was declared again."""
 
     @property
     def text(self) -> str:
@@ -153,20 +155,35 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
     with hub.database.reading() as db:
         row = seen_board(hub, db, caller, number, own=True)
         rows = [part.row for part in parts_of(hub, db, caller, row) if part.row is not None]
-        asked = [(each.id, _wish(each)) for each in rows if each.sql]
+        asked = [(each.id, each.digest, _wish(each), unpacked(each).provenance.charges) for each in rows if each.sql]
+    groups: dict[Any, list[tuple[str, QuestionRequest, bool]]] = {}
     costs: dict[str, Guarantee] = {}
-    wishes, long = [], []
-    for old, wish in asked:
-        plan = explain(hub, caller, wish)
-        if plan.repeated:
+    wishes: list[tuple[tuple[str, ...], QuestionRequest]] = []
+    long, closed = list[str](), list[str]()
+    for old, digest, wish, charges in asked:
+        try:
+            plan = explain(hub, caller, wish)
+        except CloisterError:  # the others go on
+            closed.append(old)
             continue
         if plan.time_limit > LONG:
-            long.append(old)
-        else:
-            wishes.append((old, wish))
-            for population, cost in plan.costs.items():
+            if not (plan.repeated and plan.digest == digest):
+                long.append(old)
+            continue
+        # a charge pays for one answer, or for several that agree
+        group = groups.setdefault((charges, replace(wish, sql="SELECT")) if charges else old, [])
+        twice = any(each.sql == wish.sql for _, each, _ in group)
+        (groups.setdefault(old, []) if twice else group).append((old, wish, plan.digest == digest))
+    for group in groups.values():
+        wish = replace(group[0][1], more=tuple(each.sql for _, each, _ in group[1:]))
+        plan = explain(hub, caller, wish)
+        if plan.repeated and all(same for _, _, same in group):
+            continue
+        wishes.append((tuple(old for old, _, _ in group), wish))
+        for population, cost in plan.costs.items():
+            if amount_of(cost):
                 costs[population] = costs[population] + cost if population in costs else cost
-    return RefreshPrice(costs=costs, wishes=tuple(wishes), long=tuple(long))
+    return RefreshPrice(costs=costs, wishes=tuple(wishes), long=tuple(long), closed=tuple(closed))
 
 
 def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tuple[int, int]:
@@ -179,23 +196,31 @@ def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tu
             why="what a refresh costs has changed since it was shown",
             instead="look at the cost again",
         )
-    for place, (old, wish) in enumerate(price.wishes):
+    sizes = [len(olds) for olds, _ in price.wishes]
+    for place, (olds, wish) in enumerate(price.wishes):
         if place and time.monotonic() - begun > PATIENCE:
-            return place, len(price.wishes) - place
-        found = _asked(hub, caller, wish, f"{key} {old}")
+            return sum(sizes[:place]), sum(sizes[place:])
+        found = dict(zip(olds, _asked(hub, caller, wish, " ".join((key, *olds))), strict=True))
         with hub.database.begin() as db:  # each at once: what was charged is on the page, whatever happens to the next
             row = seen_board(hub, db, caller, number, own=True)
-            row.layout = {"parts": [{**part, "release": found} if part["release"] == old else part for part in _parts(row)]}
+            row.layout = {"parts": [{**part, "release": found.get(part["release"], part["release"])} for part in _parts(row)]}
             row.refreshed = hub.now()
             if place == 0:
                 write(hub, db, caller, "dashboard.refresh", kind="dashboard", object_id=number)
-    return len(price.wishes), 0
+    return sum(sizes), 0
 
 
-def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:
+def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> list[str]:
+    def answer(beside: Beside) -> list[Answered]:
+        return ask_together(hub, caller, wish, beside=beside) if wish.more else [ask(hub, caller, wish, beside=beside)]
+
     request = canonical(wish, {QuestionRequest: WISH}).encode()
-    _, body = ask_once(hub, caller, f"form {key}", request, lambda beside: [ask(hub, caller, wish, beside=beside)], told_by_id)
-    return str(json.loads(body)["release"])
+    _, body = ask_once(hub, caller, f"form {key}", request, answer, _told)
+    return [str(each) for each in json.loads(body)["releases"]]
+
+
+def _told(kept: Sequence[Answered]) -> bytes:
+    return json.dumps({"releases": [each.id for each in kept]}).encode()
 
 
 def _wish(row: StoredRelease) -> QuestionRequest:

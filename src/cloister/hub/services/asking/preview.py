@@ -11,7 +11,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.decisions.checking import check_together
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.decisions.policy import Decision
-from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, ready, spend_for
+from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, plan_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import Left, account_of, left_of, money_of
 from cloister.hub.work.concurrency import looking
@@ -93,7 +93,7 @@ def afford(hub: Hub, caller: Caller, wish: QuestionRequest, spends: Sequence[Fra
 
 def _plan(found: AuthorisedQuestion, wish: QuestionRequest) -> Plan:
     spend = spend_for(found.session, wish, buy=False)
-    plan = found.session.explain(wish.sql, spend, dialect=wish.dialect)
+    plan = plan_of(found.session, wish, spend)
     if wish.pilot:
         note = "this is the pilot; what the wanted margin costs follows from its noisy answer"
         plan = replace(plan, notes=(*plan.notes, note))
