@@ -301,3 +301,12 @@ def test_a_ledger_put_back_from_a_backup_is_frozen_until_its_losses_are_entered(
 def test_a_ledger_that_is_not_there_is_not_made(folder: Path) -> None:
     assert "no such file" in cloister("ledger", "show", "other.db", at=folder, code=1).stderr
     assert not (folder / "other.db").exists()
+
+
+@pytest.mark.parametrize(("chart", "words"), [("gone/answer.html", "no such folder"), ("answer.xyz", "no known form")])
+def test_a_chart_that_cannot_be_written_is_refused_before_the_charge(folder: Path, chart: str, words: str) -> None:
+    asked = ("query", "SELECT COUNT(*) AS n FROM people", "--spend", "0.1", "--tables", "tables.toml", "--ledger", "b.db")
+    assert words in cloister(*asked, "--chart", chart, at=folder, code=1).stderr
+    assert not (folder / "b.db").exists(), "nothing was asked"
+    assert "n" in cloister(*asked, "--chart", "answer.html", at=folder).stdout
+    assert (folder / "answer.html").exists()

@@ -307,3 +307,11 @@ def test_a_site_of_a_folder_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     told = json.loads(said(run("show", "--data", str(folder), "--json")))
     assert told["rosters"] == [coordinator.signed.roster.digest]
     assert [each["event"] for each in told["log"]] == ["joined"]
+
+
+@pytest.mark.parametrize("name", ["", "north\nsouth", "n" * 1000])
+def test_a_site_has_a_name_that_a_roster_takes(tmp_path: Path, name: str) -> None:
+    refused = run("init", str(tmp_path / "site"), "--name", name)
+    assert refused.exit_code == 1
+    assert "--name north" in str(refused.exception)
+    assert not (tmp_path / "site").exists()

@@ -114,6 +114,21 @@ test("answers that there are not, are refused", () => {
   assert.throws(() => twin.report({ protocol: "later" }, 0), RangeError);
 });
 
+test("a question may be called as what every object has, and left out", () => {
+  const { survey, answers, levels } = vectors.surveys[0];
+  const [first] = survey.questions.filter((question) => question.no_answer);
+  const called = (name) => (name === first.name ? "constructor" : name);
+  const renamed = (each) => Object.fromEntries(Object.entries(each).map(([name, value]) => [called(name), value]));
+  const told = {
+    ...survey,
+    questions: survey.questions.map((each) => ({ ...each, name: called(each.name) })),
+    channels: renamed(survey.channels),
+  };
+  const { [first.name]: left, ...others } = answers;
+  const own = typeof levels === "string" ? levels : renamed(levels);
+  assert.ok(Object.hasOwn(twin.respond(told, others, own).values, "constructor"), `without ${left}`);
+});
+
 test("words of the last, incomplete run are thrown away", () => {
   assert.equal(twin.below(3n, twin.listedWords(["0xffffffffffffffff", "0x7"])), 1n);
   assert.equal(twin.below(8n, twin.listedWords(["0xffffffffffffffff"])), 7n);

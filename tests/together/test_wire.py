@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,8 +20,10 @@ import pytest
 
 import cloister as cl
 from cloister.crypto import SigningKey, canonical_json
+from cloister.errors import CloisterError
 from cloister.privacy import PureDP
 from cloister.together import Coordinator, JointTable, MemoryJournal, Roster, SignedRoster, Site, SiteAgent, SitesMissing
+from cloister.together.coordinator import Presence, RemoteParts
 from cloister.together.messages import MAGIC, opened, pack
 from cloister.together.owner import OwnersPolicy, Rule
 from cloister.together.plan import Plan
@@ -560,3 +563,25 @@ def shape_of(path: str, authorization: bytes, body: bytes) -> tuple[Any, ...]:
     poll, found = opened(base64.b64decode(authorization.split(b" ")[1])), opened(body)
     assert (poll.kind, poll.body, sorted(poll.fields)) == ("poll", b"", ["answers", "at", "roster"])
     return path, found.kind, sorted(found.fields), len(found.body)
+
+
+def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_calls() -> None:
+    """A fit asks dozens of times: one deadline, and no more until the site is back."""
+    coordinator = coordinator_of("abcd", missing=1, deadline=0.05)
+    parts = object.__new__(RemoteParts)
+    parts._coordinator, parts._roster, parts._silent = coordinator, coordinator.signed.roster, {}
+    asked: list[list[str]] = []
+
+    def ask(messages: dict[str, bytes], *_: Any) -> Iterator[Any]:
+        asked.append(sorted(messages))
+        yield from ()
+
+    coordinator.ask = ask  # type: ignore[assignment, method-assign]
+    round_ = SimpleNamespace(numbers=1, words=1, id="round")
+    for step in range(3):
+        refusals: dict[str, CloisterError] = {}
+        list(parts.asked(round_, None, ("a", "b"), refusals)({"a": b"", "b": b""}))  # type: ignore[arg-type]
+        assert set(refusals) == {"a", "b"}, step
+    coordinator._boxes["b"].presence = Presence(seen=time.time() + 1)
+    list(parts.asked(round_, None, ("a", "b"), {})({"a": b"", "b": b""}))  # type: ignore[arg-type]
+    assert asked == [["a", "b"], [], [], ["b"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from cloister.hub.platform.catalogue.managing import delete
 from cloister.hub.platform.jobs import Workers
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import OwnerView
+from cloister.hub.services.anonymizing.looks import levels_in_words
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import READS, House, Visitor
@@ -391,3 +393,8 @@ def test_a_table_of_which_nothing_is_left_is_no_release(house: House, owner: Vis
     assert "a trial shows why" in told["problem"]["detail"]
     assert get(house, owner, "/anonymised").json()["tables"] == []
     assert house.hub.ledger.unbounded("varied")
+
+
+def test_a_column_of_missing_values_alone_has_levels_without_a_label() -> None:
+    ladder = SimpleNamespace(height=2, labels=[[], ["*"]])
+    assert levels_in_words({"town": ladder}) == {"town": ["", "*"]}  # type: ignore[dict-item]
