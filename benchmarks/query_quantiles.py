@@ -37,8 +37,8 @@ def main() -> None:
         for asked, shares in ASKED.items():
             ours = missed(values, shares, [ours_once(values, top, step, shares, seed) for seed in range(RUNS)])
             peer = missed(values, shares, theirs(values.tolist(), top, step, shares))
-            detail = f"{column}, {ROWS:,} rows, ε = {EPSILON}; OpenDP 0.16, which tells no margin: {peer:.2g}"
-            report(f"{asked}, share of the rows that it misses", ours, LIMIT, detail, most=True)
+            detail = f"{ROWS:,} rows, ε = {EPSILON}; OpenDP 0.16, which tells no margin: {peer:.2g}"
+            report(f"{asked} of {column}, share of the rows that it misses", ours, LIMIT, detail, most=True)
 
 
 def ours_once(values: np.ndarray[Any, Any], top: int, step: int, shares: Sequence[float], seed: int) -> list[float]:

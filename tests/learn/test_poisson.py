@@ -188,4 +188,4 @@ def test_at_a_huge_epsilon_few_skewed_rows_are_drawn_in(delta: Any) -> None:
     ours = PoissonRegressor(epsilon=10**4, delta=delta, bounds=(0, 1), bounds_y=(0, 20), random=Random.deterministic(1))
     ours.fit(rows, np.minimum(draw.poisson(rates), 20))
     assert np.corrcoef(ours.predict(rows), rates)[0, 1] > 0.98
-    assert np.abs(ours.predict(rows) - rates).mean() < 0.1 * rates.mean()
+    assert np.abs(ours.predict(rows) - rates).mean() < (0.1 if delta else 0.2) * rates.mean()

