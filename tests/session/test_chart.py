@@ -163,3 +163,14 @@ def test_intervals_far_from_zero_are_seen_and_pages_share_their_axis(counts: lis
     assert spans(found.plot()) == [[low, high]] * 3
     for page in (0, 1):
         assert spans(chart_of(found.take([page]), whole=found)) == [[low, high]] * 3
+
+
+def test_a_category_that_is_called_null_is_not_what_is_missing():
+    rows = {"ward": ["NULL"] * 40 + [None] * 90 + ["a"] * 10, "age": [40] * 140}
+    people = cl.PrivateTable(rows, columns={"ward": cl.Category(["NULL", "a"], nullable=True), "age": cl.Integer(0, 100)})
+    with cl.Session({"people": people}, budget=cl.PureDP(100)) as session:
+        found = session.sql("SELECT ward, COUNT(*) AS n FROM people GROUP BY ward", spend="50")
+    drawn = found.plot().to_dict()
+    [data] = drawn["datasets"].values() if "datasets" in drawn else [drawn["data"]["values"]]
+    assert sorted((row["key"], round(row["value"], -1)) for row in data) == [("NULL", 40), ("NULL (missing)", 90), ("a", 10)]
+    assert "NULL (missing)" in repr(found)

@@ -133,3 +133,14 @@ def test_truth_values_read_the_same_in_the_chart_and_in_the_table(stage: Stage):
             assert all(f">{word}<" in svg for word in words)
             assert "True" not in svg
             assert "False" not in svg
+
+
+def test_a_category_that_is_called_null_is_told_apart_everywhere(stage: Stage) -> None:
+    number = kept(stage, doubtful([50, 100], [None, "NULL"]))
+    assert "NULL (missing)" in stage.ana.client.get(f"/releases/{number}").text
+    assert ">NULL (missing)<" in stage.ana.client.get(f"/releases/{number}/chart.svg").text
+    files = {form: stage.ana.client.get(f"/releases/{number}/download/{form}").content for form in ("csv", "xlsx")}
+    with zipfile.ZipFile(io.BytesIO(files["csv"])) as archive:
+        lines = list(csv.reader(io.StringIO(archive.read("release.csv").decode())))
+    assert [line[0] for line in lines[1:]] == ["NULL (missing)", "NULL"]
+    assert [line[0] for line in read(files["xlsx"])[0][1:]] == ["NULL (missing)", "NULL"]

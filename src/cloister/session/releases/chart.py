@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cloister.errors import InvalidParameter
 from cloister.printable import shown
+from cloister.session.releases.frames import null_word
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,7 +25,6 @@ _MOST_SIDE = 60
 """Values of one key in such a field."""
 _WIDTH, _WIDEST = 600, 1200
 _CELL, _TALLEST = 22, 900
-_NULL = "NULL"
 _CROSS = "M-0.5,-0.5L0.5,0.5M-0.5,0.5L0.5,-0.5"
 _LETTER, _SIGN = 6.8, 12.5
 """How wide a letter of a label is at most on average, and a Chinese sign."""
@@ -143,7 +143,7 @@ def _dots(
     dots = [each.encode(x=x, y=y, **offset, **colour) for each in (sure, weak)]
     if not lines:
         return alt.layer(whiskers, *dots)
-    known = base.transform_filter(f"isValid(datum.value) && datum.key != '{_NULL}'")
+    known = base.transform_filter("isValid(datum.value) && !datum.missing")
     path = known.mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x, y=y, **colour)
     return alt.layer(whiskers, path, *dots)
 
@@ -191,16 +191,16 @@ def _order(release: Release, key: str, truth: tuple[str, str]) -> list[str]:
     known = [each for each in values if each is not None]
     if series.kind in _DRAWN:
         known.sort()
-    return [_text(each, truth) for each in (*known, *([None] if len(known) < len(values) else []))]
+    return [_text(each, null_word(values), truth) for each in (*known, *([None] if len(known) < len(values) else []))]
 
 
-def _text(value: Any, truth: tuple[str, str] = _TRUTH) -> str:
+def _text(value: Any, null: str, truth: tuple[str, str] = _TRUTH) -> str:
     """A key as it is shown, as the table shows it.
 
-    >>> _text(None), _text(3), _text("a")
+    >>> _text(None, "NULL"), _text(3, "NULL"), _text("a", "NULL")
     ('NULL', '3', 'a')
     """
-    return _NULL if value is None else truth[value] if isinstance(value, bool) else shown(str(value))
+    return null if value is None else truth[value] if isinstance(value, bool) else shown(str(value))
 
 
 def _length(label: str) -> float:
@@ -211,13 +211,14 @@ def _length(label: str) -> float:
 def _rows(release: Release, keys: list[str], statistic: str, confidence: float, truth: tuple[str, str]) -> list[dict[str, Any]]:
     values, margins, weak = release.table, release.margin(confidence), release.drowned(confidence)
     columns = [values.columns[key].tolist() for key in keys]
-    least, most = release.bounds(statistic)
+    nulls, (least, most) = [null_word(column) for column in columns], release.bounds(statistic)
     found = []
     cells = zip(values.columns[statistic].tolist(), margins[statistic].tolist(), weak[statistic].tolist(), strict=True)
     for place, (value, margin, doubtful) in enumerate(cells):
         key = {
-            "key": _text(columns[0][place], truth) if keys else "all",
-            "group": " · ".join(_text(column[place], truth) for column in columns[1:]),
+            "key": _text(columns[0][place], nulls[0], truth) if keys else "all",
+            "group": " · ".join(_text(column[place], null, truth) for column, null in zip(columns[1:], nulls[1:], strict=True)),
+            "missing": bool(keys) and columns[0][place] is None,
             "weak": bool(doubtful),
         }
         found.append({**key, **(_of_date(value, margin) if isinstance(value, date) else _of_number(value, margin, least, most))})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, TypeAlias
@@ -172,6 +172,18 @@ def text_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _numeric(cell: str) -> bool:
     return cell[:1].isdigit() or cell[:1] in "-−±"
+
+
+def null_word(values: Iterable[Any]) -> str:
+    """How a missing value is written among others: NULL, or a word that none of them is.
+
+    >>> null_word(["a", None]), null_word(["NULL", None])
+    ('NULL', 'NULL (missing)')
+    """
+    known, word = {each for each in values if isinstance(each, str)}, "NULL"
+    while word in known:
+        word += " (missing)"
+    return word
 
 
 def _cell(value: object) -> str:

@@ -16,7 +16,7 @@ from cloister.privacy import Guarantee
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.threshold import Threshold
 from cloister.session.releases.formulas import Chosen, Formula, Reading, cut
-from cloister.session.releases.frames import Frame, Series, Values, text_table
+from cloister.session.releases.frames import Frame, Series, Values, null_word, text_table
 from cloister.session.releases.uncertainty import check_confidence
 from cloister.tables.engines.guard import tried
 
@@ -383,7 +383,8 @@ def _cells(series: Series, margins: Values | None, bounds: tuple[float, float]) 
     the noise may be larger than the value."""
     values = series.tolist()
     if margins is None:
-        return ["NULL" if value is None else str(value) for value in values]
+        null = null_word(values)
+        return [null if value is None else str(value) for value in values]
     marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins, bounds)]
     if series.kind == "date":
         values = [

@@ -53,7 +53,7 @@ from cloister.printable import json_of
 from cloister.query.words import statement
 from cloister.session import Frame, Release
 from cloister.session.releases.drawing import svg_png
-from cloister.session.releases.frames import Series
+from cloister.session.releases.frames import Series, null_word
 from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
 from cloister.tables import Place
@@ -168,13 +168,19 @@ def _workbook(view: View, release: Release) -> bytes:
         (_("Policy"), json_of(told_policy(row.policy), indent=2)),
     ]
     widths = {place: min(max(len(name) + 2, _NARROWEST), _WIDEST) for place, name in enumerate(table.column_names)}
-    rows = (["NULL" if value is None else value for value in line] for line in table)
+    rows = _written(table)
     answer = Sheet(name=_("Answer"), head=table.column_names, rows=rows, widths=widths)
     return workbook([answer, Sheet(name=_("Provenance"), rows=[each for each in facts if each[1]], widths={0: 28, 1: 100})])
 
 
+def _written(table: Frame) -> Iterator[list[Any]]:
+    """The rows with a word for what is missing."""
+    words = [null_word(series.tolist()) for series in table.columns.values()]
+    return ([word if value is None else value for value, word in zip(line, words, strict=True)] for line in table)
+
+
 def _csv(table: Frame) -> bytes:
-    rows = (["NULL" if value is None else None if value != value else value for value in line] for line in table)
+    rows = ([None if value != value else value for value in line] for line in _written(table))
     return b"".join(csv_pieces(table.column_names, rows, "\r\n"))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cloister.hub.web.languages import N_
 from cloister.session import Release
-from cloister.session.releases.frames import Series
+from cloister.session.releases.frames import Series, null_word
 from cloister.session.releases.release import holds_all
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Cell:
     low: float = math.nan
     high: float = math.nan
     known: str = ""
+    null: str = "NULL"
+    """What is written where there is no value."""
 
     @property
     def kind(self) -> str:
@@ -91,7 +93,8 @@ def shown(release: Release, confidence: float, *, joint: bool = False, rows: int
     for name, series in values.items():
         if name not in measured:
             columns.append(_column(name, series, None))
-            cells.append([Cell(value=value) for value in series.tolist()])
+            null = null_word(series.tolist())
+            cells.append([Cell(value=value, null=null) for value in series.tolist()])
             continue
         widths = [float(each) for each in margins[name].tolist()]
         columns.append(_column(name, series, widths))
