@@ -137,3 +137,13 @@ def test_categories_of_pandas_and_polars() -> None:
 def test_numbers_that_numpy_lacks_come_back_in_a_column_that_nothing_looks_at(largest: int) -> None:
     frame = pd.DataFrame({"age": [30, 30, 40, 40], "other": pd.Series([largest, -1, 0, 0], dtype=object)})
     assert sorted(Anonymizer(["age"], models=[KAnonymity(2)], suppression=0).fit_transform(frame)["other"]) == [-1, 0, 0, largest]
+
+
+@pytest.mark.parametrize(
+    ("by", "first"), [(",", "age,postcode"), (";", "age;postcode"), ("\t", "age\tpostcode"), (",", "age,post;code")]
+)
+def test_a_file_is_divided_as_its_first_line_is(by: str, first: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"{first}\n31{by}01234\n45{by}1234\n", encoding="utf-8")
+    frame = read_frame(tmp_path / "people.csv")
+    assert frame.data.columns == first.split(by)
+    assert frame.data.rows() == [(31, "01234"), (45, "1234")]

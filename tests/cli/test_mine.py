@@ -146,3 +146,9 @@ def test_items_that_a_spreadsheet_computes_stay_for_programs_and_are_guarded_on_
     assert ",'=beer\n" in out.read_text()
     assert ",=beer\n" not in out.read_text()
     assert ",-7\n" in out.read_text()
+
+
+def test_a_file_with_semicolons_is_read(long: Path, tmp_path: Path) -> None:
+    (tmp_path / "semicolons.csv").write_text(long.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
+    asked = ["items", tmp_path / "semicolons.csv", *NAMED, "--min-support", "0.2"]
+    assert run(*asked).output == run("items", long, *NAMED, "--min-support", "0.2").output

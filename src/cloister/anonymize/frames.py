@@ -18,6 +18,7 @@ import numpy.typing as npt
 from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.installed import install
+from cloister.parsers import separator_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -239,23 +240,24 @@ def _from_path(path: Path) -> Any:
     ):
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
-        _refuse_twice_in_a_line(path)
-        return _with_leading_zeros(path, pl.read_csv(path, infer_schema_length=None, try_parse_dates=True))
+        by = separator_of(path)
+        _refuse_twice_in_a_line(path, by)
+        return _with_leading_zeros(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
 
 
-def _refuse_twice_in_a_line(path: Path) -> None:
+def _refuse_twice_in_a_line(path: Path, by: str) -> None:
     """Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
-    first = need_polars().read_csv(path, has_header=False, n_rows=1, infer_schema=False)
+    first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False)
     _refuse_twice([name for name in (first.row(0) if first.height else ()) if name])
 
 
-def _with_leading_zeros(path: Path, data: Any) -> Any:
+def _with_leading_zeros(path: Path, by: str, data: Any) -> Any:
     """A CSV file's columns, where one of which a number begins with a zero stays text: 01234 is a postcode, and 1234 another."""
     pl = need_polars()
     whole = [place for place, kind in enumerate(data.dtypes) if kind.is_integer()]
     if not whole:
         return data
-    texts = pl.read_csv(path, columns=whole, infer_schema=False)
+    texts = pl.read_csv(path, separator=by, columns=whole, infer_schema=False)
     codes = [
         text.alias(data.columns[place])
         for place, text in zip(whole, texts.get_columns(), strict=True)

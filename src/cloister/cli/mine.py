@@ -13,6 +13,7 @@ from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
 from cloister.cli.written import WRITTEN
 from cloister.errors import InvalidParameter
+from cloister.parsers import separator_of
 
 if TYPE_CHECKING:
     from cloister.mining.reading import Read
@@ -256,7 +257,8 @@ def _read(path: Path, basket: str | None, item: str | None) -> Read:
             if path.suffix in (".txt", ".basket"):
                 lists = [[part.strip() for part in line if part.strip()] for line in csv.reader(file)]
                 return read_with_shape(lists)
-            return read_with_shape(_columns(path, csv.reader(file, strict=True)), basket=basket, item=item)
+            lines = csv.reader(file, strict=True, delimiter=separator_of(path))
+            return read_with_shape(_columns(path, lines), basket=basket, item=item)
     except (OSError, UnicodeDecodeError, csv.Error):
         raise _unreadable(path) from None
 
