@@ -160,6 +160,18 @@ def test_what_was_asked_together_is_refreshed_together(stage: Stage):
     assert len(stage.charges) == 2
 
 
+def test_what_followed_from_another_answer_costs_nothing_while_its_data_stay(stage: Stage):
+    """Its charge is that of the answer that it follows from, though nobody asked the two together."""
+    where = board(stage.ana, stage.ask(BY_SEX, "0.1")["id"], stage.ask(f"{BY_SEX} ORDER BY n DESC", "0.1")["id"])
+    assert len(stage.charges) == 1, "the second follows from the first"
+    cost, page = refreshed(stage.ana, where)
+    assert cost == ""
+    assert "Nothing has changed" in page
+    grown(stage)
+    assert refreshed(stage.ana, where)[0].endswith("ε = 0.1")
+    assert len(stage.charges) == 2, "and follows from it again"
+
+
 def test_what_cannot_be_asked_any_more_holds_up_no_other_part(stage: Stage):
     where = board(stage.ana, stage.ask(BY_SEX, "0.1")["id"], stage.ask("SELECT AVG(pay) AS mean FROM people", "0.1")["id"])
     grown(stage)

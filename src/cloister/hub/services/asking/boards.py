@@ -167,7 +167,7 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
             closed.append(old)
             continue
         if plan.time_limit > LONG:
-            if not (plan.repeated and plan.digest == digest):
+            if plan.digest != digest:
                 long.append(old)
             continue
         # a charge pays for one answer, or for several that agree
@@ -175,10 +175,10 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
         twice = any(each.sql == wish.sql for _, each, _ in group)
         (groups.setdefault(old, []) if twice else group).append((old, wish, plan.digest == digest))
     for group in groups.values():
+        if all(same for _, _, same in group):
+            continue
         wish = replace(group[0][1], more=tuple(each.sql for _, each, _ in group[1:]))
         plan = explain(hub, caller, wish)
-        if plan.repeated and all(same for _, _, same in group):
-            continue
         wishes.append((tuple(old for old, _, _ in group), wish))
         for population, cost in plan.costs.items():
             if amount_of(cost):
