@@ -262,6 +262,16 @@ def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     assert debug == "1" or len(said.err.splitlines()) == 1
 
 
+def test_a_command_line_that_cannot_be_read_is_refused_as_any_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["cloister", "version", "--loud"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1, "2 is for failures of our own"
+    assert "No such option" in capsys.readouterr().err
+
+
 def gone(*arguments: object, **options: object) -> None:
     raise BrokenPipeError
 
@@ -303,7 +313,7 @@ def test_a_ledger_that_is_not_there_is_not_made(folder: Path) -> None:
     assert not (folder / "other.db").exists()
 
 
-@pytest.mark.parametrize(("chart", "words"), [("gone/answer.html", "no such folder"), ("answer.xyz", "no known form")])
+@pytest.mark.parametrize(("chart", "words"), [("gone/answer.html", "no such folder"), ("answer.xyz", "its ending is none of")])
 def test_a_chart_that_cannot_be_written_is_refused_before_the_charge(folder: Path, chart: str, words: str) -> None:
     asked = ("query", "SELECT COUNT(*) AS n FROM people", "--spend", "0.1", "--tables", "tables.toml", "--ledger", "b.db")
     assert words in cloister(*asked, "--chart", chart, at=folder, code=1).stderr

@@ -178,7 +178,7 @@ def test_help_has_an_example() -> None:
         (("census", "--model", "StandardScaler", "--features", "age", "--set", "random=1"), "parameters of StandardScaler are"),
         (("census", "--model", "BoundedScaler", "--features", "age", "--epsilon", "1"), "no such parameter"),
         (("census", "--model", "StandardScaler", "--features", "age", "--runs", "3"), "belongs to --curve"),
-        ((*MODEL, "--card", "card.pdf"), "its ending says no known form"),
+        ((*MODEL, "--card", "card.pdf"), "its ending is none of .md"),
         ((*MODEL, "--save", "nodir/model.json"), "no such folder"),
         (("nothing.csv", "--model", "StandardScaler", "--features", "age"), "not declared"),
         (("nothing.csv", "--model", "StandardScaler", "--features", "age", "--bounds", "age=0:9"), "no such file"),

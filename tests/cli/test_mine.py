@@ -112,6 +112,7 @@ def test_top_charges_a_ledger(long: Path, tmp_path: Path) -> None:
         ["hide", "{long}", "--rule", "beer -> crisps", *THRESHOLDS, "--out", "safe.txt", *NAMED],
         ["hide", "{long}", "--rule", "beer -> crisps", *THRESHOLDS, "--compare", "--out", "safe.csv", *NAMED],
         ["hide", "{long}", "--rule", "beer -> crisps", *THRESHOLDS, "--chart", "all.html", *NAMED],
+        ["hide", "{long}", "--rule", "beer -> crisps", *THRESHOLDS, "--compare", "--chart", "all.xyz", *NAMED],
         ["hide", "{long}", "--rule", "beer -> crisps", *THRESHOLDS, "--method", "3.c", *NAMED],
         ["hide", "{long}", "--rules", "nowhere.json", *THRESHOLDS, *NAMED],
         ["items", "{long}", "--min-support", "0", *NAMED],

@@ -15,7 +15,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.tables import names_in, table_of
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import PAGE, Written
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 @click.option("--missing", type=click.Choice(["value", "suppress", "refuse"]), default="value", show_default=True)
 @click.option("--missing-value", "missing_values", multiple=True, help="A text that stands for a missing value; may be repeated.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="A time budget for the search.")
-@click.option("-o", "--out", type=WRITTEN, help="Write the table: .csv or .parquet (default: print CSV).")
+@click.option("-o", "--out", type=Written(".csv", ".parquet"), help="Write the table: .csv or .parquet (default: print CSV).")
 @click.option(
     "--larger-than-memory/--in-memory",
     "larger",
@@ -70,8 +70,8 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 )
 @click.option("--memory-limit", metavar="SIZE", help="The most memory that DuckDB may use, for example 2GiB.")
 @spreadsheets.OPTION
-@click.option("--report", type=WRITTEN, help="Write the report: .html, .json or .txt.")
-@click.option("--certificate", type=WRITTEN, help="Simulate attacks and write the certificate: .html, .json or .txt.")
+@click.option("--report", type=PAGE, help="Write the report: .html, .json or .txt.")
+@click.option("--certificate", type=PAGE, help="Simulate attacks and write the certificate: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
 def anonymize(**given: Any) -> None:
     """Anonymise a table by k-anonymity and other models; DATA is a CSV or Parquet file, or `census`, a sample.
@@ -98,7 +98,7 @@ def anonymize(**given: Any) -> None:
             why="the file is missing" if given["data"] is None else "--quasi is missing",
             instead="cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv",
         )
-    _check_endings(given)
+    _check_spreadsheets(given)
     larger = _is_larger(given)
     hierarchies: dict[str, Hierarchy] = {}
     for text in given["hierarchies"]:
@@ -210,23 +210,11 @@ def model_of(text: str) -> PrivacyModel:
     )
 
 
-def _check_endings(given: dict[str, Any]) -> None:
+def _check_spreadsheets(given: dict[str, Any]) -> None:
     if given["for_spreadsheets"] and given["out"] is not None and given["out"].suffix == ".parquet":
         raise InvalidParameter(
             "--for-spreadsheets is invalid", why="it changes CSV alone", instead=f"--out {given['out'].stem}.csv"
         )
-    for option, endings in (
-        ("out", (".csv", ".parquet")),
-        ("report", (".html", ".json", ".txt")),
-        ("certificate", (".html", ".json", ".txt")),
-    ):
-        path = given[option]
-        if path is not None and path.suffix not in endings:
-            raise InvalidParameter(
-                f"--{option} {path.name} is invalid",
-                why="the ending says no format",
-                instead=f"--{option} {path.stem}{endings[0]}",
-            )
 
 
 def _is_larger(given: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ import click
 from cloister.cli import spreadsheets
 from cloister.cli.bounds import BOUNDS, declared_table
 from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import CHART, WRITTEN, Written
 from cloister.errors import InvalidParameter
 from cloister.tables import PrivateTable
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 
-_CARDS, _CURVES = (".md", ".html", ".json", ".txt"), (".html", ".svg", ".png", ".json")
 
 
 @click.command()
@@ -38,7 +37,7 @@ _CARDS, _CURVES = (".md", ".html", ".json", ".txt"), (".html", ".svg", ".png", "
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method, in JSON; may be repeated."
 )
 @click.option("--save", type=WRITTEN, help="Write the model as JSON.")
-@click.option("--card", type=WRITTEN, help="Write the model card: .md, .html, .json or .txt.")
+@click.option("--card", type=Written(".md", ".html", ".json", ".txt"), help="Write the model card: .md, .html, .json or .txt.")
 @click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--predict", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Predict with a saved model.")
 @click.option("--curve", is_flag=True, help="Plot quality against ε. NOT PRIVATE: for public rows, or for the owner alone.")
@@ -99,10 +98,8 @@ def _check(given: dict[str, Any]) -> None:
                 else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
                 instead="cloister learn --help",
             )
-    for key, endings in (("card", _CARDS), ("out", _CURVES if given["curve"] else ())):
-        if given[key] is not None and endings and given[key].suffix not in endings:
-            name = f"--{key} {given[key].name}"
-            raise InvalidParameter(f"{name} is invalid", why="its ending says no known form", instead=f"--{key} page{endings[0]}")
+    if given["curve"] and given["out"] is not None:
+        CHART.check(given["out"], "--out")
     if given["for_spreadsheets"] and (asked != "--predict" or given["as_json"]):
         raise InvalidParameter(
             "--for-spreadsheets is invalid",

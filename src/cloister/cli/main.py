@@ -90,7 +90,7 @@ def main() -> None:
         sys.exit(1)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        sys.exit(1)  # a refusal, as any other: 2 is for failures of cloister
     except (KeyboardInterrupt, click.Abort):
         click.echo(
             "interrupted; what was reserved stays charged, and the same question runs once more under that charge", err=True

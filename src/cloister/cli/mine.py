@@ -11,7 +11,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import CHART, WRITTEN
 from cloister.errors import InvalidParameter
 from cloister.parsers import separator_of
 
@@ -130,7 +130,7 @@ def rules(
 @click.option("--compare", "compared", is_flag=True, help="Every method side by side; nothing is written but --chart.")
 @click.option("--out", type=WRITTEN, help="Write the changed baskets, in the shape in which they were read.")
 @spreadsheets.OPTION
-@click.option("--chart", type=WRITTEN, help="Of --compare: .html, .svg, .png or .json.")
+@click.option("--chart", type=CHART, help="Of --compare: .html, .svg, .png or .json.")
 @click.option("--basket", help="The basket's column.")
 @click.option("--item", help="The item's column.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -151,7 +151,7 @@ def hide(**given: Any) -> None:
             instead="cloister mine hide --help",
         )
     chart = given["chart"]
-    if chart is not None and (not given["compared"] or chart.suffix not in (".html", ".svg", ".png", ".json")):
+    if chart is not None and not given["compared"]:
         raise InvalidParameter("--chart is invalid", why="it draws what --compare found", instead="--compare --chart all.html")
     thresholds = {name: given[name] for name in ("min_support", "min_confidence", "time_limit")}
     with waiting("reading") as progress:

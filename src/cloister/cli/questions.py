@@ -13,7 +13,7 @@ import click
 
 from cloister.cli import spreadsheets
 from cloister.cli.opened import session_over, waiting
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import CHART
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _question_options(command: _Command) -> _Command:
 @spreadsheets.OPTION
 @click.option(
     "--chart",
-    type=WRITTEN,
+    type=CHART,
     help="Write a chart with error bars: .html or .json (or .svg, .png with the extra [hub]).",
 )
 @_question_options
@@ -89,10 +89,6 @@ def query(
     """
     if for_spreadsheets and (as_json or not as_csv):
         raise InvalidParameter("--for-spreadsheets is invalid", why="it changes CSV alone", instead="--csv --for-spreadsheets")
-    if chart is not None and chart.suffix not in (".html", ".json", ".svg", ".png"):
-        raise InvalidParameter(
-            f"The chart {chart.name!r} is invalid", why="its ending says no known form", instead="--chart answer.html"
-        )
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cloister.cli.tables import names_in, table_of
-from cloister.cli.written import WRITTEN
+from cloister.cli.written import PAGE
 from cloister.errors import InvalidParameter
 
 
@@ -22,7 +22,7 @@ from cloister.errors import InvalidParameter
 @click.option(
     "--threshold", type=click.FloatRange(0, 1), help="Exit with code 1 if a row is more likely than this to be re-identified."
 )
-@click.option("--report", type=WRITTEN, help="Write a page to read and sign: .html, .json or .txt.")
+@click.option("--report", type=PAGE, help="Write a page to read and sign: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def risk(
     data: Path | None,
@@ -50,10 +50,6 @@ def risk(
             "Nothing was looked at",
             why="the file is missing" if data is None else "--quasi is missing",
             instead="cloister risk people.csv --quasi age,sex --sensitive disease",
-        )
-    if report is not None and report.suffix not in (".html", ".json", ".txt"):
-        raise InvalidParameter(
-            f"--report {report.name} is invalid", why="the ending says no format", instead=f"--report {report.stem}.html"
         )
     found = risk_of_table(table_of(data), names_in(quasi), names_in(sensitive), population=_population(population))
     document = found.to_dict()

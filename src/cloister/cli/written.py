@@ -12,21 +12,33 @@ from cloister.errors import InvalidParameter
 
 
 class Written(click.Path):
-    """The path of a file to write, in a folder that is there."""
+    """The path of a file to write, in a folder that is there; with endings, one that says its form."""
 
-    def __init__(self) -> None:
+    def __init__(self, *endings: str) -> None:
         super().__init__(dir_okay=False, path_type=Path)
+        self.endings = endings
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; refused where no file can be written there."""
         found = Path(os.fsdecode(super().convert(value, param, ctx)))
         folder = found.parent
         what = f"The file {str(found)!r} is invalid"
+        if self.endings:
+            self.check(found, param.opts[-1] if param is not None else "--out")
         if not folder.is_dir():
             raise InvalidParameter(what, why="there is no such folder", instead=f"mkdir {folder}")
         if not os.access(found if found.exists() else folder, os.W_OK):
             raise InvalidParameter(what, why="it can't be written", instead="another folder")
         return found
 
+    def check(self, path: Path, option: str) -> None:
+        """Refuse an ending that says none of the forms."""
+        if path.suffix not in self.endings:
+            why = f"its ending is none of {', '.join(self.endings)}"
+            example = path.name.removesuffix(path.suffix) + self.endings[0]
+            raise InvalidParameter(f"The file {str(path)!r} is invalid", why=why, instead=f"{option} {path.with_name(example)}")
+
 
 WRITTEN = Written()
+CHART = Written(".html", ".json", ".svg", ".png")
+PAGE = Written(".html", ".json", ".txt")

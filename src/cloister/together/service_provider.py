@@ -72,6 +72,7 @@ class ExactPlan(SendingPlan):
                 why=f"1 to {MOST_OWNERS} owners, a key for each party",
                 instead="a key of its own for each",
             )
+        self.moments.together(len(self.owners))
         features = self.moments.features
         fits = len(self.low) == len(self.high) == features
         if not fits or not all(-1e100 < one < other < 1e100 for one, other in zip(self.low, self.high, strict=True)):
@@ -94,9 +95,10 @@ class ExactPlan(SendingPlan):
     @cached_property
     def program(self) -> Program:
         """What is computed: `str` says gates, bytes and seconds, before anything runs."""
-        if self.moments.classes:
-            return self.sums.program(self.moments.discriminants, bits=_BITS)
-        return self.sums.program(lambda total: self.moments.components(total, self.components), bits=_BITS)
+        moments = self.moments.together(len(self.owners))
+        if moments.classes:
+            return self.sums.program(moments.discriminants, bits=_BITS)
+        return self.sums.program(lambda total: moments.components(total, self.components), bits=_BITS)
 
     @property
     def tells(self) -> str:

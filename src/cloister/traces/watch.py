@@ -196,6 +196,11 @@ class Watch(_Clocked):
         found = self._release(self._running.foreseen(step or self.steps.count).step, self._history())
         return self._lay(found).margin(confidence)
 
+    def foreseen(self) -> WatchStep:
+        """A step as each will be laid out, with no row in it: spends nothing."""
+        empty = self._release(self._running.foreseen(1).step, self._history())
+        return self._made(1, empty, empty)
+
     def open(self) -> Watch:
         """Charge for all steps, or go on where the ledger holds this watch already, under the same declaration."""
         if self._opening is not None:

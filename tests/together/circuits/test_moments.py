@@ -83,13 +83,13 @@ def test_a_class_that_an_owner_lacks_is_noughts_and_one_that_all_lack_changes_li
 
 
 def test_owners_send_once_encrypted_and_nobody_sees_the_sum() -> None:
-    """Three owners, an adder with the blinds, a key holder: and the direction is that of all rows."""
-    how, keys = Moments(features=2, rows=300, classes=2), Paillier.generate(512, insecure=True)
+    """Three owners with as many rows as one may have, an adder with the blinds, a key holder: the direction is that of all rows."""
+    how, keys = Moments(features=2, rows=100, classes=2), Paillier.generate(512, insecure=True)
     rows, labels = drawn(2, 2, 300)
     sent = [keys.public.encrypt(how.of_rows(rows[turn::3], -1, 1, labels[turn::3]), slots=how.slots(3)) for turn in range(3)]
     blinded, blinds = (sent[0] + sent[1] + sent[2]).blinded()
     sums = BlindedSum.of(blinded)
-    program = sums.program(how.discriminants, bits=256)
+    program = sums.program(how.together(3).discriminants, bits=256)
     seen = keys.decrypt(blinded, exact=True)
     values = {"blinded": sums.residues(seen), "blinds": sums.residues(blinds)}
     garbler, found = run_both(program, values)
@@ -111,6 +111,7 @@ def test_of_fifty_columns_the_forecast_is_below_the_published_times() -> None:
     ("work", "why"),
     [
         (lambda: Moments(features=1, rows=10), "from 2 to"),
+        (lambda: Moments(features=2, rows=2**23).together(3), "at most 16777216 together"),
         (lambda: Moments(features=2, rows=10, classes=1), "nothing separates"),
         (lambda: Moments(features=2, rows=2).of_rows(np.zeros((3, 2)), 0, 1), "at most 2 rows"),
         (lambda: Moments(features=2, rows=9).of_rows([[0, np.nan]], 0, 1), "finite numbers"),

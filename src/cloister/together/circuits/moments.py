@@ -23,7 +23,7 @@ Bounds: pivots lie between ρ and 2, a reduced scatter keeps its entries within 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -60,14 +60,14 @@ class Moments:
     >>> mine = how.of_rows([[1, 1], [2, 2], [3, 3.1]], low=0, high=4)
     >>> kind = FixedPoint(bits=how.bits, shape=(how.length,))
     >>> own = {"garbler": {"a": kind}, "evaluator": {"b": kind}}
-    >>> program = Program(lambda a, b: how.components(a + b, 1), **own, bits=256)
+    >>> program = Program(lambda a, b: how.together(2).components(a + b, 1), **own, bits=256)
     >>> abs(program.as_numbers(a=mine, b=mine)).round(2).ravel().tolist()
     [0.69, 0.72]
     """
 
     features: int
     rows: int
-    """At most so many, of all owners together: public."""
+    """At most so many of one owner: public. An owner with more is refused, so that a sum is never cut."""
     classes: int = 0
     """None: rows have no class, and there are components alone."""
     fraction: int = 12
@@ -83,6 +83,13 @@ class Moments:
                 raise InvalidParameter(f"{name}={value!r} is invalid", why=f"it is from {low} to {high}", instead=f"{name}={low}")
         if self.classes == 1:
             raise InvalidParameter("classes=1 is invalid", why="nothing separates one class", instead="classes=2, or none")
+
+    def together(self, owners: int) -> Moments:
+        """What circuits make of the sum of so many owners' vectors."""
+        if self.rows * owners > _MOST_ROWS:
+            why = f"{owners} owners have at most {_MOST_ROWS} together"
+            raise InvalidParameter(f"rows={self.rows} is invalid", why=why, instead=f"rows={max(_MOST_ROWS // owners, 2)}")
+        return replace(self, rows=self.rows * owners)
 
     @property
     def length(self) -> int:

@@ -106,7 +106,7 @@ class ExactRequest:
         return "\n".join(
             (
                 f"for {self.who!r}, for the purpose {self.purpose!r}: NOT differentially private, no budget bounds it",
-                f"{plan.tells}; at most {plan.moments.rows:,} rows",
+                f"{plan.tells}; at most {plan.moments.rows:,} rows of a site",
                 f"of {named}{by}",
                 f"your sums leave encrypted, once, under a key of the key holder {self.holder!r}, {fingerprint(plan.provider)}:",
                 "compare that with its operator; masks between the sites hide yours from hub and key holder together, too,",
@@ -125,7 +125,8 @@ def key_text(hub: bytes, agreed: bytes, key: PublicKey, proof: Sequence[int]) ->
 def program_of(moments: Moments, components: int, owners: int) -> Program:
     """What would run: its `str` has gates, bytes and seconds, before there is a key."""
     sums = BlindedSum(slots=moments.slots(owners), terms=owners, length=moments.length)
-    made = moments.discriminants if moments.classes else lambda total: moments.components(total, components)
+    whole = moments.together(owners)
+    made = whole.discriminants if whole.classes else lambda total: whole.components(total, components)
     return sums.program(made, bits=256)
 
 

@@ -111,7 +111,7 @@ class ExactJoint:
         if not 2 <= whole(self.rows) <= _MOST_ROWS:
             raise InvalidParameter(
                 "The rows are invalid",
-                why=f"it is a whole number from 2 to {_MOST_ROWS}: at most so many at all sites together, which is public",
+                why=f"it is a whole number from 2 to {_MOST_ROWS}: at most so many at each site, which is public",
                 instead="10000",
             )
         check_purpose(self.purpose)
@@ -205,6 +205,10 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
             )
         from cloister.together.exact.request import declared_of
 
+        sites = len(parties(table))
+        if whole(order.rows) * sites > _MOST_ROWS:
+            why = f"{sites} sites have at most {_MOST_ROWS} rows together"
+            raise InvalidParameter("The rows are invalid", why=why, instead=str(_MOST_ROWS // sites))
         _, _, classes = declared_of(table, order.columns, order.label)
         components = classes - 1 if classes else whole(order.components)
         return AuthorisedExact(
@@ -214,7 +218,7 @@ class _Exact(OrderedWork[ExactJoint, AuthorisedExact]):
             table=table,
             coordinator=coordinator,
             line=line,
-            circuit=_circuit(len(order.columns), whole(order.rows), classes, components, len(parties(table))),
+            circuit=_circuit(len(order.columns), whole(order.rows), classes, components, sites),
             components=components,
         )
 
@@ -275,7 +279,7 @@ def _circuit(columns: int, rows: int, classes: int, components: int, sites: int)
     from cloister.together.exact.request import MOST_BYTES
 
     with _COUNTING:  # seconds of a core: one at a time, and what waited for the same one finds it
-        most = min((1 << rows.bit_length()) - 1, _MOST_ROWS)  # as many bits, as large
+        most = min((1 << rows.bit_length()) - 1, _MOST_ROWS // sites)  # as many bits, as large
         program = _program(columns, most, classes, components, sites)
     program.check_size(MOST_BYTES)
     return Circuit(program.gates, program.bytes, program.seconds)

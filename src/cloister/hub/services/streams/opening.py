@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -143,6 +143,20 @@ _NAMES = (
 _STORED = Stored(Declared, "Stream", *_NAMES, later=("purpose",))
 
 
+def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The names of the groups and those of the numbers of a step."""
+    return step["groups"], [name for name in step["table"] if name not in step["groups"]]
+
+
+def labels_of(keys: Sequence[str], numbers: Sequence[str]) -> list[str]:
+    """The columns of released steps as a table, of SQL and of CSV.
+
+    >>> labels_of(["room"], ["n"])
+    ['step', 'begins', 'ends', 'room', 'n', 'n_margin', 'n_so_far']
+    """
+    return ["step", "begins", "ends", *keys, *(f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far"))]
+
+
 def population_of(number: str) -> str:
     """The population of a stream's devices: its own."""
     return f"stream {number}"
@@ -159,11 +173,28 @@ def watching(hub: Hub, number: str, declared: Declared, *, who: str) -> Iterator
     how |= {"at": "at", "spend": declared.spend, "fed": True, "key": "key", "name": f"stream {number}"}
     if not known:
         with Session(table, budget=declared.spend) as session:
-            session.watch(declared.sql, **how)
+            _check_columns(session.watch(declared.sql, **how))
     with Session(table, budget=None if known else declared.spend, ledger=hub.ledger, who=who) as session:
         found = session.watch(declared.sql, **how)
         assert isinstance(found, Watch)
         yield found
+
+
+def _check_columns(found: object) -> None:
+    """Released steps are a table, in which each column has a name of its own, in whichever case."""
+    assert isinstance(found, Watch)
+    keys, numbers = columns_of(found.foreseen().to_plain())
+    labels = [each.casefold() for each in labels_of(keys, numbers)]
+    twice = sorted({each for each in labels if labels.count(each) > 1})
+    if not numbers or twice:
+        raise InvalidParameter(
+            "The query is invalid",
+            why=f"two columns of its steps are called {', '.join(twice)}: each has step, begins and ends, and of a number n "
+            "n_margin and n_so_far"
+            if twice
+            else "it selects no number",
+            instead="SELECT room, COUNT(*) AS people FROM readings GROUP BY room",
+        )
 
 
 def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
@@ -172,6 +203,8 @@ def open_stream(hub: Hub, caller: Caller, declared: Declared) -> str:
     number = new_id()
     which = _object(number, declared.title, caller.id, caller.institution)
     check_amount(declared.spend, "The budget")
+    if declared.over(hub.now()) >= declared.steps.count:
+        raise InvalidParameter("until is invalid", why="it is over: no reading would be taken", instead="a moment to come")
     asked = context_of(hub, caller, purpose=declared.purpose, spend={which.population: Spend(asked=declared.spend)})
     with hub.database.reading() as db:
         check(hub, db, caller, "stream.open", which, asked)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.hub.records.streams import HeldStream, StreamStep
-from cloister.hub.services.streams.opening import declared_of
+from cloister.hub.services.streams.opening import columns_of, declared_of, labels_of
 from cloister.hub.spreadsheets import csv_pieces
 from cloister.hub.web.pictures import svg_of
 
@@ -47,11 +47,6 @@ def name_of(row: HeldStream) -> str:
     stem = re.sub(r"[^a-z0-9]+", "_", row.title.casefold()).strip("_")[:40].rstrip("_")
     start = stem if stem[:1].isascii() and stem[:1].isalpha() else "readings"
     return f"{start}_stream_{hashlib.sha256(row.id.encode()).hexdigest()[:8]}"
-
-
-def columns_of(step: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The names of the groups and those of the numbers of a step."""
-    return step["groups"], [name for name in step["table"] if name not in step["groups"]]
 
 
 def lines_of(step: Mapping[str, Any], said: Callable[[Any], Any] = lambda key: key) -> list[dict[str, Any]]:
@@ -122,13 +117,12 @@ def csv_of(steps: Iterable[Mapping[str, Any]]) -> str:
     if not steps:
         return ""
     keys, numbers = columns_of(steps[0])
-    names = ["step", "begins", "ends", *keys, *(f"{name}{end}" for name in numbers for end in ("", "_margin", "_so_far"))]
     rows = (
         [step["step"], step["begins"], step["ends"], *line["keys"], *(one[part] for one in line["numbers"] for part, _ in _PARTS)]
         for step in steps
         for line in lines_of(step)
     )
-    return b"".join(csv_pieces(names, rows)).decode()
+    return b"".join(csv_pieces(labels_of(keys, numbers), rows)).decode()
 
 
 def event_of(step: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ two steps may be one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,13 @@ from sqlalchemy import select
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from cloister.errors import CloisterError
 from cloister.hub.decisions.policy import Object
 from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.releases.kinds import TableAnswer
 from cloister.hub.releases.tables import FreeTable
-from cloister.hub.services.streams.opening import declared_of, population_of, streams_of
-from cloister.hub.services.streams.showing import columns_of, lines_of, name_of
+from cloister.hub.services.streams.opening import columns_of, declared_of, labels_of, population_of, streams_of
+from cloister.hub.services.streams.showing import lines_of, name_of
 from cloister.privacy import PureDP
 from cloister.query import Session
 from cloister.session import Frame, Series
@@ -46,8 +48,10 @@ def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]
         name = name_of(row)
         if row.taken and (words is None or name in words) and len(found) < _LISTED:
             steps = _steps(db, row.id, 1 if words is None else _STEPS)
-            if steps:
-                found.append(_table(row, name, steps))
+            with suppress(
+                CloisterError
+            ):  # one whose columns are no table, of before that was refused, takes none from the others
+                found += [_table(row, name, steps)] if steps else []
     return found
 
 
@@ -71,8 +75,7 @@ def _steps(db: Db, number: str, most: int) -> list[Mapping[str, Any]]:
 def _columns(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """By column, a row for each group of each step."""
     keys, numbers = columns_of(steps[-1])
-    found: dict[str, list[Any]] = {name: [] for name in ("step", "begins", "ends", *keys)}
-    found |= {f"{name}{end}": [] for name in numbers for end in ("", "_margin", "_so_far")}
+    found: dict[str, list[Any]] = {name: [] for name in labels_of(keys, numbers)}
     for step in steps:
         for line in lines_of(step):
             for name in ("step", "begins", "ends"):
