@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
 
 
-
-
 @click.command()
 @click.argument("data", required=False)
 @click.option("--model", "name", help="A method, for example GaussianNB (--list names them).")

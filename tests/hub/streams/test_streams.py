@@ -296,26 +296,36 @@ def test_devices_are_known_held_within_their_quota_and_speak_for_themselves(play
     assert play.api("POST", f"/{number}/close").json()["state"] == "closed"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"rho": ""},
-        {"late": "never"},
-        {"every": "soon"},
-        {"sql": "no question"},
-        {"columns": {"key": {"kind": "text"}}},
-        {"title": " "},
-    ],
-)
-def test_what_is_declared_wrongly_is_refused_before_any_charge(play: Play, wrong: dict[str, Any]) -> None:
-    before = play.house.hub.ledger.populations()
-    refused = play.api("POST", "", HOUSE | wrong)
-    assert refused.status_code == 422, refused.text
-    assert play.house.hub.ledger.populations() == before
-
-
 def _later(play: Play, hours: int) -> str:
     return (play.house.hub.now() + timedelta(hours=hours)).isoformat()
+
+
+def _room(name: str, sql: str) -> dict[str, Any]:
+    return {"sql": sql, "columns": {name: {"kind": "category", "values": ["hall", "attic"]}}}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"rho": ""}, "either rho or epsilon"),
+        ({"late": "never"}, "late"),
+        ({"every": "soon"}, "soon"),
+        ({"sql": "no question"}, ""),
+        ({"columns": {"key": {"kind": "text"}}}, "the hub's own"),
+        ({"title": " "}, "title"),
+        ({"since": "2026-01-01T09:00:00Z", "until": "2026-01-01T14:00:00Z"}, "it is over"),
+        (_room("room", "SELECT room AS N, COUNT(*) AS n FROM readings GROUP BY room"), "are called n:"),
+        (_room("room", "SELECT room, COUNT(*) AS begins FROM readings GROUP BY room"), "are called begins:"),
+        (_room("room", "SELECT COUNT(*) AS n, COUNT(room) AS N_margin FROM readings"), "are called n_margin:"),
+        (_room("step", "SELECT step, COUNT(*) AS n FROM readings GROUP BY step"), "are called step:"),
+    ],
+)
+def test_what_is_declared_wrongly_is_refused_before_any_charge(play: Play, wrong: dict[str, Any], why: str) -> None:
+    before = play.house.hub.ledger.populations()
+    refused = play.api("POST", "", HOUSE | {"since": play.house.hub.now().isoformat(), "until": _later(play, 4)} | wrong)
+    assert refused.status_code == 422, refused.text
+    assert why in refused.text
+    assert play.house.hub.ledger.populations() == before
 
 
 def test_the_live_page_in_a_browser(play: Play, serve: Any, visit: Any) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 import cloister as cl
 from cloister.hub.platform.accounts.tokens import make_token
-from cloister.hub.records.streams import HeldStream
+from cloister.hub.records.streams import HeldStream, StreamStep
 from cloister.hub.services.asking.pg import HubSession
 from cloister.hub.services.streams import release_due
 from cloister.hub.services.streams.showing import name_of
@@ -62,6 +65,26 @@ def test_margins_grow_with_the_confidence_that_is_asked_for(play: Play) -> None:
     widths = [[(high - low) / 2 for low, high in zip(each["n_low"], each["n_high"], strict=True)] for each in (near, far)]
     assert widths[0] == pytest.approx(near["n_margin"])
     assert widths[1] == pytest.approx([1.3142 * each for each in near["n_margin"]], rel=1e-3)
+
+
+def test_a_stream_of_before_whose_steps_are_no_table_takes_no_table_from_the_others(play: Play) -> None:
+    number, name = released(play)
+    with play.house.hub.database.begin() as db:
+        for step in db.scalars(select(StreamStep).where(StreamStep.stream == number)):
+            step.body = json.loads(json.dumps(step.body).replace('"n": ', '"begins": '))
+    seen = play.house.person("analyst", email="new@example.org").client.get("/ask")  # bob has been signed out meanwhile
+    assert seen.status_code == 200
+    assert name not in seen.text
+
+
+def test_margins_of_laplace_noise_grow_by_its_own_tail(play: Play) -> None:
+    _, name = released(play, rho="", epsilon="0.1")
+    widths = {}
+    for share in (0.5, 0.95, 0.999):
+        told = answer(play, f"SELECT n FROM {name}", play.bob, confidence=share).json()["columns"]
+        widths[share] = (told["n_high"][0] - told["n_low"][0]) / 2
+    assert widths[0.999] / widths[0.95] == pytest.approx(math.log(1000) / math.log(20)), "2.31, where a normal law has 1.68"
+    assert widths[0.5] / widths[0.95] > math.log(2) / math.log(20)
 
 
 def test_the_workbench_and_a_client_of_postgresql_read_the_same(play: Play) -> None:

@@ -83,7 +83,7 @@ def test_a_class_that_an_owner_lacks_is_noughts_and_one_that_all_lack_changes_li
 
 
 def test_owners_send_once_encrypted_and_nobody_sees_the_sum() -> None:
-    """Three owners with as many rows as one may have, an adder with the blinds, a key holder: the direction is that of all rows."""
+    """Three owners with as many rows as one may have, an adder with the blinds, a key holder: the direction is of all rows."""
     how, keys = Moments(features=2, rows=100, classes=2), Paillier.generate(512, insecure=True)
     rows, labels = drawn(2, 2, 300)
     sent = [keys.public.encrypt(how.of_rows(rows[turn::3], -1, 1, labels[turn::3]), slots=how.slots(3)) for turn in range(3)]

@@ -7,6 +7,7 @@ two steps may be one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -48,9 +49,7 @@ def tables(hub: Hub, db: Db, caller: Caller, sql: str | None) -> list[FreeTable]
         name = name_of(row)
         if row.taken and (words is None or name in words) and len(found) < _LISTED:
             steps = _steps(db, row.id, 1 if words is None else _STEPS)
-            with suppress(
-                CloisterError
-            ):  # one whose columns are no table, of before that was refused, takes none from the others
+            with suppress(CloisterError):  # an older one whose columns are no table takes none from the others
                 found += [_table(row, name, steps)] if steps else []
     return found
 
@@ -63,7 +62,7 @@ def _table(row: HeldStream, name: str, steps: Sequence[Mapping[str, Any]]) -> Fr
         path=f"/streams/{row.id}",
         kind="stream",
         cost={population_of(row.id): str(declared_of(row).spend)},
-        answered=partial(_answered, name, table, columns_of(steps[-1])[1]),
+        answered=partial(_answered, name, table, columns_of(steps[-1])[1], bool(declared_of(row).epsilon)),
     )
 
 
@@ -89,7 +88,7 @@ def _columns(steps: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _answered(
-    name: str, table: PublicTable, numbers: Sequence[str], sql: str, confidence: float, dialect: str | None
+    name: str, table: PublicTable, numbers: Sequence[str], pure: bool, sql: str, confidence: float, dialect: str | None
 ) -> TableAnswer:
     """The query over released steps alone. Numbers that are selected as they are get their margin beside them."""
     plain = _plain(sql, name, numbers, dialect)
@@ -97,6 +96,8 @@ def _answered(
         answer = session.sql(plain[0] if plain else sql, dialect=dialect).table
     columns: dict[str, Series] = dict(answer.columns)
     times = NormalDist().inv_cdf((1 + confidence) / 2) / NormalDist().inv_cdf((1 + _OWN) / 2)
+    if pure:  # a sum of Laplace noises lies between one of them and a normal one: the wider of the two
+        times = max(times, math.log1p(-confidence) / math.log1p(-_OWN))
     found: dict[str, Series] = {}
     own = {f"{each}__margin" for each in plain[1]} if plain else set()
     for label, series in columns.items():
