@@ -527,6 +527,13 @@ def journey_counts(
             )
     if box is not None:
         x, y = box.longitude, box.latitude
+    for name in (x, y):
+        if name.casefold() in ("journey", "step") or x.casefold() == y.casefold():
+            raise InvalidParameter(
+                f"The column {name!r} is invalid",
+                why="drawn journeys have columns called journey and step, and two others with names of their own",
+                instead='another name in the table, such as "x"',
+            )
     method = JourneyCounts(
         journey=str(declared.unit), moment=moment, x=x, y=y, cells=cells, zones=zones, place=place, outside=outside, fastest=pace
     )

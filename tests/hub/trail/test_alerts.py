@@ -10,7 +10,7 @@ from cloister.hub.caller import Caller
 from cloister.hub.platform.trail import question_details, watch, write_alone
 from cloister.hub.platform.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
 from cloister.hub.platform.trail.fingerprints import closeness, fingerprint
-from cloister.hub.platform.trail.profiles import Histories, History, Question, read_history
+from cloister.hub.platform.trail.profiles import Histories, History, Question, read_history, spend_of
 from cloister.hub.records.trail import AuditLine
 from tests.hub.trail.conftest import START, add_person
 
@@ -18,7 +18,7 @@ COUNT = "SELECT COUNT(*) FROM people"
 
 
 def asked(when: datetime, sql: str = COUNT, *columns: str) -> Question:
-    return Question(when=when, columns=columns, data_sets=("people",), cost={"people": "ε = 0.1"}, shape=fingerprint(sql))
+    return Question(when=when, columns=columns, data_sets=("people",), shape=fingerprint(sql))
 
 
 def history_of(questions: list[Question]) -> tuple[History, list[tuple[Question, str]]]:
@@ -218,11 +218,17 @@ class TestWatching:
         for minutes in (1, 2, 60 * 24):
             self.ask(hub, ada, clock, minutes)
         with hub.database.reading() as db:
-            history = read_history(db, "ada")
+            history, spent = read_history(db, "ada"), spend_of(db, "ada")
         assert history.total == 3
         assert [number for _, number in history.daily(clock.now.date(), 3)] == [0, 2, 1]
         assert (history.columns["people.age"], history.data_sets["people"]) == (3, 3)
-        assert str(history.spend["people", "ε"]) == "3/10"
+        assert str(spent["people", "ε"]) == "3/10"
+
+    def test_what_was_spent_counts_whatever_has_a_cost(self, hub, ada):
+        for action, outcome in (("model.train", "done"), ("synthesis.run", "done"), ("model.train", "denied")):
+            write_alone(hub, ada, action, kind="model", outcome=outcome, cost={"people": "ε = 0.1"})
+        with hub.database.reading() as db:
+            assert {key: str(each) for key, each in spend_of(db, "ada").items()} == {("people", "ε"): "1/5"}
 
     def test_sensitivity_can_be_chosen(self, hub, ada, clock):
         self.ask(hub, ada, clock, 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Body, Path
 
 from cloister.hub.caller import PersonDep
+from cloister.hub.database import of_each
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.access import algorithms, invitations, projects
 from cloister.hub.platform.access.api_models import (
@@ -151,7 +152,7 @@ def _algorithms(routes: Routes) -> None:
     @routes.get("/algorithms", "algorithm.see", "List algorithms", "The algorithms that you may see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
         with hub.database.reading() as db:
-            found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
+            found = of_each(algorithms.algorithms_of(hub, db, caller), AlgorithmOut.of)
         return paged(found, after, limit)
 
     @routes.post("/algorithms", "algorithm.register", "Register an algorithm", "The algorithm", status_code=201)

@@ -13,6 +13,7 @@ from fastapi import Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.caller import PersonDep
+from cloister.hub.database import of_each
 from cloister.hub.description import example
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import links, people, sessions, tokens
@@ -61,7 +62,7 @@ def _tokens(routes: Routes) -> None:
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
         with hub.database.reading() as db:
             rows, more = tokens.page_of_tokens(db, caller, after=after, limit=limit)
-        return Tokens(items=[TokenOut.of(row) for row in rows], next=more or None)
+        return Tokens(items=of_each(rows, TokenOut.of), next=more or None)
 
     @routes.post(
         "/tokens", "token.manage", "Create an API token", "The API token; its secret is shown only here", status_code=201

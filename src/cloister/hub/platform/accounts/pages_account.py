@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
+from cloister.hub.database import Damaged
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.accounts import second_factor, sessions, tokens
 from cloister.hub.platform.accounts.audit import log_event
@@ -150,7 +151,7 @@ def _tokens(
     scopes = [(name, name, action.title) for name, action in may.items()]
     return {
         "problem": None,
-        "tokens": [(row, _state(row, now)) for row in rows],
+        "tokens": [(row, _state(row, now), [] if type(row.scopes) is Damaged else row.scopes) for row in rows],
         "more": more,
         "secret": secret,
         "typed": typed or {"name": "", "scopes": list(filter(fits, may)), "days": str(min(30, hub.settings.token_days))},

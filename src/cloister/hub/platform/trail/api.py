@@ -15,7 +15,7 @@ from cloister.hub.platform.trail.alerts import alerts, mark_seen
 from cloister.hub.platform.trail.chain import BrokenLine
 from cloister.hub.platform.trail.export import Form, as_mapping, response
 from cloister.hub.platform.trail.pages import LINE_NUMBER, NAME
-from cloister.hub.platform.trail.profiles import read_history, shown
+from cloister.hub.platform.trail.profiles import shown
 from cloister.hub.platform.trail.reading import FILTERS, PAGE, Filters, Scope, own_data_sets, read_page
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.writing import write_alone
@@ -175,14 +175,14 @@ def api() -> APIRouter:
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
-            return ProfileOut.of(shown(hub, read_history(db, caller.id)))
+            return ProfileOut.of(shown(hub, db, caller.id))
 
     @routes.get("/trail/people/{person}", "trail.read", "Get the usage profile of a person", "What is usual for the person")
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
-            return ProfileOut.of(shown(hub, read_history(db, person)))
+            return ProfileOut.of(shown(hub, db, person))
 
     @routes.get(
         "/trail/verify", "trail.verify", "Verify the audit log", "Whether the chain holds, and the first entry that does not fit"

@@ -14,7 +14,7 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.platform.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.platform.trail.chain import DATA_SET
 from cloister.hub.platform.trail.export import Form, response
-from cloister.hub.platform.trail.profiles import read_history, shown
+from cloister.hub.platform.trail.profiles import shown
 from cloister.hub.platform.trail.reading import Filters, Scope, by_day, own_data_sets, read_page
 from cloister.hub.platform.trail.verifying import verify
 from cloister.hub.platform.trail.words import KINDS as OBJECTS
@@ -151,7 +151,7 @@ def _lines(
 
 def _history(hub: Hub, db: Session, person: str) -> dict[str, Any]:
     """A person's history, with data sets by their names."""
-    told = shown(hub, read_history(db, person))
+    told = shown(hub, db, person)
     names = names_of_objects(db, [each for each, _ in told["data_sets"]])
     return {**told, "data_sets": [(names.get(each, each), count) for each, count in told["data_sets"]]}
 

@@ -10,13 +10,13 @@ import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import String, cast, select
 
 from cloister.hub.platform.trail.fingerprints import Fingerprint, shape_of
 from cloister.hub.platform.trail.reading import sealed
@@ -66,17 +66,15 @@ class Question:
     when: datetime
     columns: tuple[str, ...] = ()
     data_sets: tuple[str, ...] = ()
-    cost: Mapping[str, str] = field(default_factory=dict)
     shape: Fingerprint | None = None
 
     @classmethod
-    def of(cls, when: datetime, cost: Mapping[str, Any], details: Mapping[str, Any]) -> Question:
+    def of(cls, when: datetime, details: Mapping[str, Any]) -> Question:
         """From the columns of a line."""
         return cls(
             when=when.astimezone(UTC),
             columns=_texts(details.get("columns")),
             data_sets=_texts(details.get("data_sets")),
-            cost={str(name): str(amount) for name, amount in cost.items()},
             shape=Fingerprint.of(details["shape"]) if isinstance(details.get("shape"), Mapping) else None,
         )
 
@@ -94,8 +92,6 @@ class History:
         self.first: dict[str, datetime] = {}
         """When a column was first touched."""
         self.data_sets: Counter[str] = Counter()
-        self.spend: dict[tuple[str, str], Fraction] = {}
-        """By population and parameter (ε or ρ)."""
         self.begun: datetime | None = None
         self.shapes: dict[Fingerprint, datetime] = {}
         """The newest different shapes, the newest last, and when each was asked last."""
@@ -115,9 +111,6 @@ class History:
         self.data_sets.update(question.data_sets)
         for column in question.columns:
             self.first.setdefault(column, question.when)
-        for population, text in question.cost.items():
-            parameter, amount = amount_of(text)
-            self.spend[population, parameter] = self.spend.get((population, parameter), Fraction(0)) + amount
         if question.shape is not None:
             self.shapes.pop(question.shape, None)
             self.shapes[question.shape] = question.when
@@ -162,18 +155,30 @@ def read_history(db: Session, person: str, *, until: int | None = None) -> Histo
 def questions_since(db: Session, person: str, seen: int, *, until: int | None = None) -> list[tuple[int, Question]]:
     """A person's questions after a line, in their order, with the numbers of their lines."""
     lines = (
-        select(AuditLine.number, AuditLine.when, AuditLine.cost, AuditLine.details)
+        select(AuditLine.number, AuditLine.when, AuditLine.details)
         .where(AuditLine.person == person, AuditLine.number > seen)
         .where(AuditLine.action == ASK, AuditLine.outcome == "done", sealed())
     )
     if until is not None:
         lines = lines.where(AuditLine.number <= until)
     found = db.execute(lines.order_by(AuditLine.number.desc()).limit(_MOST_LINES)).all()
-    return [(line.number, Question.of(line.when, line.cost, line.details)) for line in reversed(found)]
+    return [(line.number, Question.of(line.when, line.details)) for line in reversed(found)]
 
 
-def shown(hub: Hub, history: History) -> dict[str, Any]:
-    """A history as pages and programs show it."""
+def spend_of(db: Session, person: str) -> dict[tuple[str, str], Fraction]:
+    """What a person spent, by population and parameter (ε or ρ), on whatever has a cost."""
+    lines = select(AuditLine.cost).where(AuditLine.person == person, AuditLine.outcome == "done", sealed())
+    costs = db.scalars(lines.where(cast(AuditLine.cost, String) != "{}").order_by(AuditLine.number.desc()).limit(_MOST_LINES))
+    found: dict[tuple[str, str], Fraction] = {}
+    for population, text in (each for cost in costs for each in cost.items()):
+        parameter, amount = amount_of(str(text))
+        found[population, parameter] = found.get((population, parameter), Fraction(0)) + amount
+    return found
+
+
+def shown(hub: Hub, db: Session, person: str) -> dict[str, Any]:
+    """A person's history as pages and programs show it."""
+    history, spent = read_history(db, person), spend_of(db, person)
     return {
         "total": history.total,
         "begun": history.begun,
@@ -181,7 +186,7 @@ def shown(hub: Hub, history: History) -> dict[str, Any]:
         "hours": [(hour, history.hours[hour]) for hour in range(24)],
         "columns": history.columns.most_common(30),
         "data_sets": history.data_sets.most_common(30),
-        "spend": [(name, f"{parameter} = {text_of(amount)}") for (name, parameter), amount in sorted(history.spend.items())],
+        "spend": [(name, f"{parameter} = {text_of(amount)}") for (name, parameter), amount in sorted(spent.items())],
     }
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.database import readable
 from cloister.hub.decisions.callers import caller_for
 from cloister.hub.decisions.policy.shares import PUBLISH
 from cloister.hub.ids import new_id
@@ -77,7 +78,7 @@ def views_of(db: Db, caller: Caller) -> list[tuple[PublishedView, bool]]:
     """
     owned = set(db.scalars(select(DataSet.id).where(DataSet.owner == caller.id)))
     rows = db.scalars(select(PublishedView).order_by(PublishedView.created.desc(), PublishedView.title, PublishedView.id))
-    found = [row for row in rows if row.person == caller.id or not owned.isdisjoint(row.data_sets)]
+    found = [row for row in readable(rows) if row.person == caller.id or not owned.isdisjoint(map(str, row.data_sets))]
     found.sort(key=lambda row: row.revoked is not None)  # those that are still shown come first
     return [(row, row.person == caller.id) for row in found[:_LISTED]]
 

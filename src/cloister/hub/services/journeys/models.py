@@ -54,7 +54,7 @@ def _rows(view: View, values: int) -> Frame:
 
 
 def _axes(frame: Frame) -> list[str]:
-    return [name for name in frame.column_names if name not in ("journey", "step", "node")]
+    return frame.column_names[-2:]
 
 
 def _map(view: View) -> Map:
