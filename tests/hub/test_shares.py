@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -36,7 +37,9 @@ class Slow:
         await send({"type": "http.response.body", "body": b""})
 
 
-def asked(app: Middleware, path: str, visitor: Visitor | None, method: str = "GET") -> asyncio.Task[None]:
+def asked(
+    app: Middleware, path: str, visitor: Visitor | None, method: str = "GET", body: Callable[[], Awaitable[Any]] | None = None
+) -> asyncio.Task[None]:
     """A request on its way."""
     headers = [(b"host", app.hub.settings.origin.rpartition("/")[2].encode())]
     if visitor is not None:
@@ -50,7 +53,30 @@ def asked(app: Middleware, path: str, visitor: Visitor | None, method: str = "GE
     async def send(message: Any) -> None:
         del message
 
-    return asyncio.create_task(app(scope, receive, send))  # type: ignore[arg-type]
+    return asyncio.create_task(app(scope, body or receive, send))  # type: ignore[arg-type]
+
+
+def test_a_body_that_never_comes_keeps_nobody_of_its_address_from_signing_in(house: House) -> None:
+    """Its request takes a place only when the whole of it is there."""
+
+    async def play() -> None:
+        slow, ends = Slow(), asyncio.Event()
+        app = Middleware(slow, house.hub)
+
+        async def never() -> Any:
+            await ends.wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        stuck = [asked(app, "/login", None, "POST", never) for _ in range(4 * _SHARE_OF_ORDERS)]
+        await asyncio.sleep(0.05)
+        other = asked(app, "/login", None, "POST")
+        await settled(slow, {"nobody": 1})
+        slow.may_end.set()
+        await other
+        ends.set()
+        await asyncio.gather(*stuck)
+
+    asyncio.run(play())
 
 
 async def settled(slow: Slow, wanted: dict[str, int]) -> None:

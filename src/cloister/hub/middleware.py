@@ -76,9 +76,9 @@ _TOKENS = 10_000
 _UNLIMITED = ("/api/v1/uploads", "/uploads", "/together/")
 """Where the body is read as it comes, within limits of its own: files, and the answers of sites."""
 _QUESTIONS = ("/api/v1/questions", "/ask")
-_SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES, _SHARE_OF_SITES = 6, 2, 2, 100
+_SHARE, _SHARE_OF_ORDERS, _SHARE_OF_FILES, _SHARE_OF_SITES, _SHARE_OF_BODIES = 6, 2, 2, 100, 100
 """How many requests of one person are worked on at once, and how many of their files: the threads of a process are forty. Sites
-wait for messages, many perhaps behind one address, and hold no thread."""
+wait for messages, many perhaps behind one address, and hold no thread; so do bodies that are still coming."""
 _RESTS, _LONGEST_REST, _JUST_NOW = 2, 0.5, 1.0
 """For how many times the seconds that were worked in a place it rests, for how many seconds at most, and what counts as now."""
 _REFRESH = re.compile(r"/dashboards/[^/]+/refresh")
@@ -155,6 +155,8 @@ class Middleware:
         caller = getattr(request.state, "caller", None)
         who = (caller.id if caller is not None else "") or str(state["address"])
         known = caller is not None and caller.signed_in
+        if scope["method"] not in _SAFE and not path.startswith(_UNLIMITED) and not isinstance(limited, _Whole):
+            limited = await self._arrived(limited, who)
         if scope["method"] != "POST" or not (path.startswith(_QUESTIONS) or _REFRESH.fullmatch(path)):
             place = await self._shares.enter(*_share_of(scope["method"], path), who=who, known=known)
             try:
@@ -162,11 +164,18 @@ class Middleware:
             finally:
                 self._shares.leave(place)
             return
-        whole = limited if isinstance(limited, _Whole) else await _whole(limited)
         place = await self._shares.enter("questions", self._most_questions, who=who, known=known)
         try:
             async with self._turn():
-                await self._passed(scope, whole, passed)
+                await self._passed(scope, limited, passed)
+        finally:
+            self._shares.leave(place)
+
+    async def _arrived(self, receive: Receive, who: str) -> _Whole:
+        """A body, before its request takes a place: one that never comes keeps nobody of its address from signing in."""
+        place = await self._shares.enter("bodies", _SHARE_OF_BODIES, who=who, known=False)
+        try:
+            return await _whole(receive)
         finally:
             self._shares.leave(place)
 

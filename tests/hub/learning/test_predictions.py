@@ -78,6 +78,13 @@ def test_what_is_no_table_is_refused(stage: Stage, text: str, status: int):
     assert answer.status_code == status, answer.text
 
 
+@pytest.mark.parametrize("by", [";", "\t", "|"])
+def test_fields_may_be_divided_otherwise(stage: Stage, by: str):
+    rows = told(stage, stage.learnt(features=["age"]), f'"name, first"{by}age\nAnn{by}30\n')
+    assert rows[0] == ["name, first", "age", "prediction"]
+    assert rows[1][2] != ""
+
+
 def test_no_rows_are_no_predictions(stage: Stage):
     assert told(stage, stage.learnt(features=["age"]), "age\n") == [["age", "prediction"]]
 

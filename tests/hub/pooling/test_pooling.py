@@ -146,6 +146,10 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     assert [each["values"] for each in ways.json() if each["way"] == "raw"] == [{"n": 600.0}]  # of the declared sizes
     assert margins["everybody"] == margins["north"] == margins["south"]
     assert margins["apart"] == pytest.approx(2**0.5 * margins["everybody"])
+    means = {"sql": "SELECT AVG(pay) AS mean, SUM(pay) AS paid FROM everybody", "spend": "1"}
+    told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=means, headers=play.analyst.bearer)
+    [apart] = [each["margins"] for each in told.json() if each["way"] == "apart"]
+    assert [*apart] == ["paid"], "means do not add up"
     town = {"sql": "SELECT MODE(sex) AS town, COUNT(*) AS n FROM everybody", "spend": "1"}
     texts = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=town, headers=play.analyst.bearer)
     assert [each["values"] for each in texts.json() if each["way"] == "raw"] == [{"n": 600.0}], texts.text

@@ -19,8 +19,9 @@ import codecs
 from itertools import islice
 
 from cloister.hub.storage.texts import OTHERS
+from cloister.parsers import delimiter_of
 from cloister.tables.engines.guard import tried
-from cloister.tables.sourcing.lines import LONGEST_LINE, delimiter_of
+from cloister.tables.sourcing.lines import LONGEST_LINE
 
 _ENOUGH = 5
 _LOOKED_AT = 64

@@ -21,8 +21,9 @@ from functools import lru_cache
 
 from cloister.hub.storage.foreign import Reading
 from cloister.hub.storage.foreign_reader import names_of
+from cloister.parsers import delimiter_of
 from cloister.tables.engines.guard import tried
-from cloister.tables.sourcing.lines import LONGEST_LINE, delimiter_of, fields_of, unquoted
+from cloister.tables.sourcing.lines import LONGEST_LINE, fields_of, unquoted
 from cloister.tables.sourcing.reading import LONGEST_NUMBER, read_number
 
 NUMBERS = ("", "comma", "point")

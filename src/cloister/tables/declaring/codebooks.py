@@ -17,11 +17,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cloister.parsers import toml_of
+from cloister.parsers import delimiter_of, toml_of
 from cloister.printable import shown
 from cloister.tables.declaring.draft import Codebook, ColumnDraft, of_declaration, refusal, said
 from cloister.tables.engines.guard import tried
-from cloister.tables.sourcing.lines import delimiter_of
 
 LONGEST = 10_000_000
 _MOST = 5_000

@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
 from cloister.errors import EngineError
+from cloister.parsers import QUOTED, delimiter_of
 
 LONGEST_LINE = 2**20
 """Bytes; a longer line is malformed, so that no line can take the memory that others need."""
 
 _CHUNK = 2**22
-_DELIMITERS = (",", ";", "\t", "|")
 _BOM = b"\xef\xbb\xbf"
-_QUOTED = '"(?:[^"]|"")*"'
 
 
 class Openable(Protocol):
@@ -97,15 +96,6 @@ def unquoted(field: str) -> str:
     ('a, b', 'a')
     """
     return field[1:-1].replace('""', '"') if field.startswith('"') else field
-
-
-def delimiter_of(line: str) -> str:
-    """What the first line holds most often outside quotes.
-
-    >>> delimiter_of('"a,b";c')
-    ';'
-    """
-    return max(_DELIMITERS, key=re.sub(_QUOTED, "", line).count)
 
 
 def batches(path: Path | Openable, header: Header) -> Any:
@@ -187,7 +177,7 @@ def _one_by_one(block: bytes) -> list[str | None]:
 
 def _field(delimiter: str) -> str:
     """The pattern of a delimiter and a field; RE2 and Python read it alike."""
-    return rf'{re.escape(delimiter)}({_QUOTED}|[^"{delimiter}][^{delimiter}]*|)'
+    return rf'{re.escape(delimiter)}({QUOTED}|[^"{delimiter}][^{delimiter}]*|)'
 
 
 def _split(relation: str, header: Header) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.spreadsheets import safe
+from cloister.parsers import delimiter_of
 from cloister.tables import Boolean, Category, Date, Domain
 from cloister.tables.declaring.plain import domain_of
 
@@ -92,8 +93,9 @@ def _value(domain: Domain, text: str) -> Any:
 def _read(text: str) -> tuple[list[str], list[list[str]]]:
     if "\0" in text or len(text.encode()) > MOST_BYTES:
         raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or not text", "fewer rows at a time")
+    text = text.removeprefix("\ufeff")
     try:
-        rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.partition("\n")[0]), strict=True))
     except csv.Error:
         raise _refused("it is not CSV", "a first line with the names of columns, then a line for each row") from None
     rows = [line for line in rows if line]

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
+from sqlglot import exp
+
 from cloister.errors import CloisterError
 from cloister.hub.decisions.facts import facts_of
 from cloister.hub.services.pooling.making import HIDDEN, Pool
@@ -79,9 +82,21 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, 
         except CloisterError as error:
             found.append(Compared(way=part, margins={}, why=error.why))
     if len(alone) == len(pool.parts):
-        added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in found[0].margins}
+        sums = [name for name in found[0].margins if name in _added(sql)]
+        added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in sums}
         found.append(Compared(way="apart", margins={name: each for name, each in added.items() if math.isfinite(each)}))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
+
+
+def _added(sql: str) -> set[str]:
+    """The columns that are counts and sums of rows: they add up over parts, and no other number does.
+
+    >>> sorted(_added("SELECT COUNT(*) AS n, SUM(pay), AVG(pay) AS mean, COUNT(DISTINCT pay) AS d FROM people"))
+    ['n', 'sum(pay)']
+    """
+    query = sqlglot.parse_one(sql, dialect="duckdb")
+    sums = [each for each in query.expressions if isinstance(each.unalias(), exp.Count | exp.Sum) and not each.find(exp.Distinct)]
+    return {each.alias or ("count_star()" if each.find(exp.Star) else each.sql("duckdb").casefold()) for each in sums}
 
 
 def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str) -> Authorised:
