@@ -169,6 +169,7 @@ def test_a_secret_that_is_no_identity() -> None:
         ({"X": np.zeros((0, 3))}, "finite numbers"),
         ({"X": np.full((72, 3), np.nan)}, "finite numbers"),
         ({"X": [["x"]]}, "finite numbers"),
+        ({"X": np.full((72, 3), 50.0)}, "all alike"),
         ({"utility": np.zeros(72)}, "one class"),
         ({"private": np.array([np.nan, 1.0] * 36)}, "missing"),
         ({"private": np.array([None, 1] * 36)}, "missing"),

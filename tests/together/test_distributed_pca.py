@@ -103,6 +103,15 @@ def test_as_an_estimator(keys: Paillier) -> None:
     assert 0.9 < model.explained_variance_ratio_.sum() <= 1
 
 
+@pytest.mark.parametrize("rows", [np.zeros((0, 2)), np.ones((1, 2))])
+def test_no_mean_and_no_variance_is_beyond_what_rows_can_have(keys: Paillier, rows: Any) -> None:
+    """Of hardly any rows there is noise alone, which a count of one divides."""
+    random = Random.deterministic(3)
+    model = DistributedPCA(1, epsilon=1, bounds=(-1, 1), keys=keys, random=random).fit([rows, np.zeros((0, 2))])
+    assert np.abs(model.mean_).max() <= 2**0.5
+    assert model.explained_variance_[0] <= model.total_variance_ <= 2 * model.size_ / max(model.size_ - 1, 1)
+
+
 # ── what one person changes, and the noise ──
 
 

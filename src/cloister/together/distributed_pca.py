@@ -110,10 +110,11 @@ class DistributedPCA:
         components = vectors.T[::-1][:count]
         largest = components[np.arange(count), np.abs(components).argmax(axis=1)]
         self.components_: Floats = components * np.where(largest < 0, -1.0, 1.0)[:, None]
-        self.explained_variance_: Floats = np.clip(values[::-1][:count] / rest, 0.0, None)
-        self.total_variance_ = max(float(np.trace(moments.scatter)) / rest, 0.0)
+        most = moments.radius**2 * moments.count / rest  # of rows in a ball, whatever the noise says
+        self.explained_variance_: Floats = np.clip(values[::-1][:count] / rest, 0.0, most)
+        self.total_variance_ = min(max(float(np.trace(moments.scatter)) / rest, 0.0), most)
         self.explained_variance_ratio_: Floats = np.clip(self.explained_variance_ / (self.total_variance_ or 1.0), 0.0, 1.0)
-        self.mean_: Floats = moments.middle + moments.sums / moments.count
+        self.mean_: Floats = moments.middle + np.clip(moments.sums / moments.count, -moments.radius, moments.radius)
         self.size_, self.moments_, self.guarantee_ = moments.count, moments, moments.guarantee
         self.n_features_in_ = len(self.mean_)
         return self
