@@ -19,6 +19,8 @@ from cloister.noise import Random
 from cloister.session import Count, Question
 from cloister.synth import SyntheticModel
 from cloister.synth.comparing import _without_noise
+from cloister.synth.cutting import truth
+from cloister.synth.rule_texts import read
 from cloister.synth.rules import Rules
 from cloister.synth.states import states_of
 from tests.tiers import by_day_and_night
@@ -241,6 +243,11 @@ STATUS = cl.Category(["a", "b", "c"])
         ({"x": SMALL, "y": SMALL}, ["y > x"], (5, 3), (2, 3)),
         ({"x": SMALL, "y": cl.Integer(0, 4)}, ["x <= y"], (5, 3), (4, 4)),  # the other one leaves room
         ({"x": SMALL, "y": SMALL}, ["x < y"], (9, 9), (8, 9)),
+        ({"x": SMALL, "y": SMALL}, ["NOT (x > y)"], (5, 3), (5, 5)),
+        ({"x": SMALL, "y": SMALL}, ["y - x >= 0"], (5, 3), (5, 5)),
+        ({"x": SMALL, "y": SMALL}, ["y - x >= 2"], (9, 3), (7, 9)),  # the other one leaves room for what is added
+        ({"x": SMALL, "y": SMALL}, ["y - x BETWEEN 0 AND 2"], (1, 5), (3, 5)),
+        ({"x": SMALL, "y": SMALL}, ["x < 3 => NOT (x BETWEEN 0 AND 2 OR y = 5)"], (1, 5), (3, 5)),
         ({"x": SMALL, "y": SMALL, "z": SMALL}, ["y <= z", "x <= y"], (9, 0, 5), (9, 9, 9)),
         ({"x": SMALL, "y": SMALL, "z": SMALL}, ["CASE WHEN x + y > 5 THEN 1 ELSE 0 END = z"], (3, 3, 0), (3, 3, 1)),
         ({"x": SOME, "y": SMALL}, ["x <= y"], (5, 3), (3, 3)),
@@ -266,6 +273,12 @@ STATUS = cl.Category(["a", "b", "c"])
             ["d < e"],
             (datetime.date(2020, 12, 31), datetime.date(2020, 7, 1)),
             (datetime.date(2020, 12, 30), datetime.date(2020, 12, 31)),
+        ),
+        (
+            {"d": cl.Date("2020-01-01", "2020-12-31"), "e": cl.Date("2020-01-01", "2020-12-31")},
+            ["e - d >= 3"],
+            (datetime.date(2020, 12, 31), datetime.date(2020, 7, 1)),
+            (datetime.date(2020, 12, 28), datetime.date(2020, 12, 31)),
         ),
         ({"x": SMALL, "s": STATUS}, ["s = CASE WHEN x < 5 THEN 'a' ELSE 'c' END"], (7, "b"), (7, "c")),
     ],
@@ -461,6 +474,60 @@ def test_a_text_means_what_it_says(text: str, meaning: Callable[[int, int], bool
     assert broken.tolist() == [not meaning(int(a), int(b)) for a, b in zip(x, y, strict=True)]
 
 
+ONE = [  # however it is written
+    ["came <= left", "left >= came", "NOT (left < came)", "NOT came > left", "left - came >= 0", "came - left <= 0",
+     "0 <= left - came", "came < left OR came = left", "came < left OR left - came = 0", "left - came > -0.5",
+     "NOT (left - came < 0)", "NOT (came >= left AND left != came)", "NOT NOT left + 1 >= came + 1"],
+    ["left - came BETWEEN 0 AND 60", "NOT (left - came NOT BETWEEN 0 AND 60)", "0 <= left - came <= 60",
+     "NOT (left < came OR left - 60 > came)", "came <= left AND left - 60 <= came",
+     "NOT (came - left > 0) AND came - left > -61"],
+    ["came < left", "came <= left AND came != left", "left - came > 0", "left - came >= 1", "NOT (came >= left)"],
+    ["came = left", "came <= left AND came >= left", "NOT (came < left OR came > left)", "NOT came != left"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", ONE, ids=lambda texts: texts[0])
+@pytest.mark.parametrize("kind", ["number", "day"])
+def test_what_is_written_otherwise_is_the_same_rule(texts: list[str], kind: str) -> None:
+    domain = cl.Integer(0, 999) if kind == "number" else cl.Date("2015-01-01", "2024-12-31")
+    columns: dict[str, Any] = {"came": domain, "left": domain}
+    ruled = [Rules.of([text], states_of(columns, None, table="t"), table="t") for text in texts]
+    forms = [json.dumps(sorted(json.dumps(rule.condition.describe()) for rule in each.rules)) for each in ruled]
+    assert forms == forms[:1] * len(texts)
+    assert [list(each.differences) for each in ruled] == [list(ruled[0].differences)] * len(texts)
+    assert [each.texts for each in ruled] == [(text,) for text in texts]  # as it was written
+    assert all(rule.map for each in ruled for rule in each.rules)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(text.replace("came", "x").replace("left", "y").replace("60", "3") for texts in ONE for text in texts),
+        "x > y => y > 7",
+        "NOT (x < 4 AND NOT (y > 6 OR x IN (1, y0) OR missing(y)))".replace("y0", "2"),
+        "x NOT BETWEEN 2 AND 4 => y NOT IN (1, 2)",
+        "missing(x) != missing(y)",
+        "x < y OR y = 3 OR x = y",
+        "x < y AND x > y OR x = 1",
+        "x < y OR x >= y",
+    ],
+)
+def test_the_form_of_a_rule_says_what_its_text_says_with_missing_values_too(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """True, false and open, for all pairs of values."""
+    domains = {"x": cl.Integer(0, 9, nullable=True), "y": cl.Integer(0, 9, nullable=True)}
+    x, y = (each.ravel() for each in np.meshgrid(*(np.append(np.arange(10), each.null_code) for each in domains.values())))
+
+    def said() -> list[Any]:
+        found = [truth(rule.condition, rule.scope({"x": x, "y": y})) for rule in read(text, "t", domains)]
+        wrong = np.any([np.broadcast_to(~each.values.astype(bool) & ~each.null, x.shape) for each in found], axis=0)
+        open_ = np.any([np.broadcast_to(each.null, x.shape) for each in found], axis=0)
+        return [None if each else not no for each, no in zip(open_ & ~wrong, wrong, strict=True)]
+
+    normal = said()
+    monkeypatch.setattr("cloister.synth.rule_texts._normal", lambda condition, *_: condition)
+    assert normal == said()
+
+
 def test_empty_cells_are_those_of_which_no_values_obey() -> None:
     """By trying all values of all bins."""
     columns = {"x": cl.Integer(0, 199), "y": cl.Integer(0, 149, nullable=True)}
@@ -550,6 +617,25 @@ def test_pairs_of_columns_are_no_worse_for_rules_and_a_difference_is_kept(rules:
         assert with_rules < without + 0.05, pair
 
 
+@pytest.mark.parametrize("kind", ["number", "day"])
+@pytest.mark.parametrize(
+    "text",
+    ["NOT (left < came)", "left - came >= 0", "came - left <= 0", "left - came BETWEEN 0 AND 60", "came < left OR came = left"],
+)
+def test_a_difference_is_kept_however_the_order_is_written(text: str, kind: str) -> None:
+    held, columns = {name: stays()[name] for name in ("came", "left")}, {name: STAYS[name] for name in ("came", "left")}
+    if kind == "number":
+        codes = codes_of_stays()
+        columns = {name: cl.Integer(STAYS[name].low_code, STAYS[name].high_code) for name in columns}
+        held = {name: codes[name] for name in columns}
+    model = cl.synth.fit_frame(held, columns, epsilon=2, method="independent", rules=[text], random=Random.deterministic(3))
+    assert model.unmapped == ()
+    assert model.report().unfitted == ()
+    codes_ = model.codes(4000, {}, Random.deterministic(4))
+    assert (codes_[1] >= codes_[0]).all()
+    assert np.mean(codes_[1] - codes_[0]) == pytest.approx(4.5, abs=1.5)
+
+
 @pytest.mark.parametrize(
     "text", ["left - came = days", "days = left - came", "came + days = left", "left - days = came", "left - came - days = 0"]
 )
@@ -569,6 +655,10 @@ def test_the_same_column_follows_whichever_way_a_sum_is_written(text: str) -> No
         (["x <= y + 5"], {"y - x": (-5, 999)}),
         (["x <= y <= z"], {"y - x": (0, 999), "z - y": (0, 499)}),
         (["r < s"], {"s - r": (1, 1000)}),
+        (["NOT (y < x)"], {"y - x": (0, 999)}),
+        (["x < y OR x = y"], {"y - x": (0, 999)}),
+        (["y - x BETWEEN 3 AND 60"], {"y - x": (3, 999), "x - y": (-60, 999)}),
+        (["s - r >= 1.5"], {"s - r": (3, 1000)}),
         (["x <= y", "y - x = z"], {}),  # a column holds it
         (["a <= b"], {}),  # each value is a state, and the fit knows which pairs there are
         (["x <= 7", "x != y", "x < 3 => x <= y"], {}),
@@ -657,6 +747,24 @@ def test_a_file_without_differences_is_read_and_keeps_its_rules(ordered: Synthet
     assert (lengths(made) >= 0).all()
 
 
+@pytest.mark.parametrize("rule", ["NOT (left < came)", "left - came BETWEEN 0 AND 4000", "came < left OR came = left"])
+def test_a_file_whose_rule_had_no_difference_is_read_and_drawn_from(ordered: SyntheticModel, rule: str) -> None:
+    """As versions wrote it that knew `came <= left` alone."""
+    told = json.loads(ordered.to_json())
+    told |= {"rules": [rule], "probabilities": told["probabilities"][:3], "measured": None, "unmapped": [rule]}
+    del told["differences"]
+    back = SyntheticModel.from_json(json.dumps(told))
+    assert (back.rules, back.unmapped, back.differences) == ((rule,), (rule,), ())
+    assert (lengths(back.sample(300, random=Random.deterministic(3)).to_pydict()) >= 0).all()
+    assert back.report().unfitted == (rule,)
+
+
+def test_a_file_with_a_difference_that_would_not_be_fitted_today_is_read(ordered: SyntheticModel) -> None:
+    told = json.loads(ordered.to_json()) | {"rules": ["came <= left AND left <= came"]}
+    back = SyntheticModel.from_json(json.dumps(told))
+    assert not lengths(back.sample(50, random=Random.deterministic(3)).to_pydict()).any()
+
+
 def test_models_with_a_difference_are_pooled(ordered: SyntheticModel) -> None:
     made = cl.synth.pooled({"one": ordered, "two": of_stays(WITHOUT_DAYS, ["came <= left"], 4, method="independent")})
     assert (lengths(made.sample(500, random=Random.deterministic(3)).to_pydict()) >= 0).all()
@@ -673,8 +781,20 @@ def test_the_report_has_the_rules_what_they_keep_and_what_they_move(ordered: Syn
     assert f"{ordered.acceptance:.1%} of what is drawn can obey the rules" in str(report)
     assert "left - came" in report.to_html()
     free = of_stays(WITHOUT_DAYS, [], 3, method="independent").report()
-    assert free.to_dict()["rules"] == {"texts": [], "acceptance": 1.0, "moved": {}}
+    assert free.to_dict()["rules"] == {"texts": [], "acceptance": 1.0, "moved": {}, "unfitted": []}
+    assert report.unfitted == ()
+    assert "may be far from the table's" not in str(report)
     assert "can obey the rules" not in str(free)
+
+
+@pytest.mark.parametrize(
+    "rules", [["came > left => left > '2024-06-01'"], ["ABS(DATEDIFF(left, came)) <= 60", "came <= '2024-12-30'"]]
+)
+def test_the_report_names_a_rule_whose_difference_is_not_fitted(rules: list[str]) -> None:
+    report = of_stays(WITHOUT_DAYS, rules, 3, method="independent").report()
+    assert report.unfitted == (rules[0],)
+    assert report.to_dict()["rules"]["unfitted"] == [rules[0]]
+    assert "differences of columns that these rules compare were not fitted, and may be far from the table's" in str(report)
 
 
 def test_the_expected_error_counts_what_rules_move() -> None:

@@ -62,6 +62,7 @@ LIMITS = (
     "Dependence among more columns than were measured together, and shapes inside a bin, are not kept on purpose.",
 )
 """What every report says of itself."""
+_UNFITTED = "The differences of columns that these rules compare were not fitted, and may be far from the table's:"
 _MARKED = "MARKED: the noise came from a test's generator and protects nobody."
 
 
@@ -175,6 +176,8 @@ class Report(Document):
     moved: dict[str, float | None] = field(default_factory=dict)
     """By column that a rule reads, and by difference that was fitted for one: the total variation between the rows that are drawn
     and what was fitted. None: too few rows obey the rules for any to be drawn."""
+    unfitted: tuple[str, ...] = ()
+    """The rules of columns in bins of which the fit doesn't know how far apart they are."""
     pictures: tuple[Picture, ...]
     cost: Guarantee
     population: str
@@ -195,7 +198,12 @@ class Report(Document):
             "kind": "report of a synthetic table",
             **{name: getattr(self, name) for name in ("table", "method", "why", "rows", "rows_margin", "population", "marked")},
             "columns": list(self.columns),
-            "rules": {"texts": list(self.rules), "acceptance": self.acceptance, "moved": self.moved},
+            "rules": {
+                "texts": list(self.rules),
+                "acceptance": self.acceptance,
+                "moved": self.moved,
+                "unfitted": list(self.unfitted),
+            },
             "cost": guarantee_to_plain(self.cost),
             "best_guess": {"presence": self.present, "value": self.value},
             "limits": list(LIMITS),
@@ -225,6 +233,7 @@ class Report(Document):
             "of error at 95 % confidence, which covers the noise alone.</p>"
         )
         kept = f"{self.acceptance:.1%} of what is drawn can obey the rules, and is kept."
+        unfitted = [said(_UNFITTED, kind="said warned"), listed(self.unfitted)] if self.unfitted else []
         changed = table(
             ["column, or difference of two", "moved"],
             [[name, "not known" if each is None else f"{each:.2g}"] for name, each in self.moved.items()],
@@ -254,7 +263,7 @@ class Report(Document):
                 ),
                 drawn(_ranges(self.expected)),
             ),
-            *([section("Rules", said(kept), listed(self.rules), changed)] if self.rules else []),
+            *([section("Rules", said(kept), listed(self.rules), changed, *unfitted)] if self.rules else []),
             section("Each column", drawn(legend, *(_drawn(each) for each in self.pictures))),
             section("Limits", listed(LIMITS)),
         ]
@@ -334,6 +343,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         measured=tuple(_of_order(found, each) for each in sorted({len(kept) for kept in found.tables})) if found else (),
         expected=tuple(_expected(model, others, sizes, order, moved) for order in ORDERS if order <= len(sizes)),
         rules=model.rules,
+        unfitted=model.ruled.unfitted,
         acceptance=model.acceptance,
         moved=moved,
         pictures=pictures_of(model),

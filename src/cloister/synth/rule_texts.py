@@ -6,12 +6,17 @@
 
 The text is cut by tokens, and each piece has to be one expression by itself; then SQL's own reader makes a condition of it, which
 knows columns, literals and functions alone. What reads rows of other tables, counts, or is not a condition is refused by it.
+
+One order may be written in many ways: `a <= b`, `NOT (b < a)`, `b - a >= 0`, `a < b OR a = b`. They are one form from here on
+(`_normal`), so that the map of rows, the fit and the drawing need to know this form alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -25,14 +30,39 @@ from cloister.query.parse import parse
 from cloister.query.words import check_words, unheard
 from cloister.synth.cutting import leaves, literals
 from cloister.synth.rules import Rule, refused
-from cloister.tables import And, Base, Category, Column, Compare, Domain, Extended, In, IsNull, Literal, Not, Or, PrivateTable
+from cloister.tables import (
+    And,
+    Base,
+    Between,
+    Category,
+    Column,
+    Compare,
+    Date,
+    Domain,
+    Extended,
+    In,
+    Integer,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    PrivateTable,
+)
 from cloister.tables.expression.expressions import Expression
-from cloister.tables.expression.scalars import Case, Const, Scalar, Truth
+from cloister.tables.expression.scalars import Add, Case, Const, DateShift, Ref, Scalar, Truth
 
 _LONGEST = 1_000
 _MOST_LISTED = 1_000
 _CHAINED = (TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ)
 _JOINS = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN)
+_SIGNS = {op: frozenset("<>" if op == "!=" else op) for op in ("=", "!=", "<", "<=", ">", ">=")}
+"""Which of less, equal and greater a comparison allows: NOT, AND and OR of comparisons are those of sets."""
+_OPS = {signs: op for op, signs in _SIGNS.items()}
+_TURNED = str.maketrans("<>", "><")
+_CALENDAR = Date("0001-01-01", "9999-12-31")
+
+_Order = tuple[tuple[str, str, Fraction], frozenset[str]]
+"""Two columns, in the order of their names, the number that the first one has added, and how it may lie to the second one."""
 
 
 def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
@@ -41,7 +71,7 @@ def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
     >>> from cloister.tables import Integer
     >>> columns = {"a": Integer(0, 9), "b": Integer(0, 9, nullable=True)}
     >>> [rule] = read("a < 5 => missing(b)", "t", columns)
-    >>> rule.condition == Or(IsNull("b"), Not(Compare("<", Column("a"), Literal(5))))
+    >>> rule.condition == Or(IsNull("b"), Compare(">=", Column("a"), Literal(5)))
     True
     """
     names = list(domains)
@@ -66,7 +96,7 @@ def read(text: str, table: str, domains: Mapping[str, Domain]) -> list[Rule]:
         computed, relation = dict(relation.scalars) | computed, relation.source
     if condition is None or not isinstance(relation, str | Base):
         raise refused(text, "it is no condition on columns", names)
-    condition = _plain(condition, computed)
+    condition = _normal(_plain(condition, computed), computed, domains)
     for name, value in _undeclared(condition, domains):
         raise refused(text, f"{name!r} declares no value {value!r}", names)
     whole = Rule.of(text, condition, _listed(condition, computed, domains), domains)
@@ -156,6 +186,99 @@ def _plain(condition: Expression, computed: Mapping[str, Scalar]) -> Expression:
             same = Or(And(first, second), And(Not(first), Not(second)))
             return same if condition.op == "=" else Not(same)
     return condition
+
+
+def _normal(condition: Expression, computed: dict[str, Scalar], domains: Mapping[str, Domain], no: bool = False) -> Expression:
+    """A condition (or with `no` its NOT) that has NOT only before what is no comparison, orders of two columns in the form
+    `a + 3 <= b`, and one comparison for all that AND or OR say of the same two. `computed` gets what it stands on.
+
+    A missing value leaves open what it left open before: the laws of De Morgan hold for three truth values, and comparisons that
+    become one read the same columns, so that they are open together.
+    """
+    match condition:
+        case Not(part=part):
+            return _normal(part, computed, domains, not no)
+        case Between(column=column, low=low, high=high) if no or _order(Compare(">=", column, low), computed, domains):
+            return _normal(And(Compare(">=", column, low), Compare("<=", column, high)), computed, domains, no)
+        case And(parts=parts) | Or(parts=parts):
+            every = isinstance(condition, And) != no
+            return _joined([_normal(part, computed, domains, no) for part in parts], computed, domains, every=every)
+        case Compare(op=op, left=left, right=right):
+            leaf = Compare(_OPS[frozenset("<=>") - _SIGNS[op]] if no else op, left, right)
+            order = None if _as_it_is(leaf, domains) else _order(leaf, computed, domains)
+            return (order and _written(*order, computed, domains)) or leaf
+    return Not(condition) if no else condition
+
+
+def _as_it_is(leaf: Compare, domains: Mapping[str, Domain]) -> bool:
+    """Whether a comparison is no order, or one of a declared column and another: which of two is mended follows from the text."""
+    sides = [side.name for side in (leaf.left, leaf.right) if isinstance(side, Column)]
+    return leaf.op in ("=", "!=") or (len(sides) == 2 and any(name in domains for name in sides))
+
+
+def _order(leaf: Expression, computed: Mapping[str, Scalar], domains: Mapping[str, Domain]) -> _Order | None:
+    """What a comparison of two columns of numbers or days says of them; None for anything else."""
+    if not isinstance(leaf, Compare):
+        return None
+    terms = Rule.of("", leaf, computed, domains).terms
+    names = sorted(name for name in terms if name)
+    if sorted(terms[name] for name in names) != [-1, 1]:
+        return None
+    sign, (first, second) = terms[names[0]], names
+    signs = _SIGNS[leaf.op] if sign == 1 else _turned(_SIGNS[leaf.op])
+    return (first, second, sign * terms.get("", Fraction(0))), signs
+
+
+def _turned(signs: frozenset[str]) -> frozenset[str]:
+    return frozenset(sign.translate(_TURNED) for sign in signs)
+
+
+def _written(
+    of: tuple[str, str, Fraction], signs: frozenset[str], computed: dict[str, Scalar], domains: Mapping[str, Domain]
+) -> Expression | None:
+    """The comparison, with the column that may be less on the left and what is added to it; None where there is none."""
+    first, second, plus = of
+    if ">" in signs and "<" not in signs:
+        first, second, plus, signs = second, first, -plus, _turned(signs)
+    if (op := _OPS.get(signs)) is None:
+        return None
+    domain = domains[first]
+    if op in ("<", "<=") and all(isinstance(domains[name], Integer | Date) for name in (first, second)):
+        least = ceil(plus) if op == "<=" else floor(plus) + 1  # how far apart they are: 1 is the same as more than 0
+        op, plus = ("<", Fraction(0)) if least == 1 else ("<=", Fraction(least))
+    if not plus:
+        return Compare(op, Column(first), Column(second))
+    scalar: Scalar = Add(Ref(first), Const(int(plus) if plus.denominator == 1 else plus))
+    if isinstance(domain, Date):
+        ends = (domain.low_code + plus, domain.high_code + plus)
+        if plus.denominator > 1 or ends[0] < _CALENDAR.low_code or ends[1] > _CALENDAR.high_code:
+            return None
+        scalar = DateShift(Ref(first), int(plus), "day")
+    name = f"{first} {'-' if plus < 0 else '+'} {abs(plus)}"
+    while name in domains or computed.get(name, scalar) != scalar:
+        name += "'"
+    computed[name] = scalar
+    return Compare(op, Column(name), Column(second))
+
+
+def _joined(
+    parts: Sequence[Expression], computed: dict[str, Scalar], domains: Mapping[str, Domain], *, every: bool
+) -> Expression:
+    """AND or OR of parts, with one comparison for those of the same two columns."""
+    orders, kept = [_order(part, computed, domains) for part in parts], list[Expression]()
+    together = dict[tuple[str, str, Fraction], list[frozenset[str]]]()
+    for of, said in filter(None, orders):
+        together.setdefault(of, []).append(said)
+    one = {
+        of: _written(of, frozenset.intersection(*signs) if every else frozenset.union(*signs), computed, domains)
+        for of, signs in together.items()
+        if len(signs) > 1
+    }
+    for part, order in zip(parts, orders, strict=True):
+        folded = None if order is None else one.get(order[0])
+        if folded is None or folded not in kept:
+            kept.append(folded or part)
+    return kept[0] if len(kept) == 1 else And(*kept) if every else Or(*kept)
 
 
 def _listed(condition: Expression, computed: Mapping[str, Scalar], domains: Mapping[str, Domain]) -> dict[str, Scalar]:

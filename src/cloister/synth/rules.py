@@ -15,7 +15,7 @@ engine computes no columns) is counted as it is, and the model's `unmapped` name
 *In the fit*, pairs of states of which no values obey the rules are cells of count 0 (`Rules.zeros`): structural zeros. A slope
 drives the components out of them, as strong as a deviation of the noise.
 
-An order of two columns in bins (`admission <= discharge`) leaves their difference open, which bins are too wide to tell. So
+An order of two columns in bins (`admission <= discharge`, however it is written) leaves their difference open, which bins are too wide to tell. So
 `discharge - admission` is a column of the fit of its own (`Rules.differences`): of each mended row by itself, so a map of
 stability 1 as above, counted like any other column under the same charge, in bins that follow from declarations and grow with the
 distance from its least value. Where noise hides the end of its range, the fit ends there: a few rows of noise far out would move
@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, reduce
 from graphlib import CycleError, TopologicalSorter
+from itertools import permutations
 from math import ceil, floor, lcm
 from typing import Any
 
@@ -71,7 +72,6 @@ _MOST_DIFFERENCES = 3
 _GROWTH = 4
 """A bin of a difference has at most a fourth of its distance from the least one."""
 _SEED = b"rows that show whether rules can be met together"
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +197,7 @@ class Rule:
         larger, smaller = names
         if all(self.domains[name].nullable for name in names) or any(self.numbers[name].origin for name in names):
             return None
-        days = any(isinstance(self.domains[name], Date) for name in names)
-        scalar = scalars.DateDiff("day", Ref(larger), Ref(smaller)) if days else scalars.Subtract(Ref(larger), Ref(smaller))
-        domain, name = scalar.domain(self.domains), f"{larger} - {smaller}"
+        domain, name = self._subtracted(larger, smaller).domain(self.domains), f"{larger} - {smaller}"
         least = self.terms.get("", Fraction(0)) * (-1 if op.startswith(">") else 1) / domain.step
         starts = [max(ceil(least) if op.endswith("=") else floor(least) + 1, domain.low_code)]
         while starts[-1] <= domain.high_code:
@@ -210,11 +208,18 @@ class Rule:
         own: Domain = Real(low, high, step=domain.step, nullable=domain.nullable)
         if isinstance(domain, Integer):
             own = Integer(int(low), int(high), nullable=domain.nullable)
-        told = Compare("=", Column(f"{name}'"), Column(name))
-        kept = {each: self.domains[each] for each in names}
-        return Rule(self.text, told, ((f"{name}'", scalar),), {**kept, name: own}), States(
-            name, own, Runs(name, tuple(starts)), light=True
-        )
+        return self.told(larger, smaller, own), States(name, own, Runs(name, tuple(starts)), light=True)
+
+    def told(self, larger: str, smaller: str, own: Domain) -> Rule:
+        """The equality that a difference of two columns is told by."""
+        name, scalar = f"{larger} - {smaller}", self._subtracted(larger, smaller)
+        kept = {each: self.domains[each] for each in (larger, smaller)}
+        return Rule(self.text, Compare("=", Column(f"{name}'"), Column(name)), ((f"{name}'", scalar),), {**kept, name: own})
+
+    def _subtracted(self, larger: str, smaller: str) -> Scalar:
+        if any(isinstance(self.domains[name], Date) for name in (larger, smaller)):
+            return scalars.DateDiff("day", Ref(larger), Ref(smaller))
+        return scalars.Subtract(Ref(larger), Ref(smaller))
 
     def _behind(self, name: str) -> set[str]:
         """A column, and those that it is computed from."""
@@ -265,14 +270,6 @@ class Rule:
                 return None if None in found else {name: scalar for each in found if each for name, scalar in each.items()}
             case Or(parts=parts):
                 return next((first for part in parts if (first := self._fixed(part))), None)
-            case Not(part=And(parts=parts)):
-                return self._fixed(Or(*(Not(part) for part in parts)))
-            case Not(part=Or(parts=parts)):
-                return self._fixed(And(*(Not(part) for part in parts)))
-            case Not(part=Compare(op=op, left=left, right=right)):
-                return self._fixed(Compare(_OPPOSITE[op], left, right))
-            case Not(part=Not(part=part)):
-                return self._fixed(part)
             case IsNull(column=Column(name=name)) if name in self.domains and self.domains[name].nullable:
                 return {name: Const(None)}
             case conditions.Between(column=Column(name=name), low=low, high=high) if name in self.domains:
@@ -301,13 +298,26 @@ class Rule:
         if way:
             days = isinstance(domain, Date)
             moved = scalars.DateShift(moved, way, "day") if days else scalars.Add(moved, Const(way * domain.step))
-        found, beside = {target: moved}, self.domains.get(other)
+        base, plus = self._shifted(other)
+        found, beside = {target: moved}, self.domains.get(base)
         code = (domain.high_code if up else domain.low_code) - way
         if isinstance(beside, Integer | Real | Date) and domain.low_code <= code <= domain.high_code:
-            last, furthest = _value(domain, code), _value(beside, beside.high_code if up else beside.low_code)
-            if furthest > last if up else furthest < last:  # the other has to leave room
-                found[other] = (scalars.LeastOf if up else scalars.GreatestOf)((Ref(other), Const(last)))
+            days = isinstance(beside, Date)  # whose codes count them
+            last = code - plus if days else _value(domain, code) - plus
+            ends = [each if days else _value(beside, each) for each in (beside.low_code, beside.high_code)]
+            if ends[1] > last >= ends[0] if up else ends[0] < last <= ends[1]:  # the other has to leave room
+                limit = Const(beside.decode(int(last)) if days else last)
+                found[base] = (scalars.LeastOf if up else scalars.GreatestOf)((Ref(base), limit))
         return found
+
+    def _shifted(self, name: str) -> tuple[str, int | Fraction]:
+        """The declared column that a computed one adds a number to, and the number; else itself."""
+        scalar = dict(self.computed).get(name)
+        terms = dict((_linear(scalar, self.numbers) if scalar is not None else None) or {name: Fraction(1)})
+        plus = terms.pop("", Fraction(0))
+        if [*terms.values()] != [1]:
+            return name, 0
+        return next(iter(terms)), int(plus) if plus.denominator == 1 else plus
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,8 +412,31 @@ class Rules:
 
     def telling(self, differences: Iterable[States]) -> Rules:
         """With these differences as columns of the fit, which the columns that they are of have to agree with."""
-        beside = tuple(differences)
-        return replace(self, rules=(*self.rules, *(self.differences[each.name][0] for each in beside)), beside=beside)
+        beside, found = tuple(differences), dict[str, tuple[Rule, str, str]]()
+        for rule in self.rules:  # a stored model may have some that would not be fitted today
+            names = [name for name in rule.terms if name]
+            if len(names) == 2 and isinstance(rule.condition, Compare) and rule.condition.op != "!=":
+                for larger, smaller in permutations(names):
+                    found.setdefault(f"{larger} - {smaller}", (rule, larger, smaller))
+        told = []
+        for each in beside:
+            rule, larger, smaller = found[each.name]
+            told.append(rule.told(larger, smaller, each.domain))
+        return replace(self, rules=(*self.rules, *told), beside=beside)
+
+    @property
+    def unfitted(self) -> tuple[str, ...]:
+        """The rules that tell how columns in bins lie to one another, where no column of the fit tells how far apart they are."""
+        binned = {each.name for each in self.states if each.bins is not None}
+        known = [rule.domains.keys() for rule in self.rules if rule.equality and (rule.terms or rule.solutions)]
+        found = dict[str, None]()
+        for rule in self.rules:
+            for leaf in leaves(rule.condition):
+                names = Rule.of(rule.text, leaf, dict(rule.computed), rule.domains).domains.keys()
+                apart = len(names) > 1 and not (isinstance(leaf, Compare) and leaf.op == "!=")
+                if apart and names & binned and not any(names <= each for each in known):
+                    found[rule.text] = None
+        return tuple(found)
 
     def with_differences(self, source: str | Relation, unmapped: Container[str]) -> tuple[Rules, str | Relation]:
         """With all differences that the rows of a relation have, and the relation with these as columns."""
@@ -687,6 +720,8 @@ def _linear(scalar: Scalar, domains: Mapping[str, Domain]) -> dict[str, Fraction
             return _difference({}, _linear(one, domains))
         case scalars.Subtract(left=one, right=other) | scalars.DateDiff(unit="day", later=one, earlier=other):
             return _difference(_linear(one, domains), _linear(other, domains))
+        case scalars.DateShift(x=one, unit="day", count=days):
+            return _difference(_linear(one, domains), {"": Fraction(-days)})
         case scalars.Add(left=one, right=other):
             return _difference(_linear(one, domains), _difference({}, _linear(other, domains)))
     return None
