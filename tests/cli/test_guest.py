@@ -1,0 +1,48 @@
+"""`cloister guest`: all that a guest returned, prints and raises is told, in characters that a terminal only shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import cloister as cl
+from cloister.cli.main import cli
+from cloister.errors import InvalidParameter
+
+HALF = 'def f(rows):\n    print("p \\ud800 \\x1b[31m")\n    return "é\\ud800"\n'
+RAISED = 'def f(rows):\n    raise ValueError("\\ud800\\x1b]0;x\\x07")\n'
+
+
+def guest(folder: Path, verb: str, code: str | bytes, *how: str) -> Result:
+    (folder / "people.csv").write_text("age\n" + "30\n" * 40)
+    (folder / "f.py").write_bytes(code if isinstance(code, bytes) else code.encode())
+    return CliRunner().invoke(
+        cli, ["guest", verb, str(folder / "f.py"), str(folder / "people.csv"), "--bounds", "age=17:90", *how]
+    )
+
+
+def by_blocks(folder: Path, code: str | bytes, *how: str) -> Result:
+    return guest(folder, "try", code, "--inputs", "age", "--output", "0:1", "--blocks", "5", *how)
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ('{"n": 3, "mean": 2.5, "by": ["a", None], "why": "x"}', '  n  3\n  mean  2.5\n  by  ["a", null]\n  why  "x"\n'),
+        ("[1, True]", "  [1, true]\n"),
+        ("7", "  7\n"),
+        ("{}", "  {}\n"),
+        ("None", "  null\n"),
+    ],
+)
+def test_what_a_guest_made_of_its_answers_is_told_whatever_it_is(tmp_path: Path, returned: str, told: str) -> None:
+    found = guest(tmp_path, "run", f"def f(about):\n    return {returned}\n", "--way", "ask")
+    assert found.output == f"f by ask, ε = 0\n{told}"
+
+
+def test_what_returned_nothing_says_only_why() -> None:
+    found = cl.guests.Result(guest="f", way="ask", values=None, margins={}, cost=cl.PureDP(1), digest="", why="it ended")
+    assert str(found) == "f by ask, ε = 1\n  it returned nothing: it ended"
