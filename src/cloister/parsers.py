@@ -94,5 +94,9 @@ def separator_of(path: Path) -> str:
     ';'
     """
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = file.readline(2**16)
+        return separator_in(file.readline(2**16))
+
+
+def separator_in(line: str) -> str:
+    """The same, of a first line that was read already."""
     return "," if "," in line else max(",;\t", key=line.count)
