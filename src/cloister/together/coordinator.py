@@ -683,6 +683,13 @@ def other_version(request: Request) -> Response | None:
     return None if spoken in ("", str(PROTOCOL)) else _version(spoken)
 
 
+def unknown_party(name: str, status: int) -> Response:
+    """The answer to a call that is signed by nobody of this name whom a hub knows: a site, or a key holder."""
+    why = f"it is not signed by the key of {name!r} in the roster of any open data set"
+    instead = "the key that cloister site show (or of a key holder cloister csp show) prints, in a data set that is open"
+    return _problem(status, "A call was refused", why, instead)
+
+
 def _version(spoken: str) -> Response:
     older = bool(re.fullmatch("[0-9]{1,9}", spoken)) and int(spoken) > PROTOCOL
     why = f"the site speaks version {shown(spoken[:20]) or '?'} of the protocol, and the hub version {PROTOCOL}"
