@@ -329,6 +329,10 @@ class Mailboxes:
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
+    def note_problem(self, name: str, error: CloisterError) -> None:
+        """What was wrong with a site's answer, for those who look what is known of it, until it calls again."""
+        self._boxes[name].presence.problem = f"it sent an answer that was refused: {error.why}"
+
     # ── the web application ────────────────────────────────────────────────────────────────────
 
     @property
@@ -619,6 +623,8 @@ class RemoteParts:
                         refusals[name] = refusal(found)
                     else:
                         yield data
+                        if name in refusals:  # it was none: the signature is right, and the form is not
+                            self._coordinator.note_problem(name, refusals[name])
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
             self._silent.update(dict.fromkeys(awaited, time.time()))
 
