@@ -51,6 +51,11 @@ def toml_of(text: str) -> dict[str, Any]:
     return _within_depth(lambda: tomllib.loads(text))
 
 
+def toml_in(path: Path) -> dict[str, Any]:
+    """The TOML of a file on this machine, however long, with or without the mark that editors put before it (BOM)."""
+    return _within_depth(lambda: tomllib.loads(path.read_text(encoding="utf-8-sig")))
+
+
 def json_from(text: str | bytes, *, most: int) -> Any:
     """JSON of at most so many characters.
 

@@ -6,20 +6,30 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from cloister import ZCDP, Category, PrivateTable, Session
 from cloister.cli.main import cli
-from cloister.cli.stream import by_the_clock
+from cloister.cli.stream import by_the_clock, queued
 from cloister.errors import InvalidParameter
 from cloister.ledger import Ledger
 
 SQL = "SELECT room, COUNT(*) AS n FROM readings GROUP BY room"
 HOW = ["--bounds", "room=hall|attic", "--every", "1 hour", "--since", "2026-01-01", "--rho", "50000000"]
 LINES = "at,room,who\n2026-01-01T00:10,hall,a\n2026-01-01T01:10,hall,a\n2026-01-01T01:20,attic,b\nnoon,attic,b\nbroken\n"
+
+
+class Begun(Thread):
+    """One that has ended as soon as it starts, so that nothing depends on which of two is quicker."""
+
+    def start(self) -> None:
+        super().start()
+        self.join()
 
 
 def test_steps_are_lines_and_are_released_once(tmp_path: Path) -> None:
@@ -35,6 +45,11 @@ def test_steps_are_lines_and_are_released_once(tmp_path: Path) -> None:
         assert str(ledger.spent("readings")) == "ρ = 50000000"
 
 
+@pytest.fixture(autouse=True)
+def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloister.cli.stream._GRACE", 0)
+
+
 def test_steps_are_released_by_the_clock_though_no_reading_comes() -> None:
     now = int(time.time())
     table = PrivateTable({"room": []}, columns={"room": Category(["hall", "attic"])})
@@ -45,7 +60,7 @@ def test_steps_are_released_by_the_clock_though_no_reading_comes() -> None:
 
     with Session({"readings": table}, ZCDP(1)) as session:
         watch = session.watch(SQL, at="at", every="1 second", since=now - 1, until=now + 1, spend=1, fed=True)
-        by_the_clock(watch, rows())  # type: ignore[arg-type]
+        by_the_clock(watch, queued(rows))  # type: ignore[arg-type]
         assert watch.taken == 2
 
 
@@ -59,3 +74,47 @@ def test_a_forecast_reads_nothing_and_a_spend_is_needed(tmp_path: Path) -> None:
         assert list(ledger.populations()) == []
     refused = CliRunner().invoke(cli, ["stream", SQL, "-", *HOW[:-2], "--until", "2026-01-02"]).exception
     assert isinstance(refused, InvalidParameter)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("time,room,who\n2026-01-01T00:10,hall,a\n", "its header lacks one of the columns at, who, room"),
+        ("at,room\n2026-01-01T00:10,hall\n", "its header lacks one of the columns at, who, room"),
+        ("at,Room,who\n2026-01-01T00:10,hall,a\n", "its header lacks one of the columns at, who, room"),
+        ("2026-01-01T00:10,hall,a\n", "its header lacks one of the columns at, who, room"),
+        pytest.param("\0" * 200_000, "its header lacks one of the columns at, who, room", id="too long a field"),
+        ('[{"at": 1, "room": "hall", "who": "a"}]', "JSON has an object in each line"),
+        ('{\n"at": 1, "room": "hall", "who": "a"}', "JSON has an object in each line"),
+    ],
+)
+@pytest.mark.parametrize("live", [[], ["--live"]])
+def test_a_header_without_what_is_declared_is_refused_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str, live: list[str]
+) -> None:
+    monkeypatch.setattr("cloister.cli.stream.Thread", Begun)
+    (tmp_path / "rows").write_text(text)
+    how = [*HOW, "--unit", "who", "--max-rows", "9", "--until", "2026-01-02", "--ledger", str(tmp_path / "budget.db"), *live]
+    refused = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / "rows"), *how]).exception
+    assert isinstance(refused, InvalidParameter)
+    assert refused.why == why
+    assert not (tmp_path / "budget.db").exists()
+
+
+def test_a_header_that_is_refused_later_ends_the_clock() -> None:
+    waiting, table = Queue[Any](), PrivateTable({"room": []}, columns={"room": Category(["hall", "attic"])})
+    waiting.put(InvalidParameter("The stream is invalid", why="its header lacks a column"))
+    with Session({"readings": table}, ZCDP(1)) as session:
+        watch = session.watch(SQL, at="at", every="1 hour", since="2026-01-01", until="2100-01-01", spend=1, fed=True)
+        with pytest.raises(InvalidParameter, match="its header lacks a column"):
+            by_the_clock(watch, waiting)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", [";", "\t", ","])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_readings_are_read_with_any_separator_and_any_mark(tmp_path: Path, by: str, mark: str) -> None:
+    (tmp_path / "rows.csv").write_text(mark + "\n" + LINES.replace(",", by), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(mark + '{"at": "2026-01-01T00:10", "room": "hall"}\n', encoding="utf-8")
+    for name, n in (("rows.csv", [2, 1]), ("rows.jsonl", [1, 0])):
+        said = CliRunner().invoke(cli, ["stream", SQL, str(tmp_path / name), *HOW, "--until", "2026-01-01T02:00"]).output
+        assert json.loads(said.splitlines()[-1])["so_far"]["n"] == n

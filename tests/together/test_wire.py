@@ -585,3 +585,23 @@ def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_call
     coordinator._boxes["b"].presence = Presence(seen=time.time() + 1)
     list(parts.asked(round_, None, ("a", "b"), {})({"a": b"", "b": b""}))  # type: ignore[arg-type]
     assert asked == [["a", "b"], [], [], ["b"]]
+
+
+def test_a_site_whose_answer_has_another_form_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its signature is right, as of a site of another version: the charge stands, and the error says who has to act."""
+
+    class Other(SiteAgent):
+        def answer(self, data: bytes) -> bytes:
+            good = opened(super().answer(data))
+            more = {"extra": 1} if good.kind == "shares" else {}
+            return pack(good.kind, good.round, self.name, self.key, good.body, **good.fields, **more)
+
+    coordinator, noted = coordinator_of("abc"), list[tuple[str, str]]()
+    monkeypatch.setattr(coordinator, "note_problem", lambda name, error: noted.append((name, error.why)))
+    agents = [Other(site_of("a")), SiteAgent(site_of("b")), SiteAgent(site_of("c"))]
+    said = pytest.raises(cl.EngineError, match="The answer of the site 'a' was refused: the answer of 'a' has a wrong form")
+    with coordinator.serving() as hub, running(agents, hub), asked(coordinator) as session, said:
+        session.sql(COUNT, spend=1)
+    assert noted == [("a", "the answer of 'a' has a wrong form")]
+    Coordinator.note_problem(coordinator, "a", cl.EngineError("", why=noted[0][1]))
+    assert coordinator.presence["a"].problem == "it sent an answer that was refused: the answer of 'a' has a wrong form"

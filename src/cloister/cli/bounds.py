@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from cloister.cli.declared import asked_of_events
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.parsers import toml_in
 from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Real
 from cloister.tables.declaring.metadata import read_metadata
 from cloister.tables.declaring.plain import domain_of
@@ -91,8 +91,7 @@ def arguments_of(bounds: str, name: str) -> dict[str, Any]:
     if path.suffix in (".yaml", ".yml"):
         return _of_metadata(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        document = json.loads(path.read_text(encoding="utf-8-sig")) if path.suffix == ".json" else toml_in(path)
     except (OSError, ValueError, RecursionError):
         raise _refused(f"{path.name} holds no {path.suffix[1:].upper()}") from None
     declared = _declared(document, name)

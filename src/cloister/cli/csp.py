@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
 from cloister.cli.written import WRITTEN
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
+from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def _format(path: Path) -> tuple[Any, MaskedFormat]:
 
 def _toml(path: Path, instead: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml_in(path)
     except (OSError, ValueError) as error:
         raise InvalidDeclaration(f"The file {path.name} is invalid", why=str(error), instead=instead) from None
 

@@ -19,12 +19,12 @@ people = { epsilon = "1" }            # or { epsilon = "1", delta = "1e-6" }, or
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidDeclaration
+from cloister.parsers import toml_in
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.tables import Domain, PrivateTable, PublicTable
 from cloister.tables.declaring.plain import domain_of
@@ -62,12 +62,9 @@ def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, G
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml_in(path)
     except (OSError, ValueError) as error:  # no such file, no UTF-8, no TOML, a number of five thousand digits
-        why = str(error)
-    except RecursionError:
-        why = "it is nested too deep"
-    raise _unreadable(path, why)
+        raise _unreadable(path, str(error)) from None
 
 
 def _unreadable(path: Path, why: str, instead: str = '[tables.people]\nsource = "people.csv"') -> InvalidDeclaration:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli.bounds import BOUNDS, declared_table
-from cloister.cli.opened import open_ledger, waiting
+from cloister.cli.opened import open_ledger, text_in, waiting
 from cloister.cli.tables import names_in
 from cloister.errors import InvalidParameter
+from cloister.printable import json_of, shown
 
 if TYPE_CHECKING:
     from cloister.guests import Admission, Guest
@@ -126,7 +127,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
         from cloister.guests.code import last_function, written_down
         from cloister.guests.outputs import output_of
 
-        text = code.read_text(encoding="utf-8")
+        text = text_in(code)
         language: Language = "r" if code.suffix in (".R", ".r") else "python"
         text, found, declared = (text, "", {}) if language == "r" else written_down(text)
         if isinstance(declared.get("output"), tuple):
@@ -135,7 +136,7 @@ def _with_guest(command: Callable[..., None]) -> Callable[..., None]:
         given = (("author", author), ("mechanism", mechanism), ("environment", environment))
         declared |= {name: each for name, each in given if each}
         if proof is not None:
-            declared["proof"] = proof.read_text(encoding="utf-8")
+            declared["proof"] = text_in(proof)
         for name, words in (("inputs", inputs), ("packages", packages)):
             if words:
                 declared[name] = names_in(words)
@@ -187,8 +188,8 @@ def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None, row
 
     if tests is not None:
         given = None if made.needs.native or made.way == "ask" else made.made_up(table)
-        own = run_tests(made, tests.read_text(encoding="utf-8"), given)
-        click.echo("\n".join([f"{own.passed} tests passed", *(f"failed: {each}" for each in own.failed)]))
+        own = run_tests(made, text_in(tests), given)
+        _say("\n".join([f"{own.passed} tests passed", *(f"failed: {each}" for each in own.failed)]))
         if own.failed:
             raise SystemExit(1)
     with waiting("trying"), Session({name: table}, budget=PureDP(1)) as session:
@@ -198,9 +199,9 @@ def attempt(made: Guest, name: str, table: PrivateTable, tests: Path | None, row
     size = "" if made.way == "ask" else f", {made.rehearsed(table, rows=rows)}"
     click.echo(f"{made.name} on made-up rows{size}: {len(found) - failed} of {len(found)} runs returned what is declared")
     for each, fault in list(zip(found, faults, strict=True))[:3]:
-        click.echo("  " + fault.replace("\n", "\n  ") if fault else f"  {json.dumps(each.value)}")
+        _say("  " + fault.replace("\n", "\n  ") if fault else f"  {json_of(each.value)}")
         if each.printed:
-            click.echo("  printed: " + each.printed.rstrip().replace("\n", "\n           "))
+            _say("  printed: " + each.printed.rstrip().replace("\n", "\n           "))
     if failed:
         raise SystemExit(1)
 
@@ -220,10 +221,10 @@ def review(made: Guest, name: str, table: PrivateTable, epsilon: str, runs: int)
     from cloister.guests import audit_declared
     from cloister.privacy import PureDP
 
-    click.echo(f"{made.name}, digest {made.digest}\n\n{made.code.rstrip()}\n")
+    _say(f"{made.name}, digest {made.digest}\n\n{made.code.rstrip()}\n")
     click.echo(json.dumps({**made.describe(), "proof": None} if made.way == "declared" else made.describe(), indent=2))
     if made.way == "declared":
-        click.echo(f"\n{made.proof.rstrip()}\n")
+        _say(f"\n{made.proof.rstrip()}\n")
         with waiting("auditing"):
             found = audit_declared(made, table, PureDP(epsilon), runs=runs)
         click.echo(str(found))
@@ -266,11 +267,14 @@ def run(
             if found.failed is None
             else {"failed": {"count": found.failed.count, "margin": found.failed.margin, "blocks": found.failed.blocks}}
         )
-        click.echo(
-            json.dumps({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}, ensure_ascii=False)
-        )
+        click.echo(json_of({**told, "cost": str(found.cost), "why": found.why, "provenance": found.provenance}))
     else:
         click.echo(str(found))
+
+
+def _say(text: str) -> None:
+    """A guest's words, of which no terminal takes commands."""
+    click.echo(shown(text, lines=True))
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What commands open, and the sign of life that they give while they work: a session over tables, a ledger, a spinner.
+"""What commands open, and the sign of life that they give while they work: a session over tables, a ledger, a text, a spinner.
 
 What may not live here: what a command prints.
 """
@@ -71,6 +71,16 @@ def existing_ledger(where: str) -> Iterator[Ledger]:
         )
     with open_ledger(where) as book:
         yield book
+
+
+def text_in(path: Path) -> str:
+    """The text of a file in UTF-8, with or without the mark that editors put before it (BOM)."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidParameter(
+            f"The file {path.name!r} is invalid", why="it is not in UTF-8", instead="the file, saved as UTF-8"
+        ) from None
 
 
 @contextmanager

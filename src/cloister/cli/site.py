@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-import tomllib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import click
 
 from cloister.cli.party import CERTIFICATE, PROXY, alone, end_if_broken, own_files, show_key, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -437,7 +437,7 @@ def _settings(data: Path) -> _Settings:
     from cloister.together.site import TIME_LIMIT
 
     try:
-        told = tomllib.loads((data / "site.toml").read_text(encoding="utf-8"))
+        told = toml_in(data / "site.toml")
     except (OSError, ValueError) as error:
         raise InvalidDeclaration(
             "The file site.toml is invalid", why=str(error), instead="cloister site init FOLDER --name NAME"

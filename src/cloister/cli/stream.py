@@ -6,18 +6,19 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from queue import Empty, Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
 from cloister.cli.bounds import BOUNDS
 from cloister.cli.opened import open_ledger
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.parsers import delimiter_of
 
 if TYPE_CHECKING:
     from cloister.privacy import Guarantee
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 
 _CHUNK = 500
 _TABLE = "readings"
+_GRACE = 1.0
+_Row: TypeAlias = dict[str, Any]
 
 
 @click.command()
 @click.argument("sql")
-@click.argument("source", type=click.File("r", encoding="utf-8", errors="replace"), default="-")
+@click.argument("source", type=click.File("r", encoding="utf-8-sig", errors="replace"), default="-")
 @click.option("--bounds", required=True, help=BOUNDS)
 @click.option("--at", default="at", show_default=True, help="The column that says when: ISO texts, or seconds since 1970.")
 @click.option("--every", required=True, help='The length of a step, such as "15 minutes".')
@@ -65,11 +68,13 @@ def stream(
     cloister stream "SELECT room, COUNT(*) AS n FROM readings GROUP BY room" visits.csv --bounds "room=hall|attic" \\
         --every "1 hour" --since 2026-01-01 --until 2026-01-02 --rho 0.5 --ledger budget.db
 
-    All steps are charged once, before the first reading is read. Run again with the same ledger, it goes on after the last step
-    that was released: what belongs to a step that left is not counted again.
+    All steps are charged once, before the first reading is counted. A header that lacks a declared column is refused before
+    that; with --live, where it comes within a second. Run again with the same ledger, it goes on after the last step that was
+    released: what belongs to a step that left is not counted again.
     """
     from cloister.privacy import ZCDP, PureDP
     from cloister.query import Session
+    from cloister.tables.declaring.places import sources_of
 
     if (epsilon is None) == (rho is None):
         raise InvalidParameter("The stream is invalid", why="it needs either --epsilon or --rho", instead="--rho 0.5")
@@ -80,12 +85,13 @@ def stream(
         if forecast:
             click.echo(f"{watch}\n95 % margins at the last step: {json.dumps(watch.margin().to_pydict())}")  # type: ignore[union-attr]
             return
+    named = dict.fromkeys([at, *filter(None, [table.unit, how["key"]]), *sources_of(table.columns)])
+    rows = queued(lambda: _rows(source, list(named))) if live else _rows(source, list(named))
     with open_ledger(ledger) as book:
         budget = None if _TABLE in book.populations() else spend
         with Session({_TABLE: table}, budget=budget, ledger=book, who="command line") as session:
             watch = session.watch(sql, at=at, spend=spend, fed=True, **how).open()
-            rows = _rows(source)
-            if live:
+            if isinstance(rows, Queue):
                 by_the_clock(watch, rows)  # type: ignore[arg-type]
                 return
             while batch := list(islice(rows, _CHUNK)):
@@ -93,20 +99,34 @@ def stream(
             _print(watch.until(how["until"]))
 
 
-def by_the_clock(watch: Watch, rows: Iterator[dict[str, Any]]) -> None:
-    """Release each step when it is over, until readings end: whether any comes must not be told by when a line does."""
-    waiting = Queue[dict[str, Any] | None](_CHUNK)
+def queued(rows: Callable[[], Iterator[_Row]]) -> Queue[_Row | CloisterError | None]:
+    """Readings as they come, then None. A header that is refused within the first second is refused here, before the charge, for
+    which every stream waits as long: when the first reading came must not be told by when it is."""
+    waiting = Queue[_Row | CloisterError | None](_CHUNK)
 
     def read() -> None:
-        for row in chain(rows, [None]):
-            waiting.put(row)
+        try:
+            for row in chain(rows(), [None]):
+                waiting.put(row)
+        except CloisterError as error:
+            waiting.put(error)
 
     Thread(target=read, daemon=True).start()
+    time.sleep(_GRACE)
+    if not waiting.empty() and isinstance(waiting.queue[0], CloisterError):
+        raise waiting.queue[0]
+    return waiting
+
+
+def by_the_clock(watch: Watch, waiting: Queue[_Row | CloisterError | None]) -> None:
+    """Release each step when it is over, until readings end: whether any comes must not be told by when a line does."""
     while watch.taken < watch.steps.count:
         with suppress(Empty):
             row = waiting.get(timeout=max(watch.steps.edges(watch.taken + 1)[1] - time.time(), 0))
             if row is None:
                 break
+            if isinstance(row, CloisterError):
+                raise row
             watch.feed([row])
         _print(watch.until(time.time()))
     _print(watch.until(time.time()))
@@ -123,27 +143,43 @@ def _declared(bounds: str, unit: str | None, max_rows: int | None) -> PrivateTab
     return PrivateTable({name: [] for name in names}, **declared)
 
 
-def _rows(source: TextIO) -> Iterator[dict[str, Any]]:
-    """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is."""
-    first = source.readline()
-    if first.lstrip().startswith("{"):
-        for line in chain([first], source):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
+def _rows(source: TextIO, named: Sequence[str]) -> Iterator[_Row]:
+    """Readings, one at a time; a line that is none is left out, as a row that a table cannot read is. The first line is read at
+    once: a header that lacks one of the names is refused. A JSON object may leave out what it does not know."""
+    first = next((line for line in source if line.strip()), "")
+    lines, by = chain([first], source), delimiter_of(first)
+    if not first:
+        return iter(())
+    if first.lstrip().startswith("{") and first.strip() != "{":
+        return _objects(lines)
+    with suppress(csv.Error):
+        table = csv.DictReader(lines, delimiter=by)
+        if set(named) <= set(table.fieldnames or ()):
+            return _records(table)
+    if first.lstrip().startswith(("[", "{")):
+        why, instead = "JSON has an object in each line", '{"at": "2026-01-01T00:05Z", "room": "hall"}'
+    else:  # not what it has: without a header it is a reading
+        why, instead = f"its header lacks one of the columns {', '.join(named)}", ",".join(named)
+    raise InvalidParameter("The stream is invalid", why=why, instead=f"{instead} in its first line")
+
+
+def _objects(lines: Iterator[str]) -> Iterator[_Row]:
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
             if isinstance(row, dict):
                 yield row
-    elif first:
-        names = next(csv.reader([first]))
-        lines = csv.DictReader(source, fieldnames=names)
-        while True:
-            with suppress(csv.Error):
-                try:
-                    row = next(lines)
-                except StopIteration:
-                    return
-                yield {name: row.get(name) for name in names}
+
+
+def _records(table: csv.DictReader[str]) -> Iterator[_Row]:
+    assert table.fieldnames is not None
+    while True:
+        with suppress(csv.Error):
+            try:
+                row = next(table)
+            except StopIteration:
+                return
+            yield {name: row.get(name) for name in table.fieldnames}
 
 
 def _print(steps: Iterator[Any]) -> None:

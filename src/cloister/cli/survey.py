@@ -235,14 +235,13 @@ want = "mean"
 
 
 def _composed(path: Path) -> Survey:
-    import tomllib
-
     from cloister.local.survey import Survey
     from cloister.local.survey.questions import question_of
+    from cloister.parsers import toml_in
 
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        said = toml_in(path)
+    except ValueError:
         raise InvalidParameter(
             f"{path.name} is invalid", why="it is not TOML", instead="cloister survey make --example"
         ) from None

@@ -7,7 +7,6 @@ import functools
 import json
 import operator
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +17,7 @@ import click
 
 from cloister.cli.party import alone, end_if_broken, own_files, show_log
 from cloister.errors import InvalidDeclaration, InvalidParameter
+from cloister.parsers import toml_in
 from cloister.printable import shown
 
 if TYPE_CHECKING:
@@ -494,7 +494,7 @@ def _views(store: Vault, data: Path) -> Views:
 
 def _settings(data: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads((data / "vault.toml").read_text(encoding="utf-8"))
+        told = toml_in(data / "vault.toml")
     except (OSError, ValueError):
         raise InvalidDeclaration(
             "The file vault.toml is invalid", why="it is missing, or is not TOML", instead="cloister vault init vault --store …"

@@ -30,6 +30,7 @@ from cloister.guests.sandbox.opening import Needs
 from cloister.guests.sandbox.processes import Language
 from cloister.guests.sandbox.wasm import Ran
 from cloister.noise import Random
+from cloister.printable import json_of, shown
 from cloister.privacy import Guarantee, PureDP
 from cloister.session import Door, Outcome, RunPlan
 from cloister.session.execution.rehearsal import rehearsal_tables
@@ -70,18 +71,18 @@ class Result:
 
     def __str__(self) -> str:
         lines = [f"{self.guest} by {self.way}, {self.cost}"]
-        if isinstance(self.values, Mapping):
+        if isinstance(self.values, Mapping) and self.values:
             far = {name: f" ± {margin:.6g}" for name, margin in self.margins.items()}
-            lines += [
-                f"  {name}  {value:.6g}{far.get(name, '')}" for name, value in self.values.items() if isinstance(value, float)
-            ]
+            lines += [f"  {name}  {_written(value)}{far.get(name, '')}" for name, value in self.values.items()]
+        elif self.values is not None or not self.why:
+            lines.append(f"  {_written(self.values)}")
         if self.failed:
             lines.append(f"  {self.failed}")
         if self.provenance:
             lines.append(f"  {self.provenance}")
         if self.why:
             lines.append(f"  it {'may have ' * (self.way == 'declared')}returned nothing: {self.why}")
-        return "\n".join(lines)
+        return shown("\n".join(lines), lines=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,6 +353,11 @@ def guest(
         return Guest(code=code, entry=function.__name__, inputs=inputs, output=output, way=way, function=function, **how)
 
     return made
+
+
+def _written(value: Any) -> str:
+    """A number for a reader; what else a guest returns, as JSON."""
+    return f"{value:.6g}" if isinstance(value, float) else json_of(value, default=str)
 
 
 def _declared(session: Door, table: str) -> PrivateTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
+from cloister.printable import json_of
 
 _STEPS, _MOST, _SHOWN = 1 << 16, 4096, 60
 _LARGEST = 1e100
@@ -195,5 +195,5 @@ def output_of(kind: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> 
 
 def _cut(value: Any) -> str:
     """A value in a message to its author, cut short."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json_of(value, default=str)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " …"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.parsers import toml_in
 from cloister.stored import Stored
 
 PREFIX = "CLOISTER_HUB_"
@@ -217,8 +217,8 @@ def listed(text: str) -> list[str]:
 
 def _of_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return toml_in(path)
+    except ValueError as error:
         raise InvalidParameter(
             f"The settings {path.name!r} are invalid", why=f"they are not TOML: {error}", instead="port = 8765"
         ) from None

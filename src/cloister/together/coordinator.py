@@ -329,6 +329,10 @@ class Mailboxes:
             instead=f"the same question when {name!r} is back; its owner sees with cloister {self.command} why it does not call",
         )
 
+    def note_problem(self, name: str, error: CloisterError) -> None:
+        """What was wrong with a site's answer, for those who look what is known of it, until it calls again."""
+        self._boxes[name].presence.problem = f"it sent an answer that was refused: {error.why}"
+
     # ── the web application ────────────────────────────────────────────────────────────────────
 
     @property
@@ -619,6 +623,8 @@ class RemoteParts:
                         refusals[name] = refusal(found)
                     else:
                         yield data
+                        if name in refusals:  # it was none: the signature is right, and the form is not
+                            self._coordinator.note_problem(name, refusals[name])
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
             self._silent.update(dict.fromkeys(awaited, time.time()))
 
@@ -681,6 +687,13 @@ def other_version(request: Request) -> Response | None:
     else, so a hub gives it before it looks who calls: of another version it could not read who does."""
     spoken = request.headers.get("cloister-protocol", "")
     return None if spoken in ("", str(PROTOCOL)) else _version(spoken)
+
+
+def unknown_party(name: str, status: int) -> Response:
+    """The answer to a call that is signed by nobody of this name whom a hub knows: a site, or a key holder."""
+    why = f"it is not signed by the key of {name!r} in the roster of any open data set"
+    instead = "the key that cloister site show (or of a key holder cloister csp show) prints, in a data set that is open"
+    return _problem(status, "A call was refused", why, instead)
 
 
 def _version(spoken: str) -> Response:

@@ -269,7 +269,7 @@ class AtSites(Answering):
         refusals: dict[str, CloisterError] = {}
         hub = HubRound(self.source.key, round_)
         try:
-            total = run_round(hub, self.parts.asked(round_, request, compiled, refusals))
+            total = run_round(hub, self.parts.asked(round_, request, compiled, refusals), refusals)
         except RoundRefused:
             for error in refusals.values():
                 raise error from None

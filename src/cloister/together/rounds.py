@@ -43,11 +43,11 @@ import numpy as np
 
 from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, WrongKey, canonical_json
 from cloister.crypto.masking import add, add_mask, decoded, encoded
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import CloisterError, EngineError, InvalidParameter
 from cloister.noise import default_random
 from cloister.together.following import heard
 from cloister.together.journal import READING, Journal, MemoryJournal
-from cloister.together.messages import Message, RoundRefused, bundle, pack, unbundled, unpack
+from cloister.together.messages import Message, RoundRefused, bundle, opened, pack, unbundled, unpack
 from cloister.together.roster import PROTOCOL, Roster, SignedRoster
 from cloister.together.shamir import SHARE_BYTES, joined, split
 
@@ -462,9 +462,11 @@ Ask: TypeAlias = Callable[[Mapping[str, bytes]], Iterable[bytes]]
 """Brings each site its message of one step, and gives the answers of those that answer, as they come."""
 
 
-def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]] | Ask) -> NDArray[Any]:
+def run_round(
+    hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]] | Ask, refusals: dict[str, CloisterError] | None = None
+) -> NDArray[Any]:
     """A round with sites that can be called, one after another or all at once: the sum. A site that gives None, or refuses, has
-    dropped out.
+    dropped out, and so has one whose answer is none, which is noted among the refusals.
 
     >>> from cloister.crypto import SigningKey
     >>> keys = {name: SigningKey.generate() for name in "abc"}
@@ -479,8 +481,16 @@ def run_round(hub: HubRound, sites: Mapping[str, Callable[[bytes], bytes | None]
     going = True
     while going:
         for found in ask(hub.messages):
-            with suppress(RoundRefused):
+            try:
                 heard(hub.take(found))
+            except RoundRefused as error:
+                with suppress(RoundRefused):  # nobody's, where it is no message
+                    name = opened(found).sender
+                    (refusals if refusals is not None else {})[name] = EngineError(
+                        f"The answer of the site {name!r} was refused",
+                        why=error.why,
+                        instead=f"the same question when {name!r} runs the hub's version of cloister",
+                    )
         going = hub.advance()
     return hub.total()
 

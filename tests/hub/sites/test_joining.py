@@ -27,6 +27,7 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import AuditLine
 from cloister.hub.services.learning import fitting
 from cloister.together import MemoryJournal, Roster, Site, SiteAgent
+from cloister.together.agent import _said
 from cloister.together.messages import pack
 from cloister.together.owner import OwnersPolicy, Rule
 from tests.hub.house import House, Visitor, served
@@ -234,7 +235,10 @@ def test_calls_that_are_no_sites_are_refused(open_one: tuple[Play, str]) -> None
     behind = client.post("/together/north", headers={"cloister-protocol": "2"})
     assert (behind.status_code, behind.json()["instead"]) == (426, "a newer cloister at the hub")
     stranger = SiteAgent(site("north", key=key_of("stranger")))
-    assert client.post("/together/north", headers=called(stranger)).status_code == 403
+    unknown = client.post("/together/north", headers=called(stranger))
+    assert unknown.status_code == 403
+    why = "it is not signed by the key of 'north' in the roster of any open data set. Instead: the key that cloister site show"
+    assert _said(403, unknown.content).startswith(f"A call was refused: {why}")
     assert client.post("/together/south", headers=called(SiteAgent(site("north")))).status_code == 403  # under another's name
     keys = {name: key_of(f"other {name}") for name in NAMES}
     others = Roster(sites={name: key.public for name, key in keys.items()}, hub=play.roster().hub, missing=0)

@@ -10,18 +10,18 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.crypto import fingerprint
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guidance import budget_of
 from cloister.hub.hub import HubDep
 from cloister.hub.platform.catalogue import coordinators_of, key_of, lines_of, money_of, populations_of
-from cloister.hub.problems import Missing, problem_of
+from cloister.hub.problems import problem_of
 from cloister.hub.services.sites.joining import Joining, change_roster, join, roster_before, roster_of, standings
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import Pages
-from cloister.together.coordinator import other_version
+from cloister.together.coordinator import other_version, unknown_party
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -78,11 +78,7 @@ def pages() -> APIRouter:
         signed = request.headers.get("authorization", "")
         found = await run_in_threadpool(lambda: known.called_by(name, signed) or lines_of(hub).called_by(name, signed))
         if found is None:
-            raise (Missing if not signed else AccessDenied)(
-                "The call was refused",
-                why="no open data set has a site or key holder of this name and key",
-                instead="cloister site show",
-            )
+            return unknown_party(name, 403 if signed else 404)
         return await found.polled(request)
 
     return routes.router
