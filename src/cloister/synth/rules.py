@@ -15,10 +15,10 @@ engine computes no columns) is counted as it is, and the model's `unmapped` name
 *In the fit*, pairs of states of which no values obey the rules are cells of count 0 (`Rules.zeros`): structural zeros. A slope
 drives the components out of them, as strong as a deviation of the noise.
 
-An order of two columns in bins (`admission <= discharge`, however it is written) leaves their difference open, which bins are too
-wide to tell. So `discharge - admission` is a column of the fit of its own (`Rules.differences`): of each mended row by itself, so
-a map of stability 1 as above, counted like any other column under the same charge, in bins that follow from declarations and grow
-with the distance from its least value. Where noise hides the end of its range, the fit ends there: a few rows of noise far out would move
+An order of two columns in bins (`admission <= discharge`) leaves their difference open, which bins are too wide to tell. So
+`discharge - admission` is a column of the fit of its own (`Rules.differences`): of each mended row by itself, so a map of
+stability 1 as above, counted like any other column under the same charge, in bins that follow from declarations and grow with the
+distance from its least value. Where noise hides the end of its range, the fit ends there: a few rows of noise far out would move
 its mean by a factor.
 
 *While drawing*, states come from the mixture. Of the columns of a sum or difference, that of the widest bins follows from the

@@ -151,7 +151,7 @@ def _tokens(
     scopes = [(name, name, action.title) for name, action in may.items()]
     return {
         "problem": None,
-        "tokens": [(row, _state(row, now), [] if type(row.scopes) is Damaged else row.scopes) for row in rows],
+        "tokens": [(row, _state(row, now), [] if isinstance(row.scopes, Damaged) else row.scopes) for row in rows],
         "more": more,
         "secret": secret,
         "typed": typed or {"name": "", "scopes": list(filter(fits, may)), "days": str(min(30, hub.settings.token_days))},
