@@ -360,7 +360,7 @@ def unknown_column(column: str, table: str, known: Sequence[str]) -> UnknownColu
     return UnknownColumn(
         f"The column {column!r} is unknown",
         why=f"the table {table!r} declares {', '.join(known)}",
-        instead=f'"{nearest(column, known, "column")}"',
+        instead='"' + nearest(column, known, "column").replace('"', '""') + '"',
     )
 
 
