@@ -74,9 +74,9 @@ def test_it_is_read_as_the_same_name() -> None:
 
 
 def test_a_data_set_is_called_by_no_word_that_needs_quotes() -> None:
-    assert {"alter", "out", "revoke", "order", "if"}.isdisjoint(filter(plain_word, KEYWORDS))
+    assert {"alter", "out", "revoke", "order", "if"}.isdisjoint(each for each in KEYWORDS if plain_word(each))
     assert plain_word("visits_2026")
-    assert all(quoted(name) == name for name in filter(plain_word, (*KEYWORDS, *NAMES)))
+    assert all(quoted(name) == name for name in (*KEYWORDS, *NAMES) if plain_word(name))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

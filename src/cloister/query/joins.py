@@ -374,10 +374,11 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
     check_one_population([state.relation, relation])
     for left, right in own:
         if left.unit and right.unit and any(each.outer and any(left is one for one in each.fields) for each in state.items):
+            label, name = quoted_path(item.label), quoted(left.name)
             raise refused(
                 f"The join of {item.label!r} is not supported",
                 "it is tied to the right side of a LEFT JOIN, which a row may lack",
-                f"JOIN {quoted_path(item.label)} ON the {quoted(left.name)} of the first table",
+                f"JOIN {label} ON the {name} of the first table",
             )
     others = [(left, right) for left, right in own if not (right.unit and (left.unit or _parent(relation, left)))]
     keys = [(left, right) for left, right in own if right.unit and _parent(relation, left)]

@@ -15,7 +15,20 @@ from cloister.query.parse import parse
 from cloister.tables.expression.names import quoted
 from tests.hub.house import House
 
-NAMES = ("Birth year", "select", "Größe", "N", "count", "a-b", "x;y", "1st", "it's", "naïve café", "date", "from")
+NAMES: tuple[str, ...] = (
+    "Birth year",
+    "select",
+    "Größe",
+    "N",
+    "count",
+    "a-b",
+    "x;y",
+    "1st",
+    "it's",
+    "naïve café",
+    "date",
+    "from",
+)
 NAMES += ("order", "alter", "cube", "if", "mean", "n_2", 'a"b', *(f"a{blank}b" for blank in "\u00a0\u2003\u3000"))
 """Names that files have, and that are no plain words of SQL."""
 
