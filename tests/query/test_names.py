@@ -127,3 +127,29 @@ def test_a_line_to_write_instead_holds_it_in_quotes() -> None:
                     session.explain(form.replace("{}", quoted(name)), spend="0.1")
                 line = refusal.value.instead
                 assert name not in line.replace(quoted(name), ""), (form, str(refusal.value))
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT AVG(Alter) FROM survey", '"Alter"'),
+        ("SELECT AVG(alter) FROM survey", '"Alter"'),
+        ("SELECT group, AVG(Alter) AS mean FROM survey GROUP BY group", '"Alter"'),
+        ("SELECT COUNT(*) FROM survey WHERE Birth year = 1", '"Birth year"'),
+        ("SELECT AVG(Alter), AVG(rollback) FROM survey", '"Alter", "rollback"'),
+        ("SELECT AVG(\"Alter\"), 'Alter', AVG(rollback) FROM survey", '"rollback"'),
+    ],
+)
+def test_what_cannot_be_read_says_which_name_needs_quotes(sql: str, names: str) -> None:
+    columns = {each: cl.Integer(0, 9) for each in ("Alter", "group", "Birth year", "rollback", "Größe", "age")}
+    known = {"survey": cl.PrivateTable({each: [] for each in columns}, columns=columns)}
+    with pytest.raises(
+        cl.UnsupportedQuery, match=f"only with the column {names.split(',')[0]!r} in quotes".replace('"', "")
+    ) as told:
+        parse(sql, known)
+    assert told.value.instead == names
+    with pytest.raises(cl.UnsupportedQuery, match="not SQL that can be read"):  # quotes mend nothing here
+        parse('SELECT AVG("Alter" FROM survey', known)
+    with pytest.raises(cl.UnsupportedQuery) as other:
+        parse("SELECT AVG(Alter) FROM survey", known, "mysql")
+    assert other.value.instead == "`Alter`"

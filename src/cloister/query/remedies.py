@@ -17,12 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
 from cloister.errors import CloisterError
 from cloister.query.dialect import canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
+from cloister.query.words import statement, unheard
 from cloister.tables import Category, PrivateTable, PublicTable
 from cloister.tables.expression.names import alias, needs_quotes
 
@@ -46,6 +48,7 @@ _VALUES = {"low": "0", "high": "100"}
 _PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
 _PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
 _MOST_GROUPS = 100
+_MOST_BARE = 8
 
 
 class _Lacking(Exception):
@@ -204,6 +207,40 @@ def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
     if isinstance(table, PublicTable):
         return table.names
     return (*table.columns, *(() if table.unit is None else (table.unit,)))
+
+
+def without_quotes(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> list[str]:
+    """Declared columns that stand in a text without the quotes that they need: with these it can be read.
+
+    >>> import cloister as cl
+    >>> staff = cl.PrivateTable({"Alter": [1]}, {"Alter": cl.Integer(0, 9)})
+    >>> without_quotes("SELECT AVG(Alter) FROM staff", {"staff": staff}, None)
+    ['Alter']
+    """
+    declared = {name for table in tables.values() for name in _names(table)}
+    known = {each.lower(): each for each in declared if needs_quotes(each.lower(), canonical(dialect) or "")}
+    longest_first = sorted(known.values(), key=len, reverse=True)
+    for flags in (0, re.IGNORECASE) if known else ():  # first as declared: a keyword that is one often has other letters
+        bare = re.compile(rf"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", flags)
+        found = list(dict.fromkeys(known[each.lower()] for each in bare.findall(sql) if each))[:_MOST_BARE]
+        for names in [*([each] for each in found), found]:
+            put = partial(_with_quotes, known, names, dialect)
+            if names and _can_be_read(bare.sub(put, sql), dialect):
+                return names
+    return []
+
+
+def _with_quotes(known: Mapping[str, str], names: Sequence[str], dialect: str | None, found: re.Match[str]) -> str:
+    name = known[found[1].lower()] if found[1] else ""
+    return str(exp.to_identifier(name, quoted=True).sql(dialect=dialect_named(dialect))) if name in names else found[0]
+
+
+def _can_be_read(sql: str, dialect: str | None) -> bool:
+    try:
+        with unheard():
+            return statement(sql, dialect) is not None
+    except Exception:  # sqlglot fails in many ways on text that is no SQL
+        return False
 
 
 def in_words_of(
