@@ -38,6 +38,7 @@ from cloister.pgwire.statements import (
 from cloister.pgwire.variables import VERSION, Variables, spelled
 from cloister.pgwire.words import statements
 from cloister.tables import PrivateTable, PublicTable
+from cloister.tables.expression.names import alias, quoted, quoted_path
 
 UNSPENT = "SET cloister.spend = '0.1'"
 
@@ -420,5 +421,6 @@ def _join(public: str, names: Collection[str], tables: Tables) -> str:
     ways = [(name, column) for name, table in private.items() for column in table.columns if column in names]
     name, key = min(ways, default=(min(private, default="people"), ""))
     shown = min((each for each in names if each != key), default=key)
-    tie = f"{name}.{key} = {public}.{key}" if key else f"{name}.… = {public}.…"
-    return f"SELECT {public}.{shown}, COUNT(*) AS n FROM {name} JOIN {public} ON {tie} GROUP BY {public}.{shown}"  # noqa: S608
+    one, other, key = quoted_path(name), quoted_path(public), quoted(key) if key else "…"
+    shown, count = f"{other}.{quoted(shown)}", alias("n", [shown])
+    return f"SELECT {shown}, COUNT(*) AS {count} FROM {one} JOIN {other} ON {one}.{key} = {other}.{key} GROUP BY {shown}"  # noqa: S608

@@ -157,6 +157,11 @@ class _Grouped:
             self._closed = self._index  # type: ignore[attr-defined]
         return found
 
+    def _parse_derived_table_values(self) -> Any:
+        """VALUES (…); a table that is called "values" is none, though sqlglot takes it for one."""
+        named = self._curr and self._curr.token_type is TokenType.IDENTIFIER  # type: ignore[attr-defined]
+        return None if named else super()._parse_derived_table_values()  # type: ignore[misc]
+
     def _parse_disjunction(self) -> Any:
         return None if self._index == self._closed else super()._parse_disjunction()  # type: ignore[attr-defined, misc]
 

@@ -21,6 +21,7 @@ from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.rows import Field, Rows, choose, named
 from cloister.query.sources import Environment, Item, check_one_population, items_of
 from cloister.tables import Base, KeyJoined, PrivateTable, Projected, PublicJoined, Relation, UnitJoined
+from cloister.tables.expression.names import quoted, quoted_path
 
 _EITHER = exp.to_identifier("either side")
 """What the person of a row is qualified by whose sides may both be missing: nobody can write it without quotes."""
@@ -103,10 +104,11 @@ def _of_either(state: _Joining, fields: list[Field], select: exp.Select) -> list
     of whichever a row has: the row's own."""
     pairs = [pair for found in state.using.values() for pair in found]
     if strange := next((left for left, _ in pairs if not left.unit), None):
+        name = quoted(strange.name)
         raise refused(
             f"USING ({strange.name}) in a FULL JOIN is not supported",
             "it would be the column of whichever side a row has",
-            f"ON a.{strange.name} = b.{strange.name}, and COALESCE(a.{strange.name}, b.{strange.name})",
+            f"ON a.{name} = b.{name}, and COALESCE(a.{name}, b.{name})",
         )
     using = {left.name for left, _ in pairs}
     sides = [[each for each in item.fields if each.unit] for item in state.items]
@@ -372,10 +374,11 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
     check_one_population([state.relation, relation])
     for left, right in own:
         if left.unit and right.unit and any(each.outer and any(left is one for one in each.fields) for each in state.items):
+            label, name = quoted_path(item.label), quoted(left.name)
             raise refused(
                 f"The join of {item.label!r} is not supported",
                 "it is tied to the right side of a LEFT JOIN, which a row may lack",
-                f"JOIN {item.label} ON the {left.name} of the first table",
+                f"JOIN {label} ON the {name} of the first table",
             )
     others = [(left, right) for left, right in own if not (right.unit and (left.unit or _parent(relation, left)))]
     keys = [(left, right) for left, right in own if right.unit and _parent(relation, left)]
@@ -386,7 +389,7 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
             raise refused(
                 "FULL JOIN along a key is not supported",
                 "rows whose key no other row has belong to nobody",
-                f"LEFT JOIN {item.label}",
+                f"LEFT JOIN {quoted_path(item.label)}",
             )
         left, right = keys[0]
         key = state.columns[id(left)]
@@ -453,12 +456,13 @@ def linked(relation: Relation, tables: Mapping[str, object], until: str | None =
 
 def unlinked(relation: Relation, first: Item, item: Item) -> UnsupportedQuery:
     """The refusal of a source that nothing ties to those before it."""
-    join = f"JOIN {item.label}{f' AS {item.called}' if item.called != item.label else ''} ON"
+    one, other = quoted_path(first.called), quoted_path(item.called)
+    join = f"JOIN {quoted_path(item.label)}{f' AS {other}' if item.called != item.label else ''} ON"
     if item.relation is None:
         return refused(
             f"The join with {item.label!r} is not supported",
             "no column of both is compared",
-            f"{join} {first.called}.town = {item.called}.town",
+            f"{join} {one}.town = {other}.town",
         )
     bare = next((each for each in (first, item) if each.relation is not None and each.relation.unit is None), None)
     if bare is not None:
@@ -471,10 +475,10 @@ def unlinked(relation: Relation, first: Item, item: Item) -> UnsupportedQuery:
         return refused(
             f"The join of {first.label!r} and {item.label!r} is not supported",
             f"the rows of {item.label!r} belong to values of {item.relation.through!r}, which is not compared",
-            f"{join} {item.relation.through} = {item.called}.{item.relation.unit}",
+            f"{join} {quoted_path(item.relation.through)} = {other}.{quoted(item.relation.unit or '')}",
         )
     return refused(
         f"The join of {first.label!r} and {item.label!r} is not supported",
         "private tables are joined on the column that says whose row a row is, or along a declared through=",
-        f"{join} {first.called}.{relation.unit} = {item.called}.{item.relation.unit}",
+        f"{join} {one}.{quoted(relation.unit or '')} = {other}.{quoted(item.relation.unit or '')}",
     )

@@ -21,6 +21,7 @@ from cloister.query.rows import same
 from cloister.query.scalars import Reader
 from cloister.session import Count, Statistic
 from cloister.tables import Expression
+from cloister.tables.expression.names import quoted
 
 _MOST_SETS = 64
 
@@ -66,7 +67,9 @@ class _Reading:
                 return self.key(aliased) or self.aggregates.name(aliased)
         if isinstance(inner, exp.Column):
             name = self.reader.rows.column(inner)
-            raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+            raise refused(
+                f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {quoted(name)}"
+            )
         return self.aggregates.name(inner)
 
     def is_boolean(self, column: str) -> bool:
@@ -214,7 +217,7 @@ def _column(expression: exp.Expression, inner: exp.Expression, reading: _Reading
         return Shown(name=alias or (inner.name if isinstance(inner, exp.Column) else key), source=key)
     if isinstance(inner, exp.Column):
         name = reading.reader.rows.column(inner)
-        raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+        raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {quoted(name)}")
     if not holds_aggregate(inner):
         raise refused(f"{shown(inner)} is not supported", "it is neither aggregated nor a key", "GROUP BY the same expression")
     name = reading.aggregates.name(inner)

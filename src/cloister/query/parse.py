@@ -44,6 +44,7 @@ from cloister.session import Question
 from cloister.session.questions.question import Combined
 from cloister.session.questions.touched import Touched
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
+from cloister.tables.expression.names import quoted
 
 if TYPE_CHECKING:
     from cloister.query.postprocessing.program import Program
@@ -101,20 +102,26 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
     ('people', {'a': 'avg(age)'})
     """
     refusal: CloisterError
+    readable = False
     with unheard():
         try:
             return _parse(sql, tables, dialect, cut)
         except CloisterError as error:
-            refusal = error
+            refusal, readable = error, True
         except RecursionError:
+            readable = True
             refusal = refused("The query is not supported", "it is nested too deep to be read", EXAMPLE)
         except ParseError as error:
             at = next((each.get("highlight") for each in error.errors), None)
             refusal = refused(f"{clipped(at) if at else 'The query'} is invalid", "it is not SQL that can be read", EXAMPLE)
         except Exception:  # sqlglot fails in many ways on text that is no SQL, and so may a reader of its trees
             refusal = refused("The query is invalid", "it is not SQL that can be read", EXAMPLE)
-    from cloister.query.remedies import in_words_of  # only what is refused needs remedies
+    from cloister.query.remedies import in_words_of, without_quotes  # only what is refused needs remedies
 
+    if not readable and (names := without_quotes(sql, tables, dialect)):
+        refusal = type(refusal)(
+            refusal.what, why=f"it can be read only with the column {names[0]!r} in quotes", instead=", ".join(map(quoted, names))
+        )
     refusal = in_words_of(refusal, sql, tables, dialect)
     refusal.__cause__ = refusal.__context__ = None
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal

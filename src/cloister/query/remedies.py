@@ -17,14 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
-from sqlglot.tokens import Tokenizer
 
 from cloister.errors import CloisterError
-from cloister.query.dialect import dialect_named
+from cloister.query.dialect import canonical, dialect_named
 from cloister.query.refusals import EXAMPLE
+from cloister.query.words import statement, unheard
 from cloister.tables import Category, PrivateTable, PublicTable
+from cloister.tables.expression.names import alias, needs_quotes
 
 _NUMBERS = frozenset({"age", "pay", "cost", "fee", "hours", "x", "y", "column", "expression", "numerator", "divisor"})
 _KEYS = frozenset({"sex", "educ", "ward", "town"})
@@ -43,9 +45,10 @@ _ROLES = {
     "towns": "public",
 }
 _VALUES = {"low": "0", "high": "100"}
-_PIECE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
+_PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
 _PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
 _MOST_GROUPS = 100
+_MOST_BARE = 8
 
 
 class _Lacking(Exception):
@@ -136,7 +139,8 @@ class Words:
             return instead  # noqa: RET504  (by this name it is found among the texts to translate)
         key = self._spelled(self.keys[0]) if self.keys else ""
         grouped = f" GROUP BY {key}" if key else ""
-        return f"SELECT {f'{key}, ' if key else ''}COUNT(*) AS n FROM {self._spelled(self.table)}{grouped}"  # noqa: S608
+        count = f"COUNT(*) AS {alias('n', self.columns)}"
+        return f"SELECT {f'{key}, ' if key else ''}{count} FROM {self._spelled(self.table)}{grouped}"  # noqa: S608
 
     def line(self, remedy: str) -> str:
         """The remedy with the analyst's names instead of ours."""
@@ -154,6 +158,8 @@ class Words:
             piece = found[0]
             if piece[0] == "'":
                 return self._value(piece, last)
+            if piece[0] == '"' and (name := piece[1:-1].replace('""', '"')) in self.columns:
+                return str(exp.to_identifier(name, quoted=True).sql(dialect=dialect_named(self.dialect)))
             if piece in self.columns or piece not in _ROLES or re.match(r"\s*\(", remedy[found.end() :]):
                 last = piece if piece in self.columns else last
                 return _VALUES.get(piece, piece) if piece not in self.columns else piece
@@ -191,7 +197,10 @@ class Words:
     def _spelled(self, name: str) -> str:
         dialect = dialect_named(self.dialect)
         parts = name.split(".") if name == self.table or name in (self.owned, self.public) else [name]
-        return ".".join(exp.to_identifier(part, quoted=_needs_quotes(part)).sql(dialect=dialect) for part in parts)
+        return ".".join(
+            exp.to_identifier(part, quoted=needs_quotes(part, canonical(self.dialect) or "")).sql(dialect=dialect)
+            for part in parts
+        )
 
 
 def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
@@ -200,8 +209,38 @@ def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
     return (*table.columns, *(() if table.unit is None else (table.unit,)))
 
 
-def _needs_quotes(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None or name.upper() in Tokenizer.KEYWORDS
+def without_quotes(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> list[str]:
+    """Declared columns that stand in a text without the quotes that they need: with these it can be read.
+
+    >>> import cloister as cl
+    >>> staff = cl.PrivateTable({"Alter": [1]}, {"Alter": cl.Integer(0, 9)})
+    >>> without_quotes("SELECT AVG(Alter) FROM staff", {"staff": staff}, None)
+    ['Alter']
+    """
+    declared = {name for table in tables.values() for name in _names(table)}
+    known = {each.lower(): each for each in declared if needs_quotes(each.lower(), canonical(dialect) or "")}
+    longest_first = sorted(known.values(), key=len, reverse=True)
+    for flags in (0, re.IGNORECASE) if known else ():  # first as declared: a keyword that is one often has other letters
+        bare = re.compile(rf"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", flags)
+        found = list(dict.fromkeys(known[each.lower()] for each in bare.findall(sql) if each))[:_MOST_BARE]
+        for names in [*([each] for each in found), found]:
+            put = partial(_with_quotes, known, names, dialect)
+            if names and _can_be_read(bare.sub(put, sql), dialect):
+                return names
+    return []
+
+
+def _with_quotes(known: Mapping[str, str], names: Sequence[str], dialect: str | None, found: re.Match[str]) -> str:
+    name = known[found[1].lower()] if found[1] else ""
+    return str(exp.to_identifier(name, quoted=True).sql(dialect=dialect_named(dialect))) if name in names else found[0]
+
+
+def _can_be_read(sql: str, dialect: str | None) -> bool:
+    try:
+        with unheard():
+            return statement(sql, dialect) is not None
+    except Exception:  # sqlglot fails in many ways on text that is no SQL
+        return False
 
 
 def in_words_of(

@@ -19,6 +19,7 @@ from cloister.errors import UnknownTable
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported
 from cloister.session import unknown_column
 from cloister.tables import Domain, Expression, Extended, Filtered, Relation
+from cloister.tables.expression.names import quoted, quoted_path
 
 if TYPE_CHECKING:
     from cloister.tables.expression.scalars import Scalar
@@ -78,7 +79,7 @@ class Rows:
             raise refused(
                 f"The column {found.name!r} is not supported",
                 "it names the privacy unit, which can be joined on and counted, never shown or computed with",
-                f"COUNT(DISTINCT {found.name})",
+                f"COUNT(DISTINCT {quoted(found.name)})",
             )
         return found.column
 
@@ -185,14 +186,14 @@ def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
         raise UnknownTable(
             f"The qualifier {clipped(before)} is unknown",
             why=f"the question reads from {', '.join(_called(fields)) or label!r}",
-            instead=known[0] if known else "column",
+            instead=quoted(known[0]) if known else "column",
         )
     if len({(each.column, each.unit) for each in matches}) > 1:
         where = next((".".join(part.name for part in each.qualifiers[-1]) for each in matches if each.qualifiers), "table")
         raise refused(
             f"The column {clipped(tree.name)} is not supported",
             "more than one table has it",
-            f"{where}.{tree.name[:_LONGEST_NAME]}",
+            f"{quoted_path(where)}.{quoted(tree.name[:_LONGEST_NAME])}",
         )
     if matches:
         return matches[0]

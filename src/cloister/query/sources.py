@@ -12,6 +12,7 @@ from cloister.query.publics import PublicRows, PublicSource
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rows import Field, Qualifier, in_common, same
 from cloister.tables import Base, PrivateTable, PublicTable, Relation
+from cloister.tables.expression.names import quoted_path
 
 _MOST_SOURCES = 64
 _MOST_JOINS = 8
@@ -139,7 +140,7 @@ def items_of(select: exp.Select, environment: Environment) -> list[Item]:
 
 
 def _check_kind(join: exp.Join, item: Item, items: Sequence[Item], *, alone: bool) -> None:
-    line = f"JOIN {item.label} ON a.patient = b.patient"
+    line = f"JOIN {quoted_path(item.label)} ON a.patient = b.patient"
     method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     natural = method == "NATURAL"
     if (method and not natural) or kind not in ("", "INNER", "OUTER", "CROSS"):
@@ -166,7 +167,7 @@ def _in_common(items: Sequence[Item], item: Item) -> tuple[exp.Expression, ...]:
     """What NATURAL JOIN compares: the columns of a name that both sides have."""
     shown_names = [each.name for each in item.fields if not each.hidden]
     before = [each for other in items for each in other.fields]
-    names = in_common(before, shown_names, f"JOIN {item.label} ON a.patient = b.patient")
+    names = in_common(before, shown_names, f"JOIN {quoted_path(item.label)} ON a.patient = b.patient")
     return tuple(exp.to_identifier(name, quoted=True) for name in names)
 
 
@@ -227,7 +228,7 @@ def table_named(parts: Qualifier, tables: Mapping[str, PrivateTable | PublicTabl
         raise UnknownTable(
             f"The table {clipped(wanted)} is unknown",
             why=f"the session knows {', '.join(tables) or 'no table'}",
-            instead=f"FROM {nearest(wanted, tables, 'people')}",
+            instead=f"FROM {quoted_path(nearest(wanted, tables, 'people'))}",
         )
     return matches[0]
 

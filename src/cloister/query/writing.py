@@ -13,8 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sqlglot.tokens import Tokenizer
-
 from cloister.errors import UnknownTable, nearest
 from cloister.privacy.rational import text_of
 from cloister.query.parse import Parsed, parse
@@ -56,6 +54,7 @@ from cloister.tables import (
     PublicTable,
     Relation,
 )
+from cloister.tables.expression.names import quoted
 from cloister.tables.expression.scalars import (
     Const,
     DatePart,
@@ -73,19 +72,7 @@ from cloister.tables.expression.wording import in_words
 
 Tables = Mapping[str, PrivateTable | PublicTable]
 
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_KEYWORDS = frozenset(word for each in Tokenizer.KEYWORDS for word in each.split())
 _OF_COLUMN: dict[type[Any], str] = {Sum: "SUM", Mean: "AVG", Smallest: "MIN", Largest: "MAX", Mode: "MODE"}
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it: in quotes where it would be read as something else without.
-
-    >>> quoted("age"), quoted("Age group"), quoted("order")
-    ('age', '"Age group"', '"order"')
-    """
-    plain = _PLAIN.match(name) and name.upper() not in _KEYWORDS
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def stepped(column: str, step: int | Fraction) -> Scalar:

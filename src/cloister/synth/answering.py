@@ -26,6 +26,7 @@ from cloister.synth.mixture import Mixture
 from cloister.synth.pieces import Integers
 from cloister.synth.released import Evidence, Reading, Truths, bounds, functional, projected, read
 from cloister.tables import And, Integer, PrivateTable, Real
+from cloister.tables.expression.names import quoted
 
 if TYPE_CHECKING:
     from cloister.synth.model import SyntheticModel
@@ -185,7 +186,7 @@ class _Asked:
         domain, place = self.domains[column], self.places[column]
         if not isinstance(domain, Integer | Real):
             raise UnsupportedQuery(
-                f"A sum of {column!r} is not supported", why="it is no number", instead=f"COUNT(*) with GROUP BY {column}"
+                f"A sum of {column!r} is not supported", why="it is no number", instead=f"COUNT(*) with GROUP BY {quoted(column)}"
             )
         reading, ends = self._reading(column), []
         one = reading.cuts[place]

@@ -36,6 +36,7 @@ from cloister.session import Count, Measurer, Question, Release
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.measuring import Marginals, Noisy, Origin, combined, noisy
 from cloister.synth.states import States
+from cloister.tables.expression.names import alias, quoted, quoted_path
 
 _MOST_COLUMNS = 3
 
@@ -130,8 +131,9 @@ def _given(session: Measurer, question: Question) -> Release | None:
 
 
 def _example(table: str, states: Sequence[States]) -> str:
-    name = states[0].name
-    return f'earlier=["SELECT {name}, COUNT(*) AS n FROM {table} GROUP BY {name}"]'  # noqa: S608 a text to read
+    name, count = quoted(states[0].name), alias("n", [states[0].name])
+    sql = f"SELECT {name}, COUNT(*) AS {count} FROM {quoted_path(table)} GROUP BY {name}"  # noqa: S608 a text to read
+    return f"earlier=[{sql!r}]"
 
 
 def _refused(asked: Any, why: str, table: str, states: Sequence[States]) -> InvalidParameter:

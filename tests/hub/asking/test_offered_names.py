@@ -7,14 +7,29 @@ import re
 
 import cloister as cl
 from cloister.hub.decisions.policy import Object
-from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.platform.catalogue.reading import examples
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking.pages import Offer, example_of
+from cloister.hub.services.synthesising.pages import _examples
 from cloister.query.parse import parse
+from cloister.tables.expression.names import quoted
 from tests.hub.house import House
 
-NAMES = ("Birth year", "select", "Größe", "N", "count", "a-b", "x;y", "1st", "it's", "naïve café", "date", "from")
+NAMES: tuple[str, ...] = (
+    "Birth year",
+    "select",
+    "Größe",
+    "N",
+    "count",
+    "a-b",
+    "x;y",
+    "1st",
+    "it's",
+    "naïve café",
+    "date",
+    "from",
+)
+NAMES += ("order", "alter", "cube", "if", "mean", "n_2", 'a"b', *(f"a{blank}b" for blank in "\u00a0\u2003\u3000"))
 """Names that files have, and that are no plain words of SQL."""
 
 
@@ -23,16 +38,29 @@ def table_of(number: str, key: str) -> cl.PrivateTable:
 
 
 def test_each_offered_question_parses() -> None:
-    for number, key in zip(NAMES, (*NAMES[1:], NAMES[0]), strict=True):
+    for number, key in zip((*NAMES, "n"), (*NAMES[1:], "n", NAMES[0]), strict=True):
         table = table_of(number, key)
         declaration = {"columns": {number: {"kind": "integer"}, key: {"kind": "category"}}}
         offered = [
             example_of(Offer(which=Object(kind="data-set", id="d", name="people"), table=table)),
             examples(DataSet(name="people", declaration=declaration), "https://hub", "ada@example.org", 0)["sql"],
-            f"SELECT AVG({in_sql(number)}) AS mean FROM people WHERE {in_sql(key)} = 'a'",
+            f"SELECT AVG({quoted(number)}) AS mean FROM people WHERE {quoted(key)} = 'a'",
+            _examples(table, "people", [number, key])["query"],
+            _examples(table, "people", [key, number])["query"],
         ]
         for sql in offered:
             assert parse(sql, {"people": table}).questions, sql
+
+
+def test_a_data_set_may_be_called_by_a_keyword() -> None:
+    for name in ("alter", "revoke", "out"):  # as those of an older version are
+        declaration = {"columns": {"a": {"kind": "integer"}}}
+        table = cl.PrivateTable({"a": [1]}, columns={"a": cl.Integer(0, 9)})
+        for sql in (
+            example_of(Offer(which=Object(kind="data-set", id="d", name=name), table=table)),
+            examples(DataSet(name=name, declaration=declaration), "https://hub", "ada@example.org", 0)["sql"],
+        ):
+            assert parse(sql, {name: table}).question.table == name
 
 
 def test_each_name_that_a_button_inserts_stands_in_a_question(house: House) -> None:
@@ -42,6 +70,6 @@ def test_each_name_that_a_button_inserts_stands_in_a_question(house: House) -> N
     page = owner.client.get("/ask").text
     inserted = [html.unescape(each) for each in re.findall(r'data-insert="([^"]*)"', page)]
     table = cl.PrivateTable({name: [1] for name in NAMES}, columns={name: cl.Integer(0, 9) for name in NAMES})
-    assert {in_sql(name) for name in NAMES} <= set(inserted)
+    assert {quoted(name) for name in NAMES} <= set(inserted)
     for name in NAMES:
-        assert parse(f"SELECT COUNT(*) AS n FROM people WHERE {in_sql(name)} < 5", {"people": table}).questions
+        assert parse(f"SELECT COUNT(*) AS n FROM people WHERE {quoted(name)} < 5", {"people": table}).questions

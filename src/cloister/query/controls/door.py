@@ -33,6 +33,7 @@ from cloister.query.parse import parse
 from cloister.session import Door, Question
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Expression, Key
+from cloister.tables.expression.names import quoted_path
 
 Result = TypeVar("Result")
 _NOT_SHOWN = "· is a cell that is not shown"
@@ -171,7 +172,7 @@ class ControlledSession:
             raise UnsupportedQuery(
                 "The query is not supported under controls",
                 why="they answer one grouping, with every row of it",
-                instead=f"SELECT COUNT(*) AS n FROM {self.name}",  # noqa: S608
+                instead=f"SELECT COUNT(*) AS n FROM {quoted_path(self.name)}",  # noqa: S608
             )
         return self.ask(parsed.question)
 

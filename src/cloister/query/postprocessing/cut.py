@@ -42,6 +42,7 @@ from cloister.query.sources import Environment, table_named
 from cloister.session import Question
 from cloister.session.questions.question import Largest, Mode, Quantile, Smallest
 from cloister.tables import Domain, PrivateTable, PublicTable
+from cloister.tables.expression.names import quoted
 
 Tables = Mapping[str, PrivateTable | PublicTable]
 GROUPS = "what is worked out over groups counts all that are declared, empty ones too"
@@ -498,7 +499,9 @@ class _Parting:
             alias = self.aliases.get(tree.name.lower()) if not tree.args.get("table") else None
             if alias is None or alias is tree or (isinstance(alias, exp.Column) and alias.name == tree.name):
                 name = self.reader.rows.column(tree)
-                raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+                raise refused(
+                    f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {quoted(name)}"
+                )
             return self._over(alias.copy())
         return self._children(tree)
 

@@ -12,6 +12,7 @@ from cloister.session.planning.grid import Grid
 from cloister.session.questions.declared import Declared, table_name
 from cloister.session.questions.question import Distinct, Persons, Question
 from cloister.tables import Relation
+from cloister.tables.expression.names import quoted
 
 
 def check_abilities(question: Question, declaration: Declared, grid: Grid) -> None:
@@ -26,9 +27,9 @@ def check_abilities(question: Question, declaration: Declared, grid: Grid) -> No
         )
     for statistic in question.statistics:
         if able.additive_noise_only and isinstance(statistic, Distinct):
-            column = statistic.column
+            column = quoted(statistic.column)
             raise UnsupportedQuery(
-                f"The number of different values of {column!r} is not supported",
+                f"The number of different values of {statistic.column!r} is not supported",
                 why=f"the engine of {name!r} adds up parts, and the same value may be in several",
                 instead=f"SELECT {column}, COUNT(*) … GROUP BY {column}",
             )

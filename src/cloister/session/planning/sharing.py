@@ -34,6 +34,7 @@ from cloister.session.questions.question import (
     unknown_column,
 )
 from cloister.tables import Domain
+from cloister.tables.expression.names import quoted
 
 _NUMBERS = ("integer", "real", "boolean")
 _ORDERED = ("integer", "real", "date")
@@ -116,7 +117,7 @@ class Sharing:
                     why, instead = f"{column!r} is declared as {domain.kind}, which has no order", f'Mode(column="{column}")'
                     if domain.kind == "moment":
                         why = f"{column!r} is declared as moment, of which days and hours are found, not seconds"
-                        instead = f"CAST({column} AS DATE), or hour({column})"
+                        instead = f"CAST({quoted(column)} AS DATE), or hour({quoted(column)})"
                     raise UnsupportedQuery(f"{statistic.name!r} is not supported", why=why, instead=instead)
                 self._needs_declared_keys(statistic.name)
                 columns[statistic.column] = None

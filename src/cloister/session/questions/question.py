@@ -357,10 +357,9 @@ def unknown_column(column: str, table: str, known: Sequence[str]) -> UnknownColu
     The column 'agee' is unknown: the table 'people' declares age, sex.
       Instead: "age"
     """
+    near = nearest(column, known, "column").replace('"', '""')
     return UnknownColumn(
-        f"The column {column!r} is unknown",
-        why=f"the table {table!r} declares {', '.join(known)}",
-        instead=f'"{nearest(column, known, "column")}"',
+        f"The column {column!r} is unknown", why=f"the table {table!r} declares {', '.join(known)}", instead=f'"{near}"'
     )
 
 

@@ -28,6 +28,7 @@ from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, I
 from cloister.tables.declaring.moments import Moment
 from cloister.tables.declaring.places import Place
 from cloister.tables.expression.computed import Periods
+from cloister.tables.expression.names import quoted
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import read_seconds, representable
 
@@ -89,7 +90,7 @@ class Column(Expression):
         """True where the Boolean is true."""
         domain = scope.domain(self.name)
         if not isinstance(domain, Boolean):
-            raise _refused(self.name, f"a {domain.kind} column is not a condition", f"{self.name} = …")
+            raise _refused(self.name, f"a {domain.kind} column is not a condition", f"{quoted(self.name)} = …")
         return scope.code(self.name) == 1
 
 
@@ -295,7 +296,7 @@ class Like(Expression):
             codes = [code for code, text in enumerate(domain.options) if matches(str(text), self.pattern)]
             return _member(scope, domain, scope.code(name), codes)
         if not isinstance(domain, Text):
-            raise _refused(name, f"LIKE needs text and the column is {domain.kind}", f"{name} = …")
+            raise _refused(name, f"LIKE needs text and the column is {domain.kind}", f"{quoted(name)} = …")
         if not representable(self.pattern):
             return _never(scope.code(name))
         if scope.dialect in ("duckdb", "pyspark") and _goes_back(self.pattern):
@@ -479,18 +480,20 @@ def number_of(name: str, domain: Domain, value: Any) -> Fraction:
     if isinstance(domain, Date | Periods):
         days = None if isinstance(value, datetime.datetime) else Date("0001-01-01", "9999-12-31").encode(value)
         if days is None or (isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)):
-            raise _refused(name, "a date is compared with a day, written YYYY-MM-DD", f"{name} >= '2026-01-31'")
+            raise _refused(name, "a date is compared with a day, written YYYY-MM-DD", f"{quoted(name)} >= '2026-01-31'")
         return Fraction(days)
     if isinstance(domain, Moment):
         seconds = read_seconds(value)
         if seconds is None:
-            raise _refused(name, "a moment is compared with one, written YYYY-MM-DD HH:MM:SS", f"{name} >= '2026-01-31 12:00:00'")
+            raise _refused(
+                name, "a moment is compared with one, written YYYY-MM-DD HH:MM:SS", f"{quoted(name)} >= '2026-01-31 12:00:00'"
+            )
         return Fraction(seconds)
     if isinstance(domain, Place):
-        raise _refused(name, "a place is not compared", f"grid({name}, 500) = '…'")
+        raise _refused(name, "a place is not compared", f"grid({quoted(name)}, 500) = '…'")
     if isinstance(value, bool | str | datetime.date):
         wrong = "a text is not a number" if isinstance(value, str) else "a truth value is not a number"
-        raise _refused(name, "a day is not a number" if isinstance(value, datetime.date) else wrong, f"{name} >= 40")
+        raise _refused(name, "a day is not a number" if isinstance(value, datetime.date) else wrong, f"{quoted(name)} >= 40")
     return _rational(value)
 
 
@@ -508,7 +511,7 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
     if isinstance(domain, Text):
         text = _text(name, value)
         if op not in ("=", "!="):
-            raise _refused(name, "engines order text differently", f"{name} = '…'")
+            raise _refused(name, "engines order text differently", f"{quoted(name)} = '…'")
         if not representable(text):
             return _never(code) if op == "=" else ~_never(code)
         return code == text if op == "=" else code != text
@@ -517,7 +520,9 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
         sample = options[0][1]
         if not _alike(sample, value):
             raise _refused(
-                name, f"its values are {_name_of(sample)} and the literal is {_name_of(value)}", f"{name} = {sample!r}"
+                name,
+                f"its values are {_name_of(sample)} and the literal is {_name_of(value)}",
+                f"{quoted(name)} = {_written(sample)}",
             )
         compare = OPERATORS[op]
         return _member(scope, domain, code, [each for each, option in options if each is not None and compare(option, value)])
@@ -548,7 +553,7 @@ def _two_columns(scope: Scope, op: str, first: str, second: str) -> Any:
         raise _refused(
             first,
             f"it is {left.kind} and {second!r} is {right.kind}, or their categories differ, or their periods",
-            f"{first} = …",
+            f"{quoted(first)} = …",
         )
     # left.origin + a * left.step  op  right.origin + b * right.step, over a common denominator: whole numbers throughout
     scale = math.lcm(left.step.denominator, right.step.denominator, left.origin.denominator, right.origin.denominator)
@@ -580,7 +585,9 @@ def _codes_equal(name: str, domain: Domain, value: Any) -> list[int]:
         sample = domain.values()[0]
         if not _alike(sample, value):
             raise _refused(
-                name, f"its values are {_name_of(sample)} and the literal is {_name_of(value)}", f"{name} = {sample!r}"
+                name,
+                f"its values are {_name_of(sample)} and the literal is {_name_of(value)}",
+                f"{quoted(name)} = {_written(sample)}",
             )
         if not isinstance(value, str | bool):
             number = _rational(value)
@@ -621,9 +628,13 @@ def _name_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "dates" if isinstance(value, datetime.date) else "numbers"
 
 
+def _written(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _refused(name, f"it holds text and the literal is {_name_of(value)}", f"{name} = '…'")
+        raise _refused(name, f"it holds text and the literal is {_name_of(value)}", f"{quoted(name)} = '…'")
     return value
 
 

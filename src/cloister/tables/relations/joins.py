@@ -15,6 +15,7 @@ from typing import Any
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.expression.names import quoted
 from cloister.tables.expression.unify import recoded, unified, with_nullable
 from cloister.tables.relations.derived import Relation, bounded, known, needs_unit, unique
 
@@ -307,4 +308,4 @@ def _called(relation: Relation) -> str:
 
 def _through(column: str) -> str:
     table, _, name = column.rpartition(".")
-    return f"JOIN {table} ON … = {table}.{name}"
+    return f"JOIN {quoted(table)} ON … = {quoted(table)}.{quoted(name)}"

@@ -11,6 +11,7 @@ from typing import Any
 from cloister.errors import UnsupportedQuery
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PublicTable
+from cloister.tables.expression.names import quoted_path
 from cloister.tables.expression.unify import with_nullable
 from cloister.tables.relations.derived import OfOne, Relation, bounded, known, packed, unique
 from cloister.tables.relations.public import PublicCodes, checked, public_codes
@@ -62,7 +63,7 @@ class PublicJoined(OfOne):
             raise UnsupportedQuery(
                 f"The join with {name!r} is not supported",
                 why="no column of both is compared",
-                instead=f"JOIN {name} ON town = {name}.town",
+                instead=f"JOIN {quoted_path(name)} ON town = {quoted_path(name)}.town",
             )
         for column, _ in self.on:
             known(source, column)

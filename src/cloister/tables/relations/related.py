@@ -23,6 +23,7 @@ from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.request import Aggregation, Groups
 from cloister.tables.engines.workspace import Room
 from cloister.tables.expression.expressions import Expression
+from cloister.tables.expression.names import quoted
 from cloister.tables.relations.lookup import PublicJoined
 from cloister.tables.relations.relation import Base, Capped, Relation
 
@@ -165,7 +166,7 @@ def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping
         raise UnsupportedQuery(
             f"{', '.join(map(repr, relation.bases()))} is not supported alone",
             why=f"its rows belong to values of {relation.through}, and whose these are is written there",
-            instead=f"JOIN {table} ON {relation.unit} = {table}.{name}",
+            instead=f"JOIN {quoted(table)} ON {quoted(relation.unit or '')} = {quoted(table)}.{quoted(name)}",
         )
     tables = {name: _prepared(name, relation, prepared) for name in relation.bases()}
     for name in relation.publics():

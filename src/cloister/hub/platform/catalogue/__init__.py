@@ -33,7 +33,7 @@ from cloister.hub.platform.catalogue.masked import (
     masked_versions,
     sweep_masked,
 )
-from cloister.hub.platform.catalogue.names import in_sql, plain_word
+from cloister.hub.platform.catalogue.names import plain_word
 from cloister.hub.platform.catalogue.pooled import PooledRows
 from cloister.hub.platform.catalogue.reading import money_of, owned, populations_of, search, seen
 from cloister.hub.platform.catalogue.registering import Wanted, made_of, register
@@ -64,7 +64,6 @@ __all__ = [
     "coordinators_of",
     "expire",
     "folder_of",
-    "in_sql",
     "joined_in",
     "key_of",
     "legible",

@@ -17,13 +17,13 @@ from cloister.hub.database import damaged, readable
 from cloister.hub.decisions.checking import check, context_of
 from cloister.hub.decisions.facts import data_set_object, facts_of, who_of
 from cloister.hub.decisions.policy import Object, Policy, decide
-from cloister.hub.platform.catalogue.names import in_sql
 from cloister.hub.platform.trail import of_data_set
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import AuditLine
 from cloister.privacy import Guarantee
+from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -211,8 +211,9 @@ def examples(row: DataSet, origin: str, address: str, pg_port: int) -> dict[str,
     columns: dict[str, Any] = row.declaration["columns"]
     key = next((name for name, each in columns.items() if each["kind"] in ("category", "boolean")), None)
     number = next((name for name, each in columns.items() if each["kind"] in ("integer", "real")), None)
-    parts = [*([in_sql(key)] if key else []), "COUNT(*) AS n", *([f"AVG({in_sql(number)}) AS mean"] if number else [])]
-    sql = f"SELECT {', '.join(parts)} FROM {row.name}" + (f" GROUP BY {in_sql(key)}" if key else "")  # noqa: S608  (shown, not run)
+    parts = [*([quoted(key)] if key else []), f"COUNT(*) AS {alias('n', columns)}"]
+    parts += [f"AVG({quoted(number)}) AS {alias('mean', columns)}"] if number else []
+    sql = f"SELECT {', '.join(parts)} FROM {quoted(row.name)}" + (f" GROUP BY {quoted(key)}" if key else "")  # noqa: S608  (shown, not run)
     host = origin.split("://", 1)[-1].rpartition(":")[0] or origin.split("://", 1)[-1]
     found = {
         "sql": sql,

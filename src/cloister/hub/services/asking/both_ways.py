@@ -22,7 +22,6 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.budgets import sees_budget
-from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.kinds import TableAnswer, kind_of
 from cloister.hub.releases.reading import seen_release
@@ -38,6 +37,7 @@ from cloister.hub.web.routing import Pages
 from cloister.privacy import Guarantee, exact_positive, text_of
 from cloister.query.another_table import about_another
 from cloister.session.questions.spend import amount_of
+from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -165,8 +165,9 @@ def _page(request: Request, hub: Hub, caller: Caller, about: str, typed: dict[st
 
 
 def _first(row: StoredRelease) -> str:
-    first = in_sql(row.details["columns"][0])
-    return f"SELECT {first}, COUNT(*) AS n FROM {row.details['table']} GROUP BY {first}"  # noqa: S608 for an editor
+    name = row.details["columns"][0]
+    first, count = quoted(name), alias("n", [name])
+    return f"SELECT {first}, COUNT(*) AS {count} FROM {quoted(row.details['table'])} GROUP BY {first}"  # noqa: S608 for an editor
 
 
 def _left(hub: Hub, db: Any, caller: Caller, row: StoredRelease | None) -> Guarantee | None:

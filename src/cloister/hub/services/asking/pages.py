@@ -23,7 +23,6 @@ from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.platform.access import named_algorithm
-from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.problems import problem_of
 from cloister.hub.records.people import names_of
 from cloister.hub.releases.kinds import ANSWERS
@@ -56,6 +55,7 @@ from cloister.privacy.rational import exact_positive
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 from cloister.tables import Category, PublicTable
+from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -411,7 +411,7 @@ def _page(
         values={name: values.get(name, "") for name in _FIELDS},
         data_sets=known,
         examples=examples[:6],
-        in_sql=in_sql,
+        quoted=quoted,
         projects=projects,
         purposes=sorted({name for each in opened for name in each.purposes}),
         purpose_required=bool(opened) and not tables and all(each.names_purpose for each in opened),
@@ -433,16 +433,16 @@ def example_of(offer: Offer) -> str:
     >>> example_of(Offer(which=Object(kind="data-set", id="d1", name="people"), table=table))
     'SELECT sex, COUNT(*) AS n FROM people GROUP BY sex'
     """
-    name = offer.which.name
+    name = quoted(offer.which.name)
     if isinstance(offer.table, PublicTable):
         return ""
     columns = offer.table.columns
-    keys = [in_sql(each) for each, domain in columns.items() if isinstance(domain, Category) or domain.kind == "boolean"]
+    keys = [quoted(each) for each, domain in columns.items() if isinstance(domain, Category) or domain.kind == "boolean"]
     if not keys:
         return f"SELECT COUNT(*) AS n FROM {name}"  # noqa: S608  (a text for an editor)
-    numbers = [in_sql(each) for each, domain in columns.items() if domain.kind in ("integer", "real")]
+    numbers = [quoted(each) for each, domain in columns.items() if domain.kind in ("integer", "real")]
     mean = f", AVG({numbers[0]}) AS {numbers[0]}" if numbers else ""
-    return f"SELECT {keys[0]}, COUNT(*) AS n{mean} FROM {name} GROUP BY {keys[0]}"  # noqa: S608
+    return f"SELECT {keys[0]}, COUNT(*) AS {alias('n', columns)}{mean} FROM {name} GROUP BY {keys[0]}"  # noqa: S608
 
 
 _QUOTED = re.compile(r"'([^']{1,60}?)…?'|\"([^\"]{1,60}?)…?\"|\b([A-Z][A-Z_]{2,}(?:\([^)]*\))?)")

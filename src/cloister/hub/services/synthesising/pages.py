@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.platform.catalogue import in_sql
 from cloister.hub.services.synthesising.making import ACTION
 from cloister.hub.services.synthesising.order import METHODS, USES
 from cloister.hub.web.pictures import lines_of
 from cloister.hub.work.offers import offers
 from cloister.session.questions.spend import measure_of
 from cloister.tables import Category, Integer, PrivateTable, PublicTable, Real, Text
+from cloister.tables.expression.names import alias, quoted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -57,17 +57,18 @@ def _examples(table: PrivateTable, name: str, columns: Sequence[str]) -> dict[st
     >>> _examples(people, "people", ["age", "sex"])
     {'query': 'SELECT age, COUNT(*) AS n FROM people GROUP BY age', 'columns': 'age, sex', 'rules': "age < 90 => sex = 'F'"}
     """
-    numbers = {in_sql(each): kind for each in columns if isinstance(kind := table.columns[each], Integer | Real)}
-    texts = {in_sql(each): kind.values()[0] for each in columns if isinstance(kind := table.columns[each], Category)}
-    first = in_sql(columns[0]) if columns else ""
-    asked = f"SELECT {first}, COUNT(*) AS n FROM {in_sql(name)} GROUP BY {first}" if columns else ""  # noqa: S608 shown, not run
+    numbers = {quoted(each): kind for each in columns if isinstance(kind := table.columns[each], Integer | Real)}
+    texts = {quoted(each): kind.values()[0] for each in columns if isinstance(kind := table.columns[each], Category)}
+    first = quoted(columns[0]) if columns else ""
+    count = f"COUNT(*) AS {alias('n', columns)}"
+    asked = f"SELECT {first}, {count} FROM {quoted(name)} GROUP BY {first}" if columns else ""  # noqa: S608 shown, not run
     rules = [" <= ".join([*numbers][:2])] if len(numbers) > 1 else []
     for (number, kind), (text, value) in [*zip(numbers.items(), texts.items(), strict=False)][:1]:
         shown = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else value
         rules.append(f"{number} < {kind.high} => {text} = {shown}")
     return {
         "query": asked,
-        "columns": ", ".join([each for each in columns if in_sql(each) == each][:2]),
+        "columns": ", ".join([each for each in columns if quoted(each) == each][:2]),
         "rules": "; ".join(rules),
     }
 

@@ -18,6 +18,7 @@ from cloister.hub.services.synthesising.order import METHODS
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import bars_of
 from cloister.noise import Random
+from cloister.tables.expression.names import quoted
 
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
@@ -110,7 +111,7 @@ def _notebook(view: View) -> File:
     cost = ", ".join(f"{each} of {population}" for population, each in view.row.cost.items())
     there = f"model = cl.connect({view.hub.settings.origin!r}, token=…).synthetic({number!r})"
     load = f"import cloister as cl\n\n# or, from the hub: {there}\nmodel = cl.synth.load('synthetic-{number}.json')"
-    asked = f"model.answer('SELECT COUNT(*) AS n FROM {table}')"  # noqa: S608 it goes into the file
+    asked = f"model.answer({f'SELECT COUNT(*) AS n FROM {quoted(table)}'!r})"  # noqa: S608 it goes into the file
     code = (load, "print(model.report())", "rows = model.sample(1000)\nrows.head()", asked)
     about = f"Synthetic table of {table}, made for {cost}. Rows and answers cost nothing more."
     body = _notebook_of([("markdown", about), *(("code", each) for each in code)])
