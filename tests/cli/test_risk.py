@@ -65,5 +65,5 @@ def test_what_cannot_be_looked_at_is_refused(folder: Path) -> None:
     assert "--quasi is missing" in cloister("people.csv", at=folder, refused=True)
     assert "the file is missing" in cloister("--quasi", "age", at=folder, refused=True)
     assert "no such column" in cloister("people.csv", "--quasi", "town", at=folder, refused=True)
-    assert "the ending" in cloister("people.csv", "--quasi", "age", "--report", "risk.pdf", at=folder, refused=True)
+    assert "its ending" in cloister("people.csv", "--quasi", "age", "--report", "risk.pdf", at=folder, refused=True)
     assert "no such file" in cloister("people.csv", "--quasi", "age", "--population", "absent.csv", at=folder, refused=True)
