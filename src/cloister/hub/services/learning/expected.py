@@ -45,9 +45,7 @@ def expected(hub: Hub, found: ReadyTable[Training]) -> Expected | None:
     model.delta = None if pure else delta
     key = repr(shape_of(found.order, model, encoder, found.table))
     curve = cached(hub, _PART, key, lambda: expected_curve(model, encoder, found.table))
-    return replace(
-        curve, at=float(min(_epsilon(found.cost), Fraction(10**9)))
-    )  # beyond every curve, and a number that floats have
+    return replace(curve, at=float(min(_epsilon(found.cost), Fraction(10**9))))  # beyond every curve, and a float
 
 
 def lost(hub: Hub, order: Training, table: PrivateTable, cost: Guarantee) -> dict[str, str] | None:
