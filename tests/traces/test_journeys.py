@@ -356,6 +356,8 @@ def test_a_number_of_journeys_that_is_none_is_refused(n: Any) -> None:
         ({"x": "y"}, InvalidParameter),
         ({"x": "side"}, InvalidParameter),
         ({"x": "wide"}, InvalidParameter),
+        ({"x": "Step"}, InvalidParameter),
+        ({"y": "Journey"}, InvalidParameter),
         ({"x": "who"}, MissingBound),
         ({"x": "height"}, UnknownColumn),
         ({"spend": "1e-30"}, InvalidParameter),
@@ -363,6 +365,7 @@ def test_a_number_of_journeys_that_is_none_is_refused(n: Any) -> None:
 )
 def test_what_is_asked_wrongly_is_refused_and_costs_nothing(wrong: dict[str, Any], error: type[Exception]) -> None:
     more = {"side": cl.Integer(0, 3), "wide": cl.Integer(-(2**60), 2**60)}  # cells of the second would pass 64 bits
+    more |= dict.fromkeys(("Step", "Journey"), cl.Integer(-90, 90))  # as drawn rows call columns of their own
     rows = {**town(5), **dict.fromkeys(more, town(5)["y"])}
     sides = cl.PrivateTable(rows, {**COLUMNS, **more}, unit="who", max_rows=12)
     with cl.Session({"town": sides}, budget=cl.PureDP(1)) as session:

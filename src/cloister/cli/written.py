@@ -11,6 +11,9 @@ import click
 from cloister.errors import InvalidParameter
 
 
+_WHAT = "The file {!r} is invalid"
+
+
 class Written(click.Path):
     """The path of a file to write, in a folder that is there; with endings, one that says its form."""
 
@@ -22,9 +25,9 @@ class Written(click.Path):
         """The path; refused where no file can be written there."""
         found = Path(os.fsdecode(super().convert(value, param, ctx)))
         folder = found.parent
-        what = f"The file {str(found)!r} is invalid"
         if self.endings:
             self.check(found, param.opts[-1] if param is not None else "--out")
+        what = _WHAT.format(str(found))
         if not folder.is_dir():
             raise InvalidParameter(what, why="there is no such folder", instead=f"mkdir {folder}")
         if not os.access(found if found.exists() else folder, os.W_OK):
@@ -36,7 +39,7 @@ class Written(click.Path):
         if path.suffix not in self.endings:
             why = f"its ending is none of {', '.join(self.endings)}"
             example = path.name.removesuffix(path.suffix) + self.endings[0]
-            raise InvalidParameter(f"The file {str(path)!r} is invalid", why=why, instead=f"{option} {path.with_name(example)}")
+            raise InvalidParameter(_WHAT.format(str(path)), why=why, instead=f"{option} {path.with_name(example)}")
 
 
 WRITTEN = Written()

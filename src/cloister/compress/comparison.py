@@ -183,10 +183,10 @@ def trade_off(
     random, asked = random_of(random_state), asked_of(projections, dimensions)
     cuts = list(_splits(secret if people is None else people, *_shares(splits, test), random))
     apart = [] if people is None else list(_apart(people, splits, test, random_of(random_state)))
-    if not all(np.ptp(rows[known], axis=0).any() for known, _ in [*cuts, *apart]):
-        why = "they are all alike: no column tells one from another"
-        raise InvalidParameter("The rows are invalid", why=why, instead="columns that vary")
     for known, others in [*cuts, *apart]:
+        if not np.ptp(rows[known], axis=0).any():
+            why = "they are all alike: no column tells one from another"
+            raise InvalidParameter("The rows are invalid", why=why, instead="columns that vary")
         if min(len(known), len(others)) < 2 or min(len(np.unique(each[known])) for each in (use, secret)) < 2:
             why = "there are too few rows of each class and person to learn from some and be judged on others"
             raise InvalidParameter("The rows are invalid", why=why, instead="several rows a class, or another test=")

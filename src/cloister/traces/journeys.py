@@ -527,8 +527,9 @@ def journey_counts(
             )
     if box is not None:
         x, y = box.longitude, box.latitude
+    drawn = ("journey", "step", x.casefold(), y.casefold())
     for name in (x, y):
-        if name.casefold() in ("journey", "step") or x.casefold() == y.casefold():
+        if drawn.count(name.casefold()) > 1:
             raise InvalidParameter(
                 f"The column {name!r} is invalid",
                 why="drawn journeys have columns called journey and step, and two others with names of their own",

@@ -150,6 +150,9 @@ def test_one_answer_and_what_each_owner_sees(play: Play) -> None:
     told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=means, headers=play.analyst.bearer)
     [apart] = [each["margins"] for each in told.json() if each["way"] == "apart"]
     assert [*apart] == ["paid"], "means do not add up"
+    named = {"sql": 'SELECT TOP 3 COUNT(*) AS n FROM everybody AS "values"', "spend": "1"}
+    told = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=named, headers=play.analyst.bearer)
+    assert {each["way"]: each["margins"].get("n") for each in told.json()} == {**margins, "raw": None}, told.text
     town = {"sql": "SELECT MODE(sex) AS town, COUNT(*) AS n FROM everybody", "spend": "1"}
     texts = play.analyst.client.post("/api/v1/pooled-datasets/everybody/compare", json=town, headers=play.analyst.bearer)
     assert [each["values"] for each in texts.json() if each["way"] == "raw"] == [{"n": 600.0}], texts.text

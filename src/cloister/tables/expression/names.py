@@ -13,8 +13,8 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 def _keywords(dialect: str) -> frozenset[str]:
     from sqlglot import Dialect  # here, because it takes longer to load than all that describes a table
 
-    grammar = Dialect.get_or_raise(dialect)
-    words = (*grammar.tokenizer_class.KEYWORDS, *grammar.parser_class.NO_PAREN_FUNCTION_PARSERS)
+    grammars = [Dialect.get_or_raise(each) for each in ("", dialect)]
+    words = (each for one in grammars for each in (*one.tokenizer_class.KEYWORDS, *one.parser_class.NO_PAREN_FUNCTION_PARSERS))
     return frozenset(word for each in words for word in each.split())
 
 
@@ -24,7 +24,7 @@ def needs_quotes(name: str, dialect: str = "") -> bool:
     >>> needs_quotes("alter"), needs_quotes("Age"), needs_quotes("minus"), needs_quotes("minus", "oracle")
     (True, True, False, True)
     """
-    return not _PLAIN.fullmatch(name) or name.upper() in _keywords("") | _keywords(dialect)
+    return not _PLAIN.fullmatch(name) or name.upper() in _keywords(dialect)
 
 
 def quoted(name: str) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.session import Plan
 
 SHOWS = ("both", "chart", "table")
 MOST_PARTS = 24
@@ -156,7 +157,7 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
         row = seen_board(hub, db, caller, number, own=True)
         rows = [part.row for part in parts_of(hub, db, caller, row) if part.row is not None]
         asked = [(each.id, each.digest, _wish(each), unpacked(each).provenance.charges) for each in rows if each.sql]
-    groups: dict[Any, list[tuple[str, QuestionRequest, bool]]] = {}
+    groups: dict[Any, list[tuple[str, QuestionRequest, Plan, bool]]] = {}
     costs: dict[str, Guarantee] = {}
     wishes: list[tuple[tuple[str, ...], QuestionRequest]] = []
     long, closed = list[str](), list[str]()
@@ -172,14 +173,16 @@ def refresh_price(hub: Hub, caller: Caller, number: str) -> RefreshPrice:
             continue
         # a charge pays for one answer, or for several that agree
         group = groups.setdefault((charges, replace(wish, sql="SELECT")) if charges else old, [])
-        twice = any(each.sql == wish.sql for _, each, _ in group)
-        (groups.setdefault(old, []) if twice else group).append((old, wish, plan.digest == digest))
+        twice = any(each.sql == wish.sql for _, each, *_ in group)
+        (groups.setdefault(old, []) if twice else group).append((old, wish, plan, plan.digest == digest))
     for group in groups.values():
-        if all(same for _, _, same in group):
+        if all(same for *_, same in group):
             continue
-        wish = replace(group[0][1], more=tuple(each.sql for _, each, _ in group[1:]))
-        plan = explain(hub, caller, wish)
-        wishes.append((tuple(old for old, _, _ in group), wish))
+        _, wish, plan, _ = group[0]
+        if len(group) > 1:
+            wish = replace(wish, more=tuple(each.sql for _, each, *_ in group[1:]))
+            plan = explain(hub, caller, wish)
+        wishes.append((tuple(old for old, *_ in group), wish))
         for population, cost in plan.costs.items():
             if amount_of(cost):
                 costs[population] = costs[population] + cost if population in costs else cost

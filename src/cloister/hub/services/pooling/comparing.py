@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import sqlglot
 from sqlglot import exp
 
 from cloister.errors import CloisterError
@@ -23,6 +22,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words, authorise, visible
 from cloister.privacy import Guarantee, PureDP
 from cloister.query.another_table import about_another
+from cloister.query.words import statement
 from cloister.session.questions.touched import Touched
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def compare(hub: Hub, db: Db, caller: Caller, pool: Pool, sql: str, spend: str, 
         except CloisterError as error:
             found.append(Compared(way=part, margins={}, why=error.why))
     if len(alone) == len(pool.parts):
-        sums = [name for name in found[0].margins if name in _added(sql)]
+        sums = _added(sql).intersection(found[0].margins)
         added = {name: math.hypot(*(each.margins.get(name, math.inf) for each in alone)) for name in sums}
         found.append(Compared(way="apart", margins={name: each for name, each in added.items() if math.isfinite(each)}))
     return [found[0], *alone, *found[1:], _raw(together, sql, found[0].margins)]
@@ -94,9 +94,9 @@ def _added(sql: str) -> set[str]:
     >>> sorted(_added("SELECT COUNT(*) AS n, SUM(pay), AVG(pay) AS mean, COUNT(DISTINCT pay) AS d FROM people"))
     ['n', 'sum(pay)']
     """
-    query = sqlglot.parse_one(sql, dialect="duckdb")
+    query, _ = statement(sql, None)
     sums = [each for each in query.expressions if isinstance(each.unalias(), exp.Count | exp.Sum) and not each.find(exp.Distinct)]
-    return {each.alias or ("count_star()" if each.find(exp.Star) else each.sql("duckdb").casefold()) for each in sums}
+    return {each.alias or ("count_star()" if each.find(exp.Star) else each.sql().casefold()) for each in sums}
 
 
 def _allowed(hub: Hub, db: Db, caller: Caller, name: str, sql: str, purpose: str) -> Authorised:
