@@ -10,7 +10,6 @@ import click
 
 from cloister.errors import InvalidParameter
 
-
 _WHAT = "The file {!r} is invalid"
 
 
