@@ -25,6 +25,7 @@ _HOMES = {
     "csp": "csp",
     "declare": "declare",
     "explain": "questions",
+    "helper": "helper",
     "hub": "hub",
     "learn": "learn",
     "mine": "mine",

@@ -78,3 +78,54 @@ class SurveyRefusal(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
     reason: Mapped[str] = mapped_column(String(60))
+
+
+class HeldJointSurvey(Base):
+    """A survey whose answers this hub and a helper of another institution add up: neither can read one."""
+
+    __tablename__ = "joint_survey"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    title: Mapped[str] = mapped_column(String(200))
+    purpose: Mapped[str] = mapped_column(default="")
+    questions: Mapped[list[Any]]
+    """As `JointQuestion.to_dict` writes them. Once a helper is asked, nothing of them changes."""
+    invited: Mapped[bool] = mapped_column(default=False)
+    state: Mapped[str] = mapped_column(String(20), default="draft")
+    """draft, joining (a helper is asked), open, closed (the helper's share is awaited), done."""
+    link: Mapped[str] = mapped_column(String(64), default="")
+    """The digest of the secret in the helper's link."""
+    helper: Mapped[dict[str, Any]]
+    """Its name and its public key, once it has joined."""
+    sums: Mapped[str] = mapped_column(default="")
+    """This hub's shares of the sums so far, as JSON: numbers by chance without the helper's."""
+    result: Mapped[dict[str, Any]]
+    """The sums that were opened, with their noise, and of how many reports they are."""
+    created: Mapped[datetime]
+    opened: Mapped[datetime | None] = mapped_column(default=None)
+    closed: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class JointTicket(Base):
+    """An invitation to a joint survey, as a digest."""
+
+    __tablename__ = "joint_ticket"
+    __table_args__ = _UNORDERED
+
+    survey: Mapped[str] = mapped_column(ForeignKey("joint_survey.id"), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    used: Mapped[bool] = mapped_column(default=False)
+
+
+class JointReportRow(Base):
+    """A report: until both servers have checked it, this hub's share, and the helper's under the helper's seal; then its nonce."""
+
+    __tablename__ = "joint_report"
+    __table_args__ = _UNORDERED
+
+    survey: Mapped[str] = mapped_column(ForeignKey("joint_survey.id"), primary_key=True)
+    nonce: Mapped[str] = mapped_column(String(32), primary_key=True)
+    body: Mapped[str]
+    state: Mapped[str] = mapped_column(String(10), default="new", index=True)
+    """new, counted, dropped."""

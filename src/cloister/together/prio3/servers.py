@@ -84,7 +84,7 @@ class PrioServer:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise InvalidParameter("key= is invalid", why=f"it is {KEY_BYTES} bytes", instead=f"key=Random().bytes({KEY_BYTES})")
         self.prio3, self.place, self._key, self._random = prio3, place, key, random
-        self._law = _law(prio3, epsilon)
+        self._epsilon = epsilon
         self._waiting: dict[bytes, Checked] = {}
         self._seen: set[bytes] = set()
         """Nonces, and digests of shares."""
@@ -138,14 +138,18 @@ class PrioServer:
             raise _refused("the servers counted different reports", "the same reports at each server")
         with self._lock:
             if not self._share:
-                noise = self._law.sample(len(self._total), random=self._random)
-                field = self.prio3.circuit.field
-                self._share = field.encode(field.add(self._total, [int(each) % field.modulus for each in noise]))
+                self._share = noisy_share(self.prio3, self._epsilon, self._total, self._random)
             return self._share
 
     def _still_open(self) -> None:
         if self._closed:
             raise _refused("the sum is closed", "another context")
+
+
+def noisy_share(prio3: Prio3, epsilon: Exact, total: Sequence[int], random: Random | None = None) -> bytes:
+    """A server's share of the sum with its whole noise, drawn anew: for whoever keeps it, since two of one total tell more."""
+    noise, field = _law(prio3, epsilon).sample(len(total), random=random), prio3.circuit.field
+    return field.encode(field.add(total, [int(each) % field.modulus for each in noise]))
 
 
 def opened(prio3: Prio3, shares: Sequence[bytes], *, reports: int, epsilon: Exact) -> PrioSum:

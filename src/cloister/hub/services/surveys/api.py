@@ -20,7 +20,7 @@ from cloister.hub.description import example
 from cloister.hub.hub import HubDep
 from cloister.hub.releases.api import kind_api
 from cloister.hub.releases.reading import read_release
-from cloister.hub.services.surveys import drafts
+from cloister.hub.services.surveys import drafts, joint_api
 from cloister.hub.services.surveys.composing import demonstrations, of_text
 from cloister.hub.services.surveys.counting import asked, receive
 from cloister.hub.services.surveys.exporting import results_file
@@ -161,6 +161,7 @@ def api() -> APIRouter:
     _running(routes)
     _answering(routes)
     _learning(routes)
+    joint_api.add(routes)
     return routes.router
 
 

@@ -1,0 +1,386 @@
+"""Joint surveys: this hub leads, a helper of another institution calls it, and answers are added up as shares (Prio3).
+
+From a draft to its sums: the questions are fixed when a helper is asked; the helper's operator agrees to them and sends a key;
+the author compares its fingerprint and opens the survey; respondents' devices send reports; both servers check each, once; when
+it is closed, each puts its noise into its share of the sums, and they are opened. What either promises alone is in
+`cloister.together.prio3.helper`. Nothing is charged to a ledger: a report is paid by its own respondent, whose page says how much.
+A report's shares are deleted as soon as both servers have checked it; its nonce stays.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from cloister.crypto import fingerprint
+from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.decisions.checking import check
+from cloister.hub.decisions.policy import Object
+from cloister.hub.ids import digest, new_id, new_secret
+from cloister.hub.labels import check_purpose
+from cloister.hub.platform.trail import write
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.surveys import HeldJointSurvey, JointReportRow, JointTicket
+from cloister.hub.secrets import stored_secret
+from cloister.hub.services.surveys.counting import check_rate_limit
+from cloister.hub.services.surveys.drafts import MOST_INVITATIONS, largest_cap
+from cloister.hub.web.languages import N_
+from cloister.local.survey import hash_of, issue_tokens
+from cloister.printable import is_text
+from cloister.privacy import text_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.together.prio3.joint_survey import JointReport, JointSurvey
+
+PAGE = 100
+"""Reports that a helper is given at a time."""
+CONFIDENCE = 0.95
+KINDS = {"yes-no": N_("yes or no"), "choice": N_("one of several"), "number": N_("a whole number")}
+_STATES = {
+    "draft": N_("it is a draft, and no helper was asked yet"),
+    "joining": N_("its helper was asked, and its questions are fixed"),
+    "open": N_("it is open, and nothing of it changes any more"),
+    "closed": N_("it is closed, and the helper's share of the sums is awaited"),
+    "done": N_("its sums are opened"),
+}
+
+
+def make_joint(hub: Hub, db: Db, caller: Caller, *, title: str, purpose: str = "", invited: bool = False) -> HeldJointSurvey:
+    """Begin a draft."""
+    check(hub, db, caller, "survey.compose")
+    check_purpose(purpose)
+    if not is_text(title, 200):
+        raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
+    row = HeldJointSurvey(
+        id=new_id(),
+        person=caller.id,
+        title=title.strip(),
+        purpose=purpose.strip(),
+        questions=[],
+        invited=invited,
+        helper={},
+        result={},
+        created=hub.now(),
+    )
+    db.add(row)
+    db.flush()
+    _written(hub, db, caller, "survey.compose", row)
+    return row
+
+
+def seen_joint(hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> HeldJointSurvey:
+    """One's own; any other is missing, whether it exists or not."""
+    row = db.get(HeldJointSurvey, number, with_for_update=bool(state))
+    if row is None or row.person != caller.id:
+        raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/joint-surveys")
+    check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
+    if state and row.state != state:
+        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/joint-surveys/{row.id}")
+    return row
+
+
+def joints_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[HeldJointSurvey]:
+    """One's own, the newest first; `after` is the id of the last one that was seen."""
+    wanted = select(HeldJointSurvey).where(HeldJointSurvey.person == caller.id)
+    last = db.get(HeldJointSurvey, after) if after else None
+    if last is not None:
+        same = (HeldJointSurvey.created == last.created) & (HeldJointSurvey.id < last.id)
+        wanted = wanted.where((HeldJointSurvey.created < last.created) | same)
+    return list(db.scalars(wanted.order_by(HeldJointSurvey.created.desc(), HeldJointSurvey.id.desc()).limit(limit)))
+
+
+def ask(hub: Hub, db: Db, caller: Caller, number: str, questions: Sequence[Mapping[str, Any]], *, more: bool = False) -> None:
+    """Give a draft these questions in the place of those it has, or with `more` after them."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
+    found = [*(row.questions if more else ()), *questions]
+    if found:
+        most, survey = largest_cap(hub), _survey(row, found)
+        if survey.epsilon > most:
+            raise InvalidParameter(
+                "The survey is invalid",
+                why=f"its questions tell ε = {text_of(survey.epsilon)} of one respondent, and this institution allows {text_of(most)}",
+                instead="fewer questions, or a smaller ε for each",
+            )
+        found = [each.to_dict() for each in survey.questions]
+    row.questions = found
+
+
+def ask_helper(hub: Hub, db: Db, caller: Caller, number: str) -> str:
+    """Fix the questions, and make the helper's link: its secret is shown once. Asked again before a helper has joined, the link
+    before is void."""
+    row = seen_joint(hub, db, caller, number, "survey.manage")
+    if row.state not in ("draft", "joining") or row.helper:
+        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/joint-surveys/{row.id}")
+    if not row.questions:
+        raise InvalidParameter("The helper was not asked", why="the survey asks nothing", instead="one question at least")
+    secret = new_secret()
+    row.link, row.state = digest(secret), "joining"
+    _written(hub, db, caller, "survey.invite", row)
+    return secret
+
+
+def open_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey:
+    """Let people answer: the helper has joined, and its fingerprint was compared."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="joining")
+    if not row.helper:
+        raise Conflict("The survey was not opened", why="no helper has joined", instead="send the link to the other institution")
+    row.state, row.opened = "open", hub.now()
+    row.sums = json.dumps([[0] * len(prio3.circuit.decode([0] * prio3.circuit.length)) for prio3 in survey_of(row).sums])
+    _written(hub, db, caller, "survey.open", row, questions=len(row.questions), helper=row.helper["name"])
+    return row
+
+
+def invite(hub: Hub, db: Db, caller: Caller, number: str, count: int) -> list[str]:
+    """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="open")
+    if not row.invited:
+        raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=f"/j/{row.id}")
+    if not 1 <= count <= MOST_INVITATIONS:
+        raise InvalidParameter(
+            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
+        )
+    tokens, hashes = issue_tokens(count)
+    db.add_all([JointTicket(digest=each, survey=row.id) for each in hashes])
+    _written(hub, db, caller, "survey.invite", row, count=count)
+    return tokens
+
+
+def close_joint(hub: Hub, db: Db, caller: Caller, number: str) -> HeldJointSurvey:
+    """Take no report any more; the sums are opened when the helper has checked all of them and given its share."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="open")
+    row.state, row.closed = "closed", hub.now()
+    _written(hub, db, caller, "survey.close", row, reports=sum(reports_of(db, row).values()))
+    return row
+
+
+def drop_joint(hub: Hub, db: Db, caller: Caller, number: str) -> None:
+    """Throw a draft away."""
+    row = seen_joint(hub, db, caller, number, "survey.manage", state="draft")
+    _written(hub, db, caller, "survey.drop", row)
+    db.delete(row)
+
+
+def reports_of(db: Db, row: HeldJointSurvey) -> dict[str, int]:
+    """How many reports are new, counted and dropped."""
+    wanted = select(JointReportRow.state, func.count()).where(JointReportRow.survey == row.id).group_by(JointReportRow.state)
+    return {"new": 0, "counted": 0, "dropped": 0, **{state: count for state, count in db.execute(wanted)}}
+
+
+def survey_of(row: HeldJointSurvey) -> JointSurvey:
+    """As both servers and respondents' devices know it."""
+    return _survey(row, row.questions)
+
+
+def fingerprint_of(row: HeldJointSurvey) -> str:
+    """Of the helper's key, for the telephone; nothing before it has joined."""
+    return fingerprint(bytes.fromhex(row.helper["key"])) if row.helper else ""
+
+
+def asked_joint(db: Db, number: str) -> HeldJointSurvey:
+    """One that was opened, for anyone who has its link."""
+    row = db.get(HeldJointSurvey, number)
+    if row is None or row.state in ("draft", "joining"):
+        raise Missing(
+            "There is no such survey", why="it does not exist, or is not open yet", instead="the link that you were given"
+        )
+    return row
+
+
+def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
+    """Keep a report; False where it was kept before. `address` is looked at by the brake alone, and kept nowhere."""
+    from cloister.together.prio3.joint_survey import JointReport
+
+    with hub.database.reading() as db:
+        row = asked_joint(db, number)
+        survey, invited, state = survey_of(row), row.invited, row.state
+    if state != "open":
+        raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+    if not invited:
+        check_rate_limit(hub, number, address)
+    report = JointReport.from_dict(sent, survey)
+    _checked(survey, _key(hub, number), report)
+    try:
+        with hub.database.begin() as db:
+            if db.scalar(select(HeldJointSurvey.state).where(HeldJointSurvey.id == number).with_for_update(read=True)) != "open":
+                raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
+            if db.get(JointReportRow, (number, report.nonce.hex())) is not None:
+                return False
+            if invited:
+                _use(db, number, sent.get("ticket"))
+            db.add(JointReportRow(survey=number, nonce=report.nonce.hex(), body=json.dumps(report.to_dict())))
+    except IntegrityError:
+        return False
+    return True
+
+
+def helped(hub: Hub, number: str, secret: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """A helper's call: what it says to what it was given last, and what is to be done next."""
+    with hub.database.begin() as db:
+        row = db.get(HeldJointSurvey, number, with_for_update=True)
+        if row is None or not row.link or not hmac.compare_digest(row.link, digest(secret)):
+            raise AccessDenied("The helper was refused", why="its link is not one of this survey", instead="the newest link")
+        if "key" in sent:
+            _join(hub, db, row, sent)
+        if row.state in ("open", "closed") and isinstance(sent.get("said"), Mapping):
+            _decide(hub, db, row, sent["said"])
+        if row.state == "closed" and isinstance(sent.get("shares"), list):
+            _open_sums(hub, db, row, sent["shares"], str(sent.get("list", "")))
+        return _next(hub, db, row)
+
+
+def _join(hub: Hub, db: Db, row: HeldJointSurvey, sent: Mapping[str, Any]) -> None:
+    from cloister.together.prio3.joint_survey import public_key
+
+    name, key = str(sent.get("name", "")).strip(), str(sent["key"])
+    if row.helper:
+        if row.helper == {"name": name, "key": key}:
+            return
+        raise Conflict("The helper was refused", why="another one has joined this survey", instead="a survey of its own")
+    if not is_text(name, 200):
+        raise InvalidParameter("The helper's name is invalid", why="it has 1 to 200 characters", instead="Cancer Registry")
+    try:
+        public_key(bytes.fromhex(key))
+    except ValueError:
+        raise InvalidParameter("The helper's key is invalid", why="it is not hexadecimal", instead="cloister helper join") from None
+    row.helper = {"name": name, "key": key}
+    db.flush()
+
+
+def _decide(hub: Hub, db: Db, row: HeldJointSurvey, said: Mapping[str, Any]) -> None:
+    """Count the reports that both servers find valid, and let the others go; the shares of either are deleted."""
+    from cloister.together.messages import RoundRefused
+
+    survey, sums = survey_of(row), json.loads(row.sums)
+    waiting = select(JointReportRow).where(
+        JointReportRow.survey == row.id, JointReportRow.state == "new", JointReportRow.nonce.in_(list(said)[:PAGE])
+    )
+    for each in db.scalars(waiting.with_for_update()):
+        try:
+            theirs = [bytes.fromhex(one) for one in said[each.nonce]]
+            checked = _checked(survey, _key(hub, row.id), _report(survey, each))
+            added = [
+                prio3.counted(kept, prio3.decided([own, other]))
+                for prio3, (kept, own), other in zip(survey.sums, checked, theirs, strict=True)
+            ]
+        except (RoundRefused, TypeError, ValueError):
+            each.state = "dropped"
+        else:
+            fields = [prio3.circuit.field for prio3 in survey.sums]
+            sums = [field.add(total, one) for field, total, one in zip(fields, sums, added, strict=True)]
+            each.state = "counted"
+        each.body = ""
+    row.sums = json.dumps(sums)
+    db.flush()
+
+
+def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any], counted: str) -> None:
+    """Put this hub's noise in, and open the sums: in one transaction, so that noise is drawn once."""
+    from cloister.hub.caller import Caller
+    from cloister.together.prio3.servers import noisy_share, opened
+
+    if _waiting(db, row) or counted != _list(db, row):
+        return
+    survey, sums, n = survey_of(row), json.loads(row.sums), reports_of(db, row)["counted"]
+    try:
+        theirs = [bytes.fromhex(each) for each in shares]
+        parts = list(zip(survey.sums, survey.questions, sums, theirs, strict=True))
+    except (TypeError, ValueError):
+        raise InvalidParameter("The helper's shares are invalid", why="their form is another", instead="cloister helper run") from None
+    found = []
+    for prio3, question, total, other in parts:
+        own = noisy_share(prio3, question.epsilon, total)
+        told = opened(prio3, [own, other], reports=n, epsilon=question.epsilon)
+        found.append({"sums": told.counts.tolist(), "margin": told.margin(CONFIDENCE)})
+    row.result, row.state, row.sums = {"reports": n, "questions": found}, "done", ""
+    _written(hub, db, Caller(id=row.person, via="system"), "survey.download", row, reports=n)
+
+
+def _next(hub: Hub, db: Db, row: HeldJointSurvey) -> dict[str, Any]:
+    survey = survey_of(row)
+    told: dict[str, Any] = {"state": row.state, "survey": survey.to_dict()}
+    if row.state not in ("open", "closed"):
+        return told
+    new = select(JointReportRow).where(JointReportRow.survey == row.id, JointReportRow.state == "new")
+    reports = []
+    for report in [_report(survey, each) for each in db.scalars(new.limit(PAGE))]:
+        sealed = {name: value for name, value in report.to_dict().items() if name != "shares"}
+        reports.append(sealed | {"said": [own.hex() for _, own in _checked(survey, _key(hub, row.id), report)]})
+    if reports:
+        return told | {"check": base64.b64encode(_key(hub, row.id)).decode(), "reports": reports}
+    return told | ({"list": _list(db, row)} if row.state == "closed" else {})
+
+
+def results_of(row: HeldJointSurvey) -> list[dict[str, Any]]:
+    """What was opened, by question: counts or a mean, each with its margin."""
+    n, found = row.result["reports"], []
+    for question, told in zip(survey_of(row).questions, row.result["questions"], strict=True):
+        line: dict[str, Any] = {"text": question.text, "kind": question.kind, "epsilon": question.epsilon, "margin": told["margin"]}
+        sums = told["sums"]
+        if question.kind == "number":
+            line |= {"sum": question.low * n + sums[0]}
+            line |= {"mean": line["sum"] / n, "mean_margin": told["margin"] / n} if n else {}
+        else:
+            counts = [n - sums[0], sums[0]] if question.kind == "yes-no" else sums
+            line["counts"] = dict(zip(question.labels, counts, strict=True))
+        found.append(line)
+    return found
+
+
+def _survey(row: HeldJointSurvey, questions: Sequence[Mapping[str, Any]]) -> JointSurvey:
+    from cloister.together.prio3.joint_survey import JointSurvey
+
+    return JointSurvey.from_dict({"id": row.id, "title": row.title, "questions": questions})
+
+
+def _report(survey: JointSurvey, each: JointReportRow) -> JointReport:
+    from cloister.together.prio3.joint_survey import JointReport
+
+    return JointReport.from_dict(json.loads(each.body), survey)
+
+
+def _checked(survey: JointSurvey, key: bytes, report: JointReport) -> list[tuple[Any, bytes]]:
+    """What this hub keeps and says of each answer; a report whose shares are none is refused."""
+    parts = zip(survey.sums, report.public, report.shares, strict=True)
+    return [prio3.check(key, 0, report.nonce, public, share) for prio3, public, share in parts]
+
+
+def _key(hub: Hub, number: str) -> bytes:
+    """What both servers check with, and respondents don't know. Made with the first report, before any transaction that needs it."""
+    return stored_secret(hub.database, hub.keys, f"joint {number}")
+
+
+def _waiting(db: Db, row: HeldJointSurvey) -> bool:
+    return bool(reports_of(db, row)["new"])
+
+
+def _list(db: Db, row: HeldJointSurvey) -> str:
+    from cloister.together.prio3.joint_survey import list_of
+
+    counted = select(JointReportRow.nonce).where(JointReportRow.survey == row.id, JointReportRow.state == "counted")
+    return list_of([bytes.fromhex(each) for each in db.scalars(counted)])
+
+
+def _use(db: Db, number: str, token: object) -> None:
+    """Use an invitation up, at most once however many try at a time."""
+    mine = (JointTicket.digest == hash_of(str(token))) & (JointTicket.survey == number)
+    done = db.execute(update(JointTicket).where(mine, JointTicket.used.is_(False)).values(used=True))
+    if getattr(done, "rowcount", 0) != 1:
+        raise AccessDenied(
+            "The report was not accepted",
+            why="its invitation was used already, or is not one of this survey",
+            instead="the link that you were given, once",
+        )
+
+
+def _written(hub: Hub, db: Db, caller: Caller, action: str, row: HeldJointSurvey, **details: Any) -> None:
+    write(hub, db, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)

@@ -1,0 +1,242 @@
+"""The API of joint surveys: composing, the helper's link, opening, sums; for respondents the form and one report; the helper's calls.
+
+A report bears no sign-in. A helper shows the secret of its link in the header `Helper-Key`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Header, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.database import of_each
+from cloister.hub.description import example
+from cloister.hub.hub import HubDep
+from cloister.hub.services.surveys import joint
+from cloister.hub.web.routing import After, Number
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.records.surveys import HeldJointSurvey
+    from cloister.hub.web.routing import Routes
+
+_SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "1"}
+
+
+class JointDraft(BaseModel):
+    """A joint survey with its questions, as `JointQuestion.to_dict` writes them."""
+
+    model_config = ConfigDict(extra="forbid") | example(title="Smoking", questions=[_SMOKES])
+
+    title: Annotated[str, Field(max_length=1000)]
+    purpose: Annotated[str, Field(max_length=2000)] = ""
+    invited: bool = False
+    questions: Annotated[list[dict[str, Any]], Field(max_length=20)] = []
+
+
+class JointLine(BaseModel):
+    """One of one's own joint surveys."""
+
+    id: str
+    title: str
+    purpose: str
+    state: str
+    invited: bool
+    questions: list[dict[str, Any]]
+    helper: str
+    """The name of the other institution, once it has joined."""
+    fingerprint: str
+    """Of its key: compare it by telephone before the survey is opened."""
+    created: datetime
+    opened: datetime | None
+    closed: datetime | None
+
+
+class JointPage(BaseModel):
+    """Some of them; `next` is the `after` of the rest."""
+
+    surveys: list[JointLine]
+    next: str | None
+
+
+class JointWhole(JointLine):
+    """A joint survey with what came in."""
+
+    reports: dict[str, int]
+    """How many wait for a check, were counted, and were dropped as invalid."""
+    results: list[dict[str, Any]] | None
+    """By question, with margins at 95 %; none before the sums are opened."""
+
+
+class HelperLink(BaseModel):
+    """Shown once: `cloister helper join <address>/joint-surveys/<id>#<secret>`."""
+
+    secret: str
+
+
+class JointInviting(BaseModel):
+    """How many invitations."""
+
+    model_config = ConfigDict(extra="forbid") | example(count=100)
+
+    count: Annotated[int, Field(ge=1, le=5000)]
+
+
+class JointInvitations(BaseModel):
+    """Shown once: each is good for one report. The link of the page is /j/<id>#<token>."""
+
+    tokens: list[str]
+
+
+class JointForm(BaseModel):
+    """What a respondent's device needs."""
+
+    survey: dict[str, Any]
+    digest: str
+    """What the shares are bound to."""
+    helper: str
+    """The helper's public key, in hexadecimal digits."""
+
+
+class JointReceived(BaseModel):
+    """A report came in; `again` where it was here before."""
+
+    received: bool
+    again: bool = False
+
+
+def line_of(row: HeldJointSurvey) -> JointLine:
+    """A row as a line."""
+    return JointLine(
+        id=row.id,
+        title=row.title,
+        purpose=row.purpose,
+        state=row.state,
+        invited=row.invited,
+        questions=row.questions,
+        helper=row.helper.get("name", ""),
+        fingerprint=joint.fingerprint_of(row),
+        created=row.created,
+        opened=row.opened,
+        closed=row.closed,
+    )
+
+
+def add(routes: Routes) -> None:
+    """The routes."""
+    _composing(routes)
+    _answering(routes)
+
+
+def _composing(routes: Routes) -> None:
+    @routes.get("/joint-surveys", "survey.compose", "List joint surveys", "Your joint surveys, the newest first")
+    def joint_surveys(
+        hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
+    ) -> JointPage:
+        """One's own; the newest first."""
+        with hub.database.reading() as db:
+            rows = joint.joints_of(db, caller, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return JointPage(surveys=of_each(rows[:limit], line_of), next=more)
+
+    @routes.post("/joint-surveys", "survey.compose", "Create a joint survey", "The draft", status_code=201)
+    def make_joint_survey(hub: HubDep, caller: CallerDep, wanted: JointDraft) -> JointWhole:
+        """A draft, with its questions: yes or no, one of several, or a whole number, each with an ε of its own."""
+        with hub.database.begin() as db:
+            row = joint.make_joint(
+                hub, db, caller, title=wanted.title, purpose=wanted.purpose, invited=wanted.invited
+            )
+            joint.ask(hub, db, caller, row.id, wanted.questions)
+            return _whole(db, row)
+
+    @routes.get("/joint-surveys/{number}", "survey.see", "Get a joint survey", "The survey, and its sums once they are opened")
+    def joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> JointWhole:
+        """What it asks, who helps, what came in."""
+        with hub.database.reading() as db:
+            return _whole(db, joint.seen_joint(hub, db, caller, number))
+
+    @routes.delete(
+        "/joint-surveys/{number}", "survey.manage", "Delete the draft of a joint survey", "The draft is deleted", status_code=204
+    )
+    def drop_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> None:
+        """A survey whose helper was asked stays."""
+        with hub.database.begin() as db:
+            joint.drop_joint(hub, db, caller, number)
+
+    @routes.post("/joint-surveys/{number}/link", "survey.manage", "Ask for a helper", "The secret of its link, shown only here")
+    def link(hub: HubDep, caller: CallerDep, number: Number) -> HelperLink:
+        """From now on the questions stay as they are. Asked again before a helper has joined, the link before is void."""
+        with hub.database.begin() as db:
+            return HelperLink(secret=joint.ask_helper(hub, db, caller, number))
+
+    @routes.post("/joint-surveys/{number}/open", "survey.manage", "Open a joint survey", "The open survey")
+    def open_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> JointLine:
+        """Once its helper has joined, and the fingerprint of its key was compared."""
+        with hub.database.begin() as db:
+            return line_of(joint.open_joint(hub, db, caller, number))
+
+    @routes.post("/joint-surveys/{number}/close", "survey.manage", "Close a joint survey", "The closed survey")
+    def close_joint_survey(hub: HubDep, caller: CallerDep, number: Number) -> JointLine:
+        """It takes no report any more; its sums are opened when the helper has given its share."""
+        with hub.database.begin() as db:
+            return line_of(joint.close_joint(hub, db, caller, number))
+
+    @routes.post(
+        "/joint-surveys/{number}/invitations",
+        "survey.manage",
+        "Create invitations to a joint survey",
+        "The invitations; their codes are shown only here",
+        status_code=201,
+    )
+    def invite_joint(hub: HubDep, caller: CallerDep, number: Number, wanted: JointInviting) -> JointInvitations:
+        """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
+        with hub.database.begin() as db:
+            return JointInvitations(tokens=joint.invite(hub, db, caller, number, wanted.count))
+
+
+def _answering(routes: Routes) -> None:
+    @routes.get(
+        "/joint-surveys/{number}/form", "survey.answer", "Get the form of a joint survey", "Questions and the helper's key"
+    )
+    def joint_form(hub: HubDep, number: Number) -> JointForm:
+        """As `JointSurvey.from_dict` reads it. Needs no session."""
+        with hub.database.reading() as db:
+            row = joint.asked_joint(db, number)
+        survey = joint.survey_of(row)
+        return JointForm(survey=survey.to_dict(), digest=survey.digest, helper=row.helper["key"])
+
+    @routes.post(
+        "/joint-surveys/{number}/reports",
+        "survey.answer",
+        "Send a report to a joint survey",
+        "The receipt; whether the same report was here before",
+        status_code=201,
+        response_model_exclude_defaults=True,
+    )
+    def joint_report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> JointReceived:
+        """One report, as `JointReport.to_dict` writes it, with `ticket` where the survey is by invitation. Needs no session. One
+        whose proof is false is dropped when both servers have looked at it."""
+        return JointReceived(received=True, again=not joint.receive(hub, number, sent, address=caller.address))
+
+    @routes.post(
+        "/joint-surveys/{number}/helper",
+        "survey.answer",
+        "Call as the helper of a joint survey",
+        "The survey, and the reports to check or the list of those that were counted",
+        response_model=dict[str, Any],
+    )
+    def helper(
+        hub: HubDep, number: Number, sent: dict[str, Any], key: Annotated[str, Header(alias="Helper-Key", max_length=100)]
+    ) -> dict[str, Any]:
+        """By `cloister helper`, which shows the secret of its link in the header `Helper-Key`; needs no session. First `name` and
+        `key`; then what it says about reports (`said`, by nonce); at last its shares of the sums (`shares`, of the `list`)."""
+        return joint.helped(hub, number, key, sent)
+
+
+def _whole(db: Db, row: HeldJointSurvey) -> JointWhole:
+    results = joint.results_of(row) if row.state == "done" else None
+    return JointWhole(**line_of(row).model_dump(), reports=joint.reports_of(db, row), results=results)
