@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import base64
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cloister.errors import CloisterError
+from cloister.crypto import fingerprint
 from cloister.hub.records.surveys import JointReportRow
 from cloister.noise import Random
 from cloister.together.prio3.helper import Helper
 from cloister.together.prio3.joint_survey import JointSurvey
-from tests.hub.house import House, Visitor
+from tests.hub.house import House, served
 
 WAYS = {"text": "How do you come to work?", "kind": "choice", "epsilon": "300", "options": ["walk", "bus", "car"]}
 SMOKES = {"text": "Do you smoke?", "kind": "yes-no", "epsilon": "300"}
@@ -38,9 +41,7 @@ class Joint:
         return str(self.ask("POST", "", {"title": "Ways", "questions": list(questions), **more}, status=201)["id"])
 
     def call(self, number: str, secret: str, body: Any, *, status: int = 200) -> Any:
-        answer = self.house.client().post(
-            f"/api/v1/joint-surveys/{number}/helper", json=body, headers={"Helper-Key": secret}
-        )
+        answer = self.house.client().post(f"/api/v1/joint-surveys/{number}/helper", json=body, headers={"Helper-Key": secret})
         assert answer.status_code == status, answer.text
         return answer.json()
 
@@ -70,8 +71,6 @@ class Joint:
 
     def turn(self, number: str, secret: str, helper: Helper, answer: Any) -> Any:
         """What the helper says to what it is told."""
-        import base64
-
         told = self.call(number, secret, answer)
         if told.get("reports"):
             return {"said": helper.said(base64.b64decode(told["check"]), told["reports"])}
@@ -103,3 +102,119 @@ def test_two_servers_add_up_what_neither_reads(joint: Joint) -> None:
         assert {each.body for each in db.query(JointReportRow)} == {""}, "shares are deleted once they are added"
     assert helper.ended
     helper.close()
+
+
+def test_what_is_out_of_order_is_refused_and_changes_nothing(joint: Joint) -> None:
+    number = joint.made(SMOKES)
+    joint.ask("POST", f"/{number}/open", status=409)
+    secret = joint.ask("POST", f"/{number}/link")["secret"]
+    joint.ask("POST", f"/{number}/open", status=409)  # nobody has joined
+    joint.ask("DELETE", f"/{number}", status=409)
+    newer = joint.ask("POST", f"/{number}/link")["secret"]
+    for wrong in (secret, "", "0" * 43):
+        joint.call(number, wrong, {}, status=403)
+    assert joint.call(number, newer, {})["state"] == "joining"
+    assert joint.send(number, {}).status_code == 404  # not open yet
+    for wrong in ({"name": "", "key": "00"}, {"name": "R", "key": "zz"}, {"name": "R", "key": "04" + "11" * 64}):
+        joint.call(number, newer, wrong, status=422)
+    helper = Helper.made(joint.folder / "a", JointSurvey.from_dict(joint.call(number, newer, {})["survey"]), link="x", name="R")
+    joined = {"name": "R", "key": helper.public.hex()}
+    joint.call(number, newer, joined)
+    joint.call(number, newer, joined)  # the answer to the first one was lost
+    joint.call(number, newer, {**joined, "name": "Mallory"}, status=409)
+    joint.ask("POST", f"/{number}/link", status=409)
+    assert joint.ask("POST", f"/{number}/open")["fingerprint"] == fingerprint(helper.public)
+    joint.call(number, newer, {"shares": ["00"], "list": ""})  # it is open: no sum is opened
+    assert joint.ask("GET", f"/{number}")["state"] == "open"
+    stranger = joint.house.person("analyst")
+    assert joint.house.client().get(f"/api/v1/joint-surveys/{number}", headers=stranger.bearer).status_code == 404
+    helper.close()
+
+
+def test_a_report_counts_once_and_one_that_lies_is_dropped(joint: Joint) -> None:
+    number, secret, helper = joint.joined(SMOKES)
+    survey, key = joint.form(number)
+    report = survey.report(["yes"], key).to_dict()
+    assert joint.send(number, report).json() == {"received": True}
+    assert joint.send(number, report).json() == {"received": True, "again": True}
+    lying = survey.report(["yes"], key).to_dict()
+    lying["shares"] = [survey.report(["no"], key).to_dict()["shares"][0]]
+    assert joint.send(number, lying).status_code == 201  # it can't be told from another one by this hub alone
+    for wrong in (
+        {},
+        {"nonce": 1},
+        {**report, "nonce": "00"},
+        {**report, "shares": []},
+        {**report, "sealed": "00"},
+        {**report, "shares": ["ff" * 100]},
+    ):
+        assert joint.send(number, wrong).status_code == 400, wrong
+    said = joint.turn(number, secret, helper, {})
+    joint.call(number, secret, {"said": {"no such": [], **said["said"]}})
+    joint.call(number, secret, said)  # once more: nothing is added twice
+    assert joint.ask("GET", f"/{number}")["reports"] == {"new": 0, "counted": 1, "dropped": 1}
+    joint.ask("POST", f"/{number}/close")
+    assert joint.send(number, survey.report(["yes"], key).to_dict()).status_code == 409
+    other = joint.call(number, secret, {})["list"]
+    joint.call(number, secret, {"shares": [], "list": other}, status=422)
+    joint.call(number, secret, {"shares": ["00"], "list": "0" * 64})  # of another list: nothing is opened
+    assert joint.ask("GET", f"/{number}")["state"] == "closed"
+    joint.turn(number, secret, helper, joint.turn(number, secret, helper, {}))
+    assert joint.ask("GET", f"/{number}")["results"][0]["counts"] == {"no": 0, "yes": 1}
+    assert joint.call(number, secret, {"shares": ["00"], "list": other})["state"] == "done"
+    helper.close()
+
+
+def test_an_invitation_is_good_for_one_report(joint: Joint) -> None:
+    number, _, helper = joint.joined(SMOKES, invited=True)
+    [token] = joint.ask("POST", f"/{number}/invitations", {"count": 1}, status=201)["tokens"]
+    assert joint.answered(number, ["yes"], seed=1).status_code == 403
+    assert joint.answered(number, ["yes"], seed=2, ticket=token).status_code == 201
+    assert joint.answered(number, ["no"], seed=3, ticket=token).status_code == 403
+    helper.close()
+
+
+def test_the_institutions_cap_holds(joint: Joint) -> None:
+    joint.house.hub.settings = replace(joint.house.hub.settings, survey_cap="2")
+    told = {"title": "Ways", "questions": [{**SMOKES, "epsilon": "1"}, {**SMOKES, "epsilon": "1.1"}]}
+    answer = joint.house.client().post("/api/v1/joint-surveys", json=told, headers=joint.ana.bearer)
+    assert answer.status_code == 422 and "ε = 2.1" in answer.text
+
+
+def test_a_helper_as_a_process(joint: Joint) -> None:
+    """`cloister helper` over HTTP: joined, killed in the middle, run to the end."""
+    with served(joint.house.hub) as address:
+        number = joint.made(WAYS, SMOKES)
+        link = f"{address}/joint-surveys/{number}#{joint.ask('POST', f'/{number}/link')['secret']}"
+        folder = str(joint.folder / "helper")
+
+        def helper(*words: str) -> list[str]:
+            return [sys.executable, "-m", "cloister", "helper", *words, "--folder", folder]
+
+        def run(*words: str) -> str:
+            said = subprocess.run(helper(*words), capture_output=True, text=True, check=False, timeout=60)
+            return said.stdout if said.returncode == 0 else said.stderr
+
+        said = run("join", link, "--name", "Cancer Registry", "--yes")
+        assert "How do you come to work? (walk, bus, car): ε = 300" in said and "ε = 600" in said, said
+        print_ = joint.ask("GET", f"/{number}")["fingerprint"]
+        assert print_ in said and print_ in run("show")
+        joint.ask("POST", f"/{number}/open")
+        assert "folder of another one" in run("join", link, "--name", "Cancer Registry", "--yes")
+        first = subprocess.Popen(helper("run"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for seed in range(6):
+            joint.answered(number, ["bus", "yes"], seed=seed)
+        while not joint.ask("GET", f"/{number}")["reports"]["counted"]:
+            assert first.poll() is None
+            time.sleep(0.05)
+        assert "runs the one in helper already" in run("run")
+        first.kill()
+        first.communicate()
+        joint.answered(number, ["car", "no"], seed=7)
+        joint.ask("POST", f"/{number}/close")
+        assert (
+            "the sums of 7 reports are opened"
+            in subprocess.run(helper("run"), capture_output=True, text=True, check=True, timeout=60).stderr
+        )
+    ways, smokes = joint.ask("GET", f"/{number}")["results"]
+    assert ways["counts"] == {"walk": 0, "bus": 6, "car": 1} and smokes["counts"] == {"no": 1, "yes": 6}

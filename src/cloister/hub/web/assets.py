@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from starlette.staticfiles import StaticFiles
 
-from cloister import local
+from cloister import local, together
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Scope
 
 STATIC = Path(__file__).parent / "static"
-TWIN = Path(local.__file__).parent / "browser"
+TWINS = (Path(local.__file__).parent / "browser", Path(together.__file__).parent / "prio3" / "browser")
 """What respondents' browsers run: kept beside the Python that it is the twin of."""
 
 
@@ -27,7 +27,7 @@ def asset(name: str) -> str:
     >>> asset("page.js").startswith("/static/page.js?v=")
     True
     """
-    found = next(folder / name for folder in (STATIC, TWIN) if (folder / name).is_file())
+    found = next(folder / name for folder in (STATIC, *TWINS) if (folder / name).is_file())
     return f"/static/{name}?v={hashlib.sha256(found.read_bytes()).hexdigest()[:12]}"
 
 
@@ -36,7 +36,7 @@ class Assets(StaticFiles):
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
-        self.all_directories = [STATIC, TWIN]
+        self.all_directories = [STATIC, *TWINS]
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The file."""

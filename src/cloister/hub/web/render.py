@@ -240,6 +240,7 @@ STATES = {
     "cancelled": N_("Cancelled"),
     "closed": N_("Closed"),
     "collecting": N_("Taking answers"),
+    "joining": N_("Waiting for the helper"),
     "deleted": N_("Deleted"),
     "denied": N_("Denied"),
     "done": N_("Done"),

@@ -61,7 +61,9 @@ class Helper:
     def __init__(self, folder: Path) -> None:
         if not (folder / _FILE).is_file():
             raise InvalidParameter(
-                f"The folder {str(folder)!r} is no helper's", why=f"there is no {_FILE} in it", instead="cloister helper join LINK"
+                f"The folder {str(folder)!r} is no helper's",
+                why=f"there is no {_FILE} in it",
+                instead="cloister helper join LINK",
             )
         self._db = sqlite3.connect(folder / _FILE, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA synchronous = FULL")
@@ -255,7 +257,9 @@ class HelperCalls:
             failures, last, answer = 0, "", {}
             if found.get("survey", {}) != helper.survey.to_dict():
                 raise RoundRefused(
-                    "The helper stops", why="the leader's survey is not the one that was agreed to", instead="cloister helper join"
+                    "The helper stops",
+                    why="the leader's survey is not the one that was agreed to",
+                    instead="cloister helper join",
                 )
             if found.get("state") == "done":
                 return told(f"the sums of {helper.reports} reports are opened")
@@ -275,7 +279,9 @@ class HelperCalls:
             response = self._client.post(self._address, json=dict(body), headers=self._headers)
             found = _read(response)
         except httpx.HTTPError as error:
-            raise InvalidParameter("The hub was not reached", why=str(error) or type(error).__name__, instead="the link, later") from None
+            raise InvalidParameter(
+                "The hub was not reached", why=str(error) or type(error).__name__, instead="the link, later"
+            ) from None
         if response.status_code != 200:
             raise InvalidParameter(
                 "The hub refused the helper",

@@ -82,7 +82,9 @@ class JointQuestion:
         if self.kind == "number":
             if type(answer) is not int or not self.low <= answer <= self.high:
                 raise InvalidParameter(
-                    f"The answer {answer!r} is invalid", why=f"it is a whole number from {self.low} to {self.high}", instead=f"{self.low}"
+                    f"The answer {answer!r} is invalid",
+                    why=f"it is a whole number from {self.low} to {self.high}",
+                    instead=f"{self.low}",
                 )
             return answer - self.low
         if answer not in self.labels:
@@ -125,7 +127,9 @@ class JointSurvey:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= MOST_QUESTIONS:
-            raise InvalidParameter("The survey is invalid", why=f"it asks 1 to {MOST_QUESTIONS} questions", instead="one question")
+            raise InvalidParameter(
+                "The survey is invalid", why=f"it asks 1 to {MOST_QUESTIONS} questions", instead="one question"
+            )
 
     @property
     def epsilon(self) -> Fraction:
@@ -135,9 +139,7 @@ class JointSurvey:
     @cached_property
     def sums(self) -> tuple[Prio3, ...]:
         """Of each question."""
-        return tuple(
-            Prio3(each.circuit, context=f"{self.digest} {place}".encode()) for place, each in enumerate(self.questions)
-        )
+        return tuple(Prio3(each.circuit, context=f"{self.digest} {place}".encode()) for place, each in enumerate(self.questions))
 
     @cached_property
     def text(self) -> str:

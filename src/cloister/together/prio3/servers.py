@@ -51,7 +51,7 @@ class PrioSum:
         ... ).margin()
         8.0
         """
-        return half_width((Term(1.0, self.noise),), confidence, integer=True)
+        return _half_width(self.noise, confidence)
 
 
 class PrioServer:
@@ -164,8 +164,21 @@ def opened(prio3: Prio3, shares: Sequence[bytes], *, reports: int, epsilon: Exac
     except ValueError as error:
         raise _refused(str(error)) from None
     signed = [each - field.modulus if each > field.modulus // 2 else each for each in total]
-    noise = SummedNoise(parts=[(law, prio3.servers)])
-    return PrioSum(counts=np.array(signed), reports=reports, noise=noise, guarantee=law.guarantee)
+    return PrioSum(counts=np.array(signed), reports=reports, noise=_noise(prio3, epsilon), guarantee=law.guarantee)
+
+
+def margin_of(prio3: Prio3, epsilon: Exact, confidence: float = 0.95) -> float:
+    """The margin that each number of an opened sum will have, whatever comes in."""
+    return _half_width(_noise(prio3, epsilon), confidence)
+
+
+def _noise(prio3: Prio3, epsilon: Exact) -> SummedNoise:
+    """That of every server."""
+    return SummedNoise(parts=[(_law(prio3, epsilon), prio3.servers)])
+
+
+def _half_width(noise: SummedNoise, confidence: float) -> float:
+    return half_width((Term(1.0, noise),), confidence, integer=True)
 
 
 def _law(prio3: Prio3, epsilon: Exact) -> DiscreteLaplace:

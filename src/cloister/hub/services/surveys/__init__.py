@@ -3,6 +3,7 @@
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
 - `counting.py`: what a respondent's machine sent, and what holds floods back.
 - `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
+- `joint.py`, `joint_api.py`, `joint_pages.py`: surveys whose answers this hub and a helper add up (`cloister.together.prio3`).
 - `modelling.py`: models of the reports, as releases, at no cost.
 - `pages.py`, `api.py`: the routes.
 
@@ -65,6 +66,7 @@ SERVICE = Service(
     guides=(
         Guide(title="Models of surveys", path="/survey-models", group="collect", help="how-to/run-a-survey"),
         Guide(title="Answer a survey", path="/s", group="collect", help="tutorials/ask-a-sensitive-question"),
+        Guide(title="Answer a joint survey", path="/j", group="collect", help="how-to/add-up-reports"),
     ),
     links=(
         Link(
@@ -75,6 +77,16 @@ SERVICE = Service(
             action="survey.compose",
             order=29,
             icon="survey",
+        ),
+        Link(
+            title="Joint surveys",
+            path="/joint-surveys",
+            group="collect",
+            help="how-to/add-up-reports",
+            action="survey.compose",
+            order=30,
+            icon="survey",
+            extra="together",
         ),
     ),
 )

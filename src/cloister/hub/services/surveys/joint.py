@@ -181,6 +181,19 @@ def survey_of(row: HeldJointSurvey) -> JointSurvey:
     return _survey(row, row.questions)
 
 
+def forecast(row: HeldJointSurvey) -> list[dict[str, Any]]:
+    """The questions, each with the margin that its sum will have."""
+    from cloister.together.prio3.servers import margin_of
+
+    if not row.questions:
+        return []
+    survey, found = survey_of(row), []
+    for prio3, question in zip(survey.sums, survey.questions, strict=True):
+        line = {"low": question.low, "high": question.high, "options": question.options}
+        found.append({**line, **question.to_dict(), "margin": margin_of(prio3, question.epsilon, CONFIDENCE)})
+    return found
+
+
 def fingerprint_of(row: HeldJointSurvey) -> str:
     """Of the helper's key, for the telephone; nothing before it has joined."""
     return fingerprint(bytes.fromhex(row.helper["key"])) if row.helper else ""
@@ -251,7 +264,9 @@ def _join(hub: Hub, db: Db, row: HeldJointSurvey, sent: Mapping[str, Any]) -> No
     try:
         public_key(bytes.fromhex(key))
     except ValueError:
-        raise InvalidParameter("The helper's key is invalid", why="it is not hexadecimal", instead="cloister helper join") from None
+        raise InvalidParameter(
+            "The helper's key is invalid", why="it is not hexadecimal", instead="cloister helper join"
+        ) from None
     row.helper = {"name": name, "key": key}
     db.flush()
 
@@ -295,7 +310,9 @@ def _open_sums(hub: Hub, db: Db, row: HeldJointSurvey, shares: Sequence[Any], co
         theirs = [bytes.fromhex(each) for each in shares]
         parts = list(zip(survey.sums, survey.questions, sums, theirs, strict=True))
     except (TypeError, ValueError):
-        raise InvalidParameter("The helper's shares are invalid", why="their form is another", instead="cloister helper run") from None
+        raise InvalidParameter(
+            "The helper's shares are invalid", why="their form is another", instead="cloister helper run"
+        ) from None
     found = []
     for prio3, question, total, other in parts:
         own = noisy_share(prio3, question.epsilon, total)
@@ -324,7 +341,12 @@ def results_of(row: HeldJointSurvey) -> list[dict[str, Any]]:
     """What was opened, by question: counts or a mean, each with its margin."""
     n, found = row.result["reports"], []
     for question, told in zip(survey_of(row).questions, row.result["questions"], strict=True):
-        line: dict[str, Any] = {"text": question.text, "kind": question.kind, "epsilon": question.epsilon, "margin": told["margin"]}
+        line: dict[str, Any] = {
+            "text": question.text,
+            "kind": question.kind,
+            "epsilon": question.epsilon,
+            "margin": told["margin"],
+        }
         sums = told["sums"]
         if question.kind == "number":
             line |= {"sum": question.low * n + sums[0]}

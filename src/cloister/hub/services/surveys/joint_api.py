@@ -147,9 +147,7 @@ def _composing(routes: Routes) -> None:
     def make_joint_survey(hub: HubDep, caller: CallerDep, wanted: JointDraft) -> JointWhole:
         """A draft, with its questions: yes or no, one of several, or a whole number, each with an ε of its own."""
         with hub.database.begin() as db:
-            row = joint.make_joint(
-                hub, db, caller, title=wanted.title, purpose=wanted.purpose, invited=wanted.invited
-            )
+            row = joint.make_joint(hub, db, caller, title=wanted.title, purpose=wanted.purpose, invited=wanted.invited)
             joint.ask(hub, db, caller, row.id, wanted.questions)
             return _whole(db, row)
 

@@ -17,7 +17,7 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.surveys import SurveyTicket
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
-from cloister.hub.services.surveys import drafts
+from cloister.hub.services.surveys import drafts, joint_pages
 from cloister.hub.services.surveys.composing import composed, of_text
 from cloister.hub.services.surveys.counting import answers_of, asked
 from cloister.hub.services.surveys.exporting import results_file
@@ -61,6 +61,7 @@ def add(routes: Pages) -> None:
     _responding(routes)
     _running(routes)
     _learning(routes)
+    joint_pages.add(routes)
 
 
 def _composing(routes: Pages) -> None:
@@ -157,7 +158,7 @@ def _running(routes: Pages) -> None:
                 raise
             return _survey(request, hub, caller, number, {}, problem=problem)
         addresses = [f"{_link(request, row)}#{token}" for token in tokens]
-        return render(request, "surveys/invitations.html", row=row, addresses=addresses)
+        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/surveys")
 
     @routes.get("/surveys/{number}/fresh", "survey.see")
     def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:

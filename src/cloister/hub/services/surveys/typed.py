@@ -52,6 +52,15 @@ def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> d
     return said
 
 
+def options_typed(text: str) -> list[str]:
+    """A list of a form: a line each.
+
+    >>> options_typed("cat\\n\\n dog ")
+    ['cat', 'dog']
+    """
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
     """The levels of a form: those that have a name.
 
@@ -67,7 +76,7 @@ def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
 
 def _read(name: str, text: str) -> Any:
     if name in _LISTS:
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        return options_typed(text)
     if name in _WHOLE:
         return _number(name, text, int)
     return _number(name, text, float) if name in _DEGREES else text

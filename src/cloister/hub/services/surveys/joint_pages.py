@@ -1,0 +1,230 @@
+"""The pages of joint surveys: the list, one survey from its draft to its sums, and the respondent's page (`respond-joint.js`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import PersonDep
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.services.surveys import joint
+from cloister.hub.services.surveys.typed import options_typed
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import After, Number, Pages
+from cloister.privacy import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+_PAGE = 30
+_TYPED = {"text": "", "epsilon": "1", "options": "", "low": "0", "high": "10"}
+_FIRST = {"title": "", "purpose": ""}
+
+
+def add(routes: Pages) -> None:
+    """Add them."""
+    _composing(routes)
+    _running(routes)
+
+
+def _composing(routes: Pages) -> None:
+    @routes.get("/joint-surveys", "survey.compose")
+    def joint_list(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
+        """One's own, and the beginning of a new one."""
+        return _list(request, hub, caller, after)
+
+    @routes.post("/joint-surveys", "survey.compose")
+    def joint_make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Begin one."""
+        typed = {"title": form.text("title", most=1000), "purpose": form.text("purpose", most=2000)}
+        try:
+            with hub.database.begin() as db:
+                number = joint.make_joint(hub, db, caller, invited=form.flag("invited"), **typed).id
+        except InvalidParameter as error:
+            return _list(request, hub, caller, "", typed=typed, problem=problem_of(error))
+        return go(request, f"/joint-surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
+
+    @routes.get("/joint-surveys/{number}", "survey.see")
+    def joint_one(
+        request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
+    ) -> Response:
+        """A draft, what came in, or the sums."""
+        return _one(request, hub, caller, number, {"kind": kind})
+
+    @routes.post("/joint-surveys/{number}/questions", "survey.manage")
+    def joint_ask(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Put a question at the end."""
+
+        def act(db: Db) -> None:
+            joint.ask(hub, db, caller, number, [_question(form)], more=True)
+
+        return _act(request, hub, caller, number, request_gettext(request)("The question was added."), act, form)
+
+    @routes.post("/joint-surveys/{number}/questions/remove", "survey.manage")
+    def joint_remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Take a question out."""
+        place = form.text("place", most=5)
+
+        def act(db: Db) -> None:
+            questions = joint.seen_joint(hub, db, caller, number, "survey.manage", state="draft").questions
+            joint.ask(hub, db, caller, number, [each for at, each in enumerate(questions) if str(at) != place])
+
+        return _act(request, hub, caller, number, request_gettext(request)("The question was removed."), act)
+
+    @routes.post("/joint-surveys/{number}/drop", "survey.manage")
+    def joint_drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Throw a draft away."""
+        with hub.database.begin() as db:
+            joint.drop_joint(hub, db, caller, number)
+        return go(request, "/joint-surveys", request_gettext(request)("The draft was discarded."))
+
+
+def _running(routes: Pages) -> None:
+    @routes.post("/joint-surveys/{number}/link", "survey.manage")
+    def joint_link(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Fix the questions, and show the helper's link once."""
+        try:
+            with hub.database.begin() as db:
+                secret = joint.ask_helper(hub, db, caller, number)
+        except CloisterError as error:
+            return _refused(request, hub, caller, number, error)
+        return _one(request, hub, caller, number, {}, secret=secret)
+
+    @routes.post("/joint-surveys/{number}/open", "survey.manage")
+    def joint_open(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Let people answer."""
+        said = request_gettext(request)("The survey is open.")
+        return _act(request, hub, caller, number, said, lambda db: joint.open_joint(hub, db, caller, number))
+
+    @routes.post("/joint-surveys/{number}/close", "survey.manage")
+    def joint_close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """End it."""
+        said = request_gettext(request)("The survey is closed.")
+        return _act(request, hub, caller, number, said, lambda db: joint.close_joint(hub, db, caller, number))
+
+    @routes.post("/joint-surveys/{number}/invitations", "survey.manage")
+    def joint_invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Make invitations, and show them once."""
+        try:
+            with hub.database.begin() as db:
+                tokens = joint.invite(hub, db, caller, number, _whole(form, "count"))
+                row = joint.seen_joint(hub, db, caller, number)
+        except CloisterError as error:
+            return _refused(request, hub, caller, number, error)
+        addresses = [f"{_base(request)}/j/{row.id}#{token}" for token in tokens]
+        return render(request, "surveys/invitations.html", row=row, addresses=addresses, home="/joint-surveys")
+
+    @routes.get("/joint-surveys/{number}/fresh", "survey.see")
+    def joint_fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, state: str = "") -> Response:
+        """How many answered by now; the page is loaded again where its state is another."""
+        with hub.database.reading() as db:
+            row = joint.seen_joint(hub, db, caller, number)
+            answer = render(request, "surveys/joint_reports.html", reports=joint.reports_of(db, row))
+        if state not in (row.state, "helped" if row.helper else row.state):
+            answer.headers["X-Go"] = f"/joint-surveys/{row.id}"
+        return answer
+
+    @routes.get("/j/{number}", "survey.answer")
+    def joint_respond(request: Request, hub: HubDep, number: Number) -> Response:
+        """The survey, for whoever has its link."""
+        with hub.database.reading() as db:
+            row = joint.asked_joint(db, number)
+        return render(request, "surveys/respond_joint.html", row=row, total=text_of(joint.survey_of(row).epsilon))
+
+
+def _question(form: Form) -> dict[str, Any]:
+    kind = form.text("kind", most=20)
+    said: dict[str, Any] = {"text": form.text("text", most=1000), "kind": kind, "epsilon": form.text("epsilon", most=60)}
+    if kind == "choice":
+        said["options"] = options_typed(form.text("options", most=60_000))
+    return said | ({name: _whole(form, name) for name in ("low", "high")} if kind == "number" else {})
+
+
+def _whole(form: Form, name: str) -> int:
+    text = form.text(name, most=20)
+    if not text.removeprefix("-").isdecimal():
+        raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
+    return int(text)
+
+
+def _act(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    said: str,
+    act: Callable[[Db], object],
+    form: Form | None = None,
+) -> Response:
+    try:
+        with hub.database.begin() as db:
+            act(db)
+    except CloisterError as error:
+        typed = {} if form is None else {name: form.get(name, "") for name in ("kind", *_TYPED)}
+        return _refused(request, hub, caller, number, error, typed)
+    return go(request, f"/joint-surveys/{number}", said)
+
+
+def _refused(
+    request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError, typed: dict[str, str] | None = None
+) -> Response:
+    problem = problem_of(error)
+    if problem.status in (403, 404):
+        raise error
+    return _one(request, hub, caller, number, typed or {}, problem=problem)
+
+
+def _list(
+    request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
+) -> Response:
+    with hub.database.reading() as db:
+        rows = joint.joints_of(db, caller, after=after, limit=_PAGE + 1)
+    older = f"/joint-surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
+    told = {"surveys": rows[:_PAGE], "older": older, "paged": bool(after), "typed": typed or _FIRST, "problem": problem}
+    return render(request, "surveys/joint_list.html", status=problem.status if problem else 200, **told)
+
+
+def _one(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    typed: dict[str, str],
+    *,
+    secret: str = "",
+    problem: Problem | None = None,
+) -> Response:
+    with hub.database.reading() as db:
+        row = joint.seen_joint(hub, db, caller, number)
+        reports = joint.reports_of(db, row)
+    kind = typed.get("kind", "yes-no")
+    told = {
+        "row": row,
+        "reports": reports,
+        "questions": joint.forecast(row),
+        "results": joint.results_of(row) if row.state == "done" else [],
+        "total": text_of(joint.survey_of(row).epsilon) if row.questions else "0",
+        "fingerprint": joint.fingerprint_of(row),
+        "link": f"{_base(request)}/j/{row.id}",
+        "helper_link": f"{_base(request)}/joint-surveys/{row.id}#{secret}" if secret else "",
+        "kinds": joint.KINDS,
+        "kind": kind if kind in joint.KINDS else "yes-no",
+        "typed": {name: typed.get(name) or first for name, first in _TYPED.items()},
+        "problem": problem,
+    }
+    return render(request, "surveys/joint.html", status=problem.status if problem else 200, **told)
+
+
+def _base(request: Request) -> str:
+    return str(request.base_url).rstrip("/")

@@ -1,0 +1,100 @@
+// The respondent's page of a joint survey: the questions, shares, sending. True answers live in this page's memory and nowhere else;
+// the only request that is made after the survey was fetched sends one share of each, and the other one under the helper's seal.
+
+import { digestOf, fingerprintOf, reportOf, unhex } from "./cloister-prio3.js";
+import { at, fill, make, show, shown, words } from "./respond-parts.js";
+
+const root = at("joint-survey");
+
+if (root) start();
+
+async function start() {
+  const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
+  root.hidden = false;
+  const ticket = root.dataset.invited === undefined ? "" : location.hash.slice(1);
+  if (root.dataset.invited !== undefined && !/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
+  try {
+    const { survey, digest, helper } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+    if ((await digestOf(survey)) !== digest) throw new Error("another survey");
+    const page = { survey, key: unhex(helper), ticket, report: null };
+    at("fingerprint").textContent = await fingerprintOf(page.key);
+    page.inputs = survey.questions.map(asked);
+    at("questions").replaceChildren(...page.inputs.map((each) => each.box));
+    at("send").addEventListener("click", () => send(page));
+    addEventListener("pagehide", () => page.inputs.forEach((each) => each.clear()));
+  } catch {
+    stop(words.unsound);
+  }
+}
+
+function asked(question, place) {
+  const parts = question.kind === "number" ? numbered(question) : chosen(question, place);
+  const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
+  if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
+  box.append(parts.element);
+  return { question, box, ...parts };
+}
+
+function numbered(question) {
+  const { low, high, text } = question;
+  const element = make("input", { type: "number", autocomplete: "off", step: "1", min: low, max: high, ariaLabel: text });
+  return {
+    element,
+    help: fill(words.between, question),
+    read: () => (Number.isInteger(element.valueAsNumber) && element.valueAsNumber >= low && element.valueAsNumber <= high
+      ? element.valueAsNumber - low : undefined),
+    clear: () => { element.value = ""; },
+  };
+}
+
+function chosen(question, place) {
+  const labels = question.kind === "yes-no" ? [words.no, words.yes] : question.options;
+  const inputs = labels.map((_, value) => make("input", { type: "radio", autocomplete: "off", name: `question-${place}`, value }));
+  const items = inputs.map((input, index) => make("li", {}, make("label", { className: "check" }, input, make("span", { textContent: labels[index] }))));
+  return {
+    element: make("ul", { className: "checks" }, ...items),
+    read: () => { const found = inputs.findIndex((input) => input.checked); return found < 0 ? undefined : found; },
+    clear: () => inputs.forEach((input) => { input.checked = false; }),
+  };
+}
+
+const told = (name, text) => {
+  at(name).textContent = text;
+  at(name).hidden = !text;
+};
+
+async function send(page) {
+  const values = page.inputs.map((each) => each.read());
+  const missing = page.inputs.find((_, index) => values[index] === undefined);
+  told("failed", "");
+  told("missing", missing && !page.report ? fill(words.missing, { question: missing.question.text }) : "");
+  if (missing && !page.report) return;
+  at("send").disabled = true;
+  let why = words.unreachable;
+  try {
+    // made once: sent again, the same report counts once
+    page.report ??= { ...(await reportOf(page.survey, values, page.key)), ...(page.ticket && { ticket: page.ticket }) };
+    at("questions").querySelectorAll("input").forEach((input) => { input.disabled = true; });
+    const body = JSON.stringify(page.report);
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(root.dataset.send, { method: "POST", body, headers, credentials: "omit", referrerPolicy: "no-referrer" });
+    if (answer.ok) return thanked(page);
+    if (answer.status === 403) return failed(words.used);
+    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
+  } catch { /* said below */ }
+  failed(fill(words.failed, { why }));
+}
+
+function thanked(page) {
+  page.inputs.forEach((each) => each.clear());
+  at("questions").replaceChildren();
+  at("step-questions").hidden = true;
+  at("leaving").textContent = shown(JSON.stringify(page.report, null, 2));
+  history.replaceState(null, "", location.pathname);
+  show(at("step-thanks"), at("thanks"));
+}
+
+function failed(text) {
+  told("failed", text);
+  at("send").disabled = false;
+}

@@ -1,0 +1,122 @@
+"""A joint survey in a real browser: composed, helped, answered without an account, opened; and what leaves the respondent's page."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from cloister.crypto import fingerprint
+from cloister.together.prio3.helper import Helper, HelperCalls
+from tests.hub.house import Clock, House
+from tests.hub.surveys.conftest import Field
+from tests.hub.surveys.test_in_browser import as_ana, shot
+from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+
+__all__ = ["browser", "serve", "visit"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tuple[Field, str]]:
+    house = House(tmp_path_factory.mktemp("browser") / "hub", Clock(), survey_cap="100000")
+    ana = house.person("analyst", email="ana@example.org", name="Ana Analyst")
+    yield Field(house, ana), serve(house.app)
+    house.close()
+
+
+def test_from_a_draft_to_its_sums(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    page = composed(as_ana(served, visit, "/joint-surveys", width=min(WIDTHS), expected=("422",)))
+    page.get_by_role("button", name="Ask a helper").click()
+    line = page.locator("#helper-link").inner_text()
+    number = page.url.split("/")[-2]
+    accessible(page)
+    shot(page, "joint-link")
+    with HelperCalls(line.split('"')[1]) as calls:
+        helper = Helper.made(tmp_path / "helper", calls.terms(), link=line.split('"')[1], name="Cancer Registry")
+        calls.join(helper)
+        page.goto(f"{served[1]}/joint-surveys/{number}")
+        expect(page.get_by_text("Cancer Registry has joined")).to_be_visible()
+        expect(page.get_by_text(fingerprint(helper.public))).to_be_visible()
+        accessible(page)
+        page.get_by_role("button", name="Open the survey").click()
+        expect(page.get_by_text("The survey is open.")).to_be_visible()
+        sent = answered(served[1], number, visit, helper)
+        running = threading.Thread(target=calls.run, args=(helper,), kwargs={"told": lambda text: None, "idle": 0.05}, daemon=True)
+        running.start()
+        expect(page.locator("dd").first).to_have_text("1")  # by itself: the page looks
+        accessible(page)
+        shot(page, "joint-open")
+        page.get_by_role("button", name="Close the survey").click()
+        expect(page.get_by_role("heading", name="How old are you?")).to_be_visible()
+        running.join(timeout=60)
+    accessible(page)
+    shot(page, "joint-done")
+    expect(page.locator("table", has_text="bus")).to_contain_text("bus1± 0")
+    expect(page.get_by_text("Mean: 77")).to_be_visible()
+    assert sorted(json.loads(sent)) == ["nonce", "public", "sealed", "shares"]
+    chinese = as_ana(served, visit, f"/joint-surveys/{number}", locale="zh-CN")
+    accessible(chinese)
+    shot(chinese, "joint-done-chinese")
+    helper.close()
+
+
+def composed(page: Page) -> Page:
+    """A draft of three questions, as a researcher makes it."""
+    accessible(page)
+    shot(page, "joint-list")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Title").fill("Ways to work")
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_label("Question text", exact=True).fill("Do you smoke?")
+    page.get_by_label("ε of its sum").fill("much")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("it is not a finite number")
+    assert page.get_by_label("Question text", exact=True).input_value() == "Do you smoke?", "what was typed is still there"
+    page.get_by_label("ε of its sum").fill("300")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("link", name="one of several").click()
+    page.get_by_label("Question text", exact=True).fill("How do you come to work?")
+    page.get_by_label("Options").fill("on foot\nbus\ncar")
+    page.get_by_label("ε of its sum").fill("300")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("link", name="a whole number").click()
+    page.get_by_label("Question text", exact=True).fill("How old are you?")
+    page.get_by_label("Lowest").fill("18")
+    page.get_by_label("Highest").fill("100")
+    page.get_by_label("ε of its sum").fill("30000")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("All sums together tell at most ε = 30600 of one respondent.")).to_be_visible()
+    accessible(page)
+    shot(page, "joint-draft")
+    return page
+
+
+def answered(address: str, number: str, visit: Any, helper: Helper) -> str:
+    """One respondent's answers; what left the page for the hub."""
+    guarded = visit(address, width=min(WIDTHS), expected=("409",))
+    sent: list[Request] = []
+    guarded.context.on("request", lambda each: sent.append(each))
+    page: Page = guarded.page(f"/j/{number}")
+    expect(page.locator("#fingerprint")).to_have_text(fingerprint(helper.public))
+    accessible(page)
+    shot(page, "joint-answers")
+    page.get_by_role("button", name="Split and send").click()
+    expect(page.get_by_role("alert")).to_contain_text("“Do you smoke?” has no answer yet")
+    page.get_by_label("yes", exact=True).check()
+    page.get_by_label("bus").check()
+    page.get_by_label("How old are you?").fill("77.5")
+    page.get_by_role("button", name="Split and send").click()
+    expect(page.get_by_role("alert")).to_contain_text("“How old are you?” has no answer yet, or one that is not allowed")
+    page.get_by_label("How old are you?").fill("77")
+    page.get_by_role("button", name="Split and send").click()
+    expect(page.get_by_text("Your shares have arrived.")).to_be_visible()
+    accessible(page)
+    shot(page, "joint-thanks")
+    (report,) = [each for each in sent if each.method == "POST"]
+    assert "cookie" not in report.headers and report.url == f"{address}/api/v1/joint-surveys/{number}/reports"
+    return report.post_data or ""
