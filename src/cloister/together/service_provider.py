@@ -55,6 +55,7 @@ class ExactPlan(SendingPlan):
     """What all parties agree on: owners send to the user, under the provider's key."""
 
     kind: ClassVar[str] = "exact"
+    format: ClassVar[int] = 2  # in 1 the moments' rows were those of all owners
     whose: ClassVar[str] = "The provider's key is invalid"
     more: ClassVar = {"user": HEX, "provider": HEX, "moments": (asdict, lambda told: Moments(**told)), "components": SAME}
 
