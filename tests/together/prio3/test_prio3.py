@@ -249,7 +249,7 @@ def test_shares_of_two_sums_are_not_opened() -> None:
     assert opened(prio3, sums[0], reports=5, epsilon=100).counts.tolist() == [5]
     one, other, last = sums
     for mixed, reports in (([one[0], other[1]], 5), ([one[0], one[0]], 5), (one, -5), (one, 1), ([one[0] * 2, one[1] * 2], 5)):
-        with pytest.raises(RoundRefused, match="of one sum|of 8 bytes"):
+        with pytest.raises(RoundRefused, match=r"of one sum|of 8 bytes"):
             opened(prio3, mixed, reports=reports, epsilon=100)
     assert opened(prio3, last, reports=1, epsilon=100).counts.tolist() == [1]
 
