@@ -15,7 +15,7 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.paillier import EncryptedVector, PublicKey, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.messages import pack, refused, unpack
 
 _SEALED = 32
 """Bytes of the key that a message begins with."""
@@ -174,8 +174,3 @@ class Receiver(Generic[Plan]):
     @abstractmethod
     def _add(self, found: EncryptedVector) -> None:
         """Another owner's numbers."""
-
-
-def refused(why: str, instead: str) -> RoundRefused:
-    """The refusal of what a party sent."""
-    return RoundRefused("A message was refused", why=why, instead=instead)

@@ -18,9 +18,9 @@ from cloister.tables import PrivateTable
 from cloister.together.circuits.moments import Moments
 from cloister.together.coordinator import refusal
 from cloister.together.exact.keys import PATIENCE
-from cloister.together.exact.request import MOST_BYTES, SAME_VERSION, ExactRequest, Floats, declared_of, refused
+from cloister.together.exact.request import MOST_BYTES, SAME_VERSION, ExactRequest, Floats, declared_of
 from cloister.together.following import heard
-from cloister.together.messages import bundle, pack, unbundled, unpack
+from cloister.together.messages import bundle, pack, refused, unbundled, unpack
 from cloister.together.rounds import HUB
 from cloister.together.service_provider import DataUser, ExactPlan
 

@@ -17,7 +17,7 @@ from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
 from cloister.together.circuits.moments import Moments
 from cloister.together.circuits.program import Program
 from cloister.together.circuits.programs import BlindedSum
-from cloister.together.messages import RoundRefused, unpack
+from cloister.together.messages import refused, unpack
 from cloister.together.service_provider import ExactPlan
 
 if TYPE_CHECKING:
@@ -174,8 +174,3 @@ def result_of(request: ExactRequest, columns: Floats) -> dict[str, Any]:
         {"name": name, "low": low, "high": high} for name, low, high in zip(request.columns, plan.low, plan.high, strict=True)
     ]
     return {"columns": told, "components": columns.T.tolist(), "label": request.label, "promise": "not differentially private"}
-
-
-def refused(why: str, instead: str) -> RoundRefused:
-    """A message that no party answers."""
-    return RoundRefused("A message was refused", why=why, instead=instead)
