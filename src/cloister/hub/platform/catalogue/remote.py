@@ -171,11 +171,8 @@ class SharedPost:
                 db.execute(delete(SiteCall).where(SiteCall.seen < presence.seen - _FORGOTTEN))
                 db.add(SiteCall(parties=self._parties, name=name, **row))
             else:
-                db.execute(
-                    update(SiteCall)
-                    .where(*mine, or_(SiteCall.seen <= presence.seen, SiteCall.seen > time.time() + CLOCK))
-                    .values(row)
-                )
+                older = or_(SiteCall.seen <= presence.seen, SiteCall.seen > time.time() + CLOCK)
+                db.execute(update(SiteCall).where(*mine, older).values(row))
 
     def told(self) -> Mapping[str, Presence]:
         """When each party last called one of the processes, as far as they told."""
