@@ -18,7 +18,9 @@ from cloister.learn.networks import neural
 from cloister.learn.networks.accountant import epsilon_for, noise_for
 from cloister.learn.networks.neural import BITS, NeuralClassifier, clipped_sum, first_weights, probabilities, unpacked
 from cloister.noise import Random
-from cloister.privacy import ZCDP, ApproxDP, for_groups
+from cloister.privacy import ZCDP, ApproxDP, PureDP, for_groups
+from cloister.query import Session
+from cloister.tables import Boolean, Integer, PrivateTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -252,3 +254,13 @@ def test_long_steps_stay_numbers() -> None:
     X, y = data(20)
     model = NeuralClassifier(delta="1e-6", bounds=(-1, 1), steps=30, learning_rate=1e9, random=Random.deterministic(1)).fit(X, y)
     assert all(np.isfinite(one).all() and np.abs(one).max() <= 2**20 for one in model.weights_)
+
+
+@pytest.mark.parametrize("rate", ["0.5", 1])
+def test_a_pure_budget_of_a_session_is_told_to_have_a_delta(rate: Any) -> None:
+    """A delta of the estimator counts nothing there: who had written it was told to write it."""
+    table = PrivateTable({"age": [30, 40] * 9, "ill": [True, False] * 9}, columns={"age": Integer(17, 90), "ill": Boolean()})
+    model = NeuralClassifier(delta="1e-6", rate=rate)
+    with Session({"people": table}, budget=PureDP(10)) as session, pytest.raises(InvalidParameter, match="never pure") as refused:
+        model.fit_table(session, "people", features=["age"], target="ill", spend=1)
+    assert 'in a session, budget=cl.ApproxDP(1, "1e-5")' in refused.value.instead

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 
 import cloister as cl
 from cloister.compress import DCA
-from cloister.crypto import AgreementKey, SigningKey
+from cloister.crypto import AgreementKey, SigningKey, canonical_json
 from cloister.crypto.paillier import EncryptedVector
 from cloister.together import Coordinator, KeyHolder, KeyHolderAgent, KeyHolderLine, MemoryJournal, Paillier, Site, SiteAgent
 from cloister.together.exact.keys import ExactKeys, _Circuit
@@ -123,6 +124,20 @@ def test_a_key_holder_or_an_owner_who_does_not_allow_it_is_named() -> None:
             ExactLearning.begin(coordinator, line, TABLE, **HOW)
 
 
+def test_a_key_holder_of_another_version_is_refused_before_a_site_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It signs a digest, so it found out of what by the circuit alone, when sites had sent their sums and noted it for good."""
+
+    def of_before(*given: Any) -> bytes:
+        told = json.loads(key_text(*given))
+        return canonical_json({name: each for name, each in told.items() if name != "format"}).encode()
+
+    monkeypatch.setattr("cloister.together.exact.keys.key_text", of_before)
+    with party() as (coordinator, line, sites):
+        with pytest.raises(RoundRefused, match="the key holder 'keys' makes keys for plans of another version"):
+            ExactLearning.begin(coordinator, line, TABLE, **HOW)
+        assert not any(policy_of(site).plans() for site in sites)
+
+
 # ── a hub that lies, at a site ──
 
 
@@ -196,7 +211,9 @@ def test_a_site_takes_nothing_on_trust(agent: SiteAgent, keys: Paillier) -> None
             assert said(agent, kind, body) not in ("agreed", ""), what
             assert "its owner is asked" not in said(agent, kind, body), what
     assert len(policy_of(agent.site).plans()) == 1, "an owner is asked about nothing that would be refused"
-    for bad in (b"", b"{}", right.text[:-2], right.text + b" "):
+    older = right.text.replace(b'\\"format\\":2', b'\\"format\\":1')
+    assert older != right.text, "in which the rows of the moments were those of all sites"
+    for bad in (b"", b"{}", right.text[:-2], right.text + b" ", older):
         assert "no plan of this version" in said(agent, "exact", bad)
     assert "no site answers such a one" in said(agent, "exact rows", right.text)
     assert not agent.site.ledger.unbounded("b")

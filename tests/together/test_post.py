@@ -228,3 +228,11 @@ def test_a_message_that_cannot_be_fetched_keeps_nobody_from_what_waits_here(post
             pass
         assert call(hub, answers=DIGEST, body=GOOD).status_code == 204
     assert set(fetched) == {left.digest}
+
+
+def test_what_was_told_before_a_clock_was_set_back_hides_no_call() -> None:
+    post, now = MemoryPost(), time.time()
+    here = coordinator_of("abc", post=post)
+    post.tell("a", Presence(seen=now + 7200))
+    here._boxes["a"].presence = Presence(seen=now, problem="it sent garbage")
+    assert here.presence["a"] == Presence(seen=now, problem="it sent garbage")

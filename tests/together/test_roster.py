@@ -16,6 +16,7 @@ from cloister.noise.shares import NoiseShares, rho_of_sum
 from cloister.together import Roster, SignedRoster
 from tests.noise.test_shares import chances
 from tests.together.parties import HUB_KEY, keys_of, roster_of
+from tests.together.wired import site_of
 
 
 @pytest.mark.parametrize(
@@ -198,3 +199,21 @@ def test_rosters_follow_one_another(epoch: int) -> None:
     before = signed(roster_of(4, 1), keys_of(4))
     with pytest.raises(cl.InvalidDeclaration, match="2 is the next"):
         signed(after(before.roster, epoch=epoch), keys_of(4)).check_after(before)
+
+
+def test_a_site_that_was_away_takes_a_later_roster() -> None:
+    """It was shut out for good: its hub has the newest alone, and there the site called it out of order."""
+    keys, fresh = keys_of(6), SigningKey(b"new" + bytes(29))
+    first = roster_of(5, 1)
+    site = site_of("a", key=keys["a"])
+    site.join(signed(first, keys))
+    few = {name: key for name, key in first.sites.items() if name in "abc"}
+    other = {**first.sites, "b": fresh.public}
+    for sites, held, why in ((few, keys, "4 are a quorum"), (other, {**keys, "b": fresh}, "old key did not sign")):
+        with pytest.raises(cl.InvalidDeclaration, match=why):
+            site.join(signed(after(first, sites=sites, epoch=3), held))
+    third = signed(after(first, sites={**first.sites, "f": keys["f"].public}, epoch=3), keys)
+    site.join(third)
+    with pytest.raises(cl.InvalidDeclaration, match="joined number 3 of this hub before"):
+        site.join(signed(after(first), keys))
+    assert site.joined() == [third]

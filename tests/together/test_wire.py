@@ -565,8 +565,9 @@ def shape_of(path: str, authorization: bytes, body: bytes) -> tuple[Any, ...]:
     return path, found.kind, sorted(found.fields), len(found.body)
 
 
-def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_calls() -> None:
-    """A fit asks dozens of times: one deadline, and no more until the site is back."""
+@pytest.mark.parametrize("set_back", [0.0, DAY])
+def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_calls(set_back: float) -> None:
+    """A fit asks dozens of times: one deadline, and no more until the site is back, by whatever clock."""
     coordinator = coordinator_of("abcd", missing=1, deadline=0.05)
     parts = object.__new__(RemoteParts)
     parts._coordinator, parts._roster, parts._silent = coordinator, coordinator.signed.roster, {}
@@ -582,7 +583,7 @@ def test_a_site_that_fell_silent_is_waited_for_once_and_asked_again_when_it_call
         refusals: dict[str, CloisterError] = {}
         list(parts.asked(round_, None, ("a", "b"), refusals)({"a": b"", "b": b""}))  # type: ignore[arg-type]
         assert set(refusals) == {"a", "b"}, step
-    coordinator._boxes["b"].presence = Presence(seen=time.time() + 1)
+    coordinator._boxes["b"].presence = Presence(seen=time.time() + 1 - set_back)
     list(parts.asked(round_, None, ("a", "b"), {})({"a": b"", "b": b""}))  # type: ignore[arg-type]
     assert asked == [["a", "b"], [], [], ["b"]]
 

@@ -76,9 +76,7 @@ class Share:
     def mu_squared(self) -> Fraction:
         """The portion as μ² = (Δ₂/σ)² of Gaussian noise: itself, or 2ρ."""
         if self.currency == "epsilon":
-            raise InvalidParameter(
-                "Gaussian noise is invalid", why="it is never pure: it needs a δ", instead='delta="1e-6" with the estimator'
-            )
+            raise without_delta(self.amount)
         return self.amount if self.currency == "mu_squared" else 2 * self.amount
 
     def part(self, portion: Fraction) -> Share:
@@ -213,17 +211,26 @@ class Allowance:
         return self.share(what, self.left)
 
 
+def without_delta(epsilon: Exact) -> InvalidParameter:
+    """The refusal of a pure ε for Gaussian noise. Where a session pays, its budget alone says whether there is a δ.
+
+    >>> without_delta(1).what
+    'A pure ε = 1 is invalid'
+    """
+    return InvalidParameter(
+        f"A pure ε = {text_of(exact_positive(epsilon, 'epsilon'))} is invalid",
+        why="this method draws Gaussian noise, which is never pure: it needs a δ",
+        instead='delta="1e-6" with the estimator; in a session, budget=cl.ApproxDP(1, "1e-5")',
+    )
+
+
 def _sized(whole: Guarantee, currency: Currency | None) -> tuple[Currency, Fraction]:
     if isinstance(whole, ApproxDP) and whole.delta == 0:
         whole = PureDP(whole.epsilon)
     if isinstance(whole, PureDP):
         if currency in (None, "epsilon"):
             return "epsilon", exact_positive(whole.epsilon, "epsilon")
-        raise InvalidParameter(
-            f"A pure ε = {text_of(whole.epsilon)} is invalid",
-            why="this method draws Gaussian noise, which is never pure: it needs a δ",
-            instead='delta="1e-6" with the estimator',
-        )
+        raise without_delta(whole.epsilon)
     if isinstance(whole, ZCDP):
         if whole.delta:
             raise InvalidParameter(

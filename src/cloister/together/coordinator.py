@@ -250,7 +250,10 @@ class Mailboxes:
             with contextlib.suppress(CloisterError):
                 told = self._post.told()
         known = {name: (box.presence, told.get(name, box.presence)) for name, box in self._boxes.items()}
-        return {name: max(both, key=lambda each: (each.seen, bool(each.problem))) for name, both in known.items()}
+        latest = time.time() + CLOCK  # what is later was told before the clock was set back
+        return {
+            name: max(both, key=lambda each: (each.seen <= latest, each.seen, bool(each.problem))) for name, both in known.items()
+        }
 
     @property
     def awaited(self) -> Mapping[str, list[float]]:
@@ -431,7 +434,7 @@ class Mailboxes:
             return _problem(429, "A call was refused", f"{CALLS} calls of {name!r} are here already", "one call at a time")
         box.presence, box.calls = Presence(seen=now), box.calls + 1
         try:
-            if now - box.told.seen > _TELL:
+            if abs(now - box.told.seen) > _TELL:
                 await self._tell(name, box)
             return await self._answered(request, box, name, joined, answers)
         finally:
@@ -592,7 +595,8 @@ class RemoteParts:
         }
         self._declared, self._named = canonical_json(declared).encode(), set[str]()
         self._silent: dict[str, float] = {}
-        """When a site was waited for in vain: until it calls again no other step waits for it, of which a fit has dozens."""
+        """When a site that was waited for in vain had called last: until it calls again no other step waits for it, of which a
+        fit has dozens. By that alone, since a clock may be set back."""
         self._agreed("declaration", self._declared)
 
     def compiled(self, request: NoisedRequest, plan: Plan, round_id: str) -> Compiled:
@@ -613,7 +617,7 @@ class RemoteParts:
 
         def ask(messages: Mapping[str, bytes]) -> Iterator[bytes]:
             seen = self._coordinator.presence if self._silent else {}
-            away = {name for name, since in self._silent.items() if seen[name].seen <= since}
+            away = {name for name, since in self._silent.items() if seen[name].seen == since}
             refusals.update({name: self._coordinator.silent(name) for name in away & messages.keys() if name not in refusals})
             awaited = {name: message for name, message in messages.items() if name in present and name not in refusals}
             with contextlib.closing(self._coordinator.ask(dict(awaited), round_.id, most)) as answers:
@@ -626,7 +630,8 @@ class RemoteParts:
                         if name in refusals:  # it was none: the signature is right, and the form is not
                             self._coordinator.note_problem(name, refusals[name])
             refusals.update({name: self._coordinator.silent(name) for name in awaited})
-            self._silent.update(dict.fromkeys(awaited, time.time()))
+            seen = self._coordinator.presence if awaited else {}
+            self._silent.update({name: seen[name].seen for name in awaited})
 
         return ask
 

@@ -59,7 +59,7 @@ def opened(data: bytes) -> Message:
     start = len(MAGIC) + 4
     length = int.from_bytes(data[len(MAGIC) : start], "big")
     if not data.startswith(MAGIC) or length > _LONGEST_HEADER or len(data) < start + length + SIGNATURE_BYTES:
-        raise _refused("it is not a whole message of this version of the protocol")
+        raise refused("it is not a whole message of this version of the protocol")
     try:
         header = json.loads(data[start : start + length])
         if canonical_json(header).encode() != data[start : start + length]:
@@ -67,7 +67,7 @@ def opened(data: bytes) -> Message:
         kind, round_id, sender = (str(header[part]) for part in ("kind", "round", "from"))
         return Message(kind, round_id, sender, dict(header["fields"]), data[start + length : -SIGNATURE_BYTES])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _refused("its header can't be read") from None
+        raise refused("its header can't be read") from None
 
 
 def unpack(data: bytes, kind: str | None, round_id: str | None, keys: Mapping[str, bytes]) -> Message:
@@ -75,13 +75,13 @@ def unpack(data: bytes, kind: str | None, round_id: str | None, keys: Mapping[st
     `RoundRefused`."""
     found = opened(data)
     if round_id is not None and found.round != round_id:
-        raise _refused("it is of another round")
+        raise refused("it is of another round")
     if kind is not None and found.kind != kind:
-        raise _refused(f"it is of the kind {found.kind!r}, and {kind!r} is awaited")
+        raise refused(f"it is of the kind {found.kind!r}, and {kind!r} is awaited")
     if found.sender not in keys:
-        raise _refused("its sender takes no part in this step")
+        raise refused("its sender takes no part in this step")
     if not is_signed(keys[found.sender], data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:]):
-        raise _refused(f"it is not signed by {found.sender!r}")
+        raise refused(f"it is not signed by {found.sender!r}")
     return found
 
 
@@ -100,11 +100,12 @@ def unbundled(data: bytes) -> list[bytes]:
     while start < len(data):
         end = start + 4 + int.from_bytes(data[start : start + 4], "big")
         if start + 4 > len(data) or end > len(data):
-            raise _refused("it is cut off")
+            raise refused("it is cut off")
         parts.append(data[start + 4 : end])
         start = end
     return parts
 
 
-def _refused(why: str) -> RoundRefused:
-    return RoundRefused("A message was refused", why=why, instead="the message as its sender wrote it, in its own round")
+def refused(why: str, instead: str = "the message as its sender wrote it, in its own round") -> RoundRefused:
+    """The refusal of what a party sent."""
+    return RoundRefused("A message was refused", why=why, instead=instead)

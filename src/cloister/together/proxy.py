@@ -48,9 +48,9 @@ from cloister.crypto.paillier import EncryptedVector, Paillier, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, exact, zcdp_within
-from cloister.together.messages import pack, unpack
+from cloister.together.messages import pack, refused, unpack
 from cloister.together.noisy_moments import MOST_ROWS, VALUE_BITS, Floats, MomentNoise, NoisyMoments, moments_of
-from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan, refused
+from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan
 
 MOST_FEATURES, MOST_OWNERS = 2000, 10_000
 

@@ -224,12 +224,13 @@ class SignedRoster:
             if not is_signed(key, self.roster.text, self.signatures.get(name, b"")):
                 raise _invalid(f"The roster is not signed by {name!r}", "every site signs it", f"the signature of {name!r}")
 
-    def check_after(self, before: SignedRoster) -> None:
+    def check_after(self, before: SignedRoster, *, missed: bool = False) -> None:
         """Whether this roster may take the place of that one: the next in number, signed by all of its sites; where a key
-        changed, also by the old one; and a quorum of the old sites is still there (the others are revoked)."""
+        changed, also by the old one; and a quorum of the old sites is still there (the others are revoked). Where rosters may
+        have been `missed` that came between, by a site that was away, it is a later one for which all of that holds."""
         self.check()
         old, new = before.roster, self.roster
-        if new.epoch != old.epoch + 1:
+        if new.epoch <= old.epoch or (new.epoch > old.epoch + 1 and not missed):
             raise _invalid(
                 f"A roster of number {new.epoch} is refused", f"{old.epoch + 1} is the next", "the roster after this one"
             )

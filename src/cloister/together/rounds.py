@@ -520,13 +520,9 @@ def secure_sum(numbers: Mapping[str, Any], *, missing: int = 0, words: int = 1) 
     signed = SignedRoster.by(keys, roster)
     round_ = Round(signed=signed, plan=default_random().bytes(16), numbers=sizes.pop(), words=words)
     sites = {
-        name: SiteRound(name, key, round_, partial(_itself, numbers[name]), journal=MemoryJournal()) for name, key in keys.items()
+        name: SiteRound(name, key, round_, partial(numbers.get, name), journal=MemoryJournal()) for name, key in keys.items()
     }
     return run_round(HubRound(center, round_), {name: site.answer for name, site in sites.items()})
-
-
-def _itself(numbers: Any) -> Any:
-    return numbers
 
 
 def _keys_of(round_: Round, body: bytes) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from cloister.crypto import AgreementKey, DeterministicCipher, SigningKey, Wrong
 from cloister.crypto.paillier import EncryptedVector, PublicKey, Slots
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.together.messages import RoundRefused, pack, unpack
+from cloister.together.messages import pack, refused, unpack
 
 _SEALED = 32
 """Bytes of the key that a message begins with."""
@@ -37,6 +37,8 @@ class SendingPlan:
     high: tuple[float, ...]
 
     kind: ClassVar[str]
+    format: ClassVar[int] = 1
+    """Another number for each meaning that the parts of a plan ever had: parties of two versions refuse each other by it."""
     whose: ClassVar[str]
     """What is said of a key whose proof does not hold."""
     more: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]]
@@ -55,7 +57,7 @@ class SendingPlan:
     @property
     def _agreed(self) -> dict[str, Any]:
         return {
-            "format": 1,
+            "format": self.format,
             "owners": {name: key.hex() for name, key in self.owners.items()},
             "seal": self.seal.hex(),
             "bounds": [[float(each).hex() for each in side] for side in (self.low, self.high)],
@@ -92,7 +94,7 @@ class SendingPlan:
                 high=high,
                 **{name: read(told[name]) for name, (_, read) in cls.more.items()},
             )
-            if told["format"] != 1 or found.text != text:
+            if told["format"] != cls.format or found.text != text:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ArithmeticError):
             raise InvalidParameter("The plan is invalid", why="it is no text of a plan", instead=f"{cls.__name__}.text") from None
@@ -172,8 +174,3 @@ class Receiver(Generic[Plan]):
     @abstractmethod
     def _add(self, found: EncryptedVector) -> None:
         """Another owner's numbers."""
-
-
-def refused(why: str, instead: str) -> RoundRefused:
-    """The refusal of what a party sent."""
-    return RoundRefused("A message was refused", why=why, instead=instead)

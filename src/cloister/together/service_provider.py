@@ -43,8 +43,8 @@ from cloister.together.circuits.program import MOST_BYTES, Program
 from cloister.together.circuits.programs import BlindedSum
 from cloister.together.circuits.protocol import Transport, run_evaluator, run_garbler
 from cloister.together.journal import Journal, MemoryJournal
-from cloister.together.messages import pack, unpack
-from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan, refused
+from cloister.together.messages import pack, refused, unpack
+from cloister.together.sending import HEX, SAME, Receiver, Sender, SendingPlan
 
 _BITS, _GARBLED = 256, "garbled"
 MOST_OWNERS = 10_000
@@ -55,6 +55,7 @@ class ExactPlan(SendingPlan):
     """What all parties agree on: owners send to the user, under the provider's key."""
 
     kind: ClassVar[str] = "exact"
+    format: ClassVar[int] = 2  # in 1 the moments' rows were those of all owners
     whose: ClassVar[str] = "The provider's key is invalid"
     more: ClassVar = {"user": HEX, "provider": HEX, "moments": (asdict, lambda told: Moments(**told)), "components": SAME}
 

@@ -160,7 +160,7 @@ class Site:
             if before is None or signed.roster == before.roster:
                 signed.check()
             elif signed.roster.epoch > newest:
-                signed.check_after(before)
+                signed.check_after(before, missed=True)
             number = signed.roster.epoch
             if number < newest or (number == newest and digest != signed.roster.digest):
                 raise InvalidDeclaration(

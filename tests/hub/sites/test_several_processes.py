@@ -277,6 +277,10 @@ def test_the_latest_call_to_any_process_counts(house: House, worker: Hub) -> Non
         post.tell("north", Presence(seen=seen, problem=problem))
     assert here.told() == there.told() == {"north": Presence(seen=9.0, problem="it sent garbage")}
     assert SharedPost(worker, "another").told() == {}
+    now = time.time()
+    for seen in (now + 7200, now):  # told before and after a clock was set back
+        there.tell("north", Presence(seen=seen))
+    assert here.told() == {"north": Presence(seen=now)}
 
 
 def test_calls_of_long_ago_are_forgotten(house: House, worker: Hub) -> None:

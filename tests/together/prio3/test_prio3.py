@@ -237,6 +237,23 @@ def test_a_share_is_drawn_once() -> None:
         opened(prio3, [b"\xff" * 480, b"\xff" * 480], reports=1, epsilon=1)
 
 
+def test_shares_of_two_sums_are_not_opened() -> None:
+    """They add up to a number anywhere in the field: 5 reports were said to have a sum of 1,644,834,077,201,276,874."""
+    sums = list[list[bytes]]()
+    for number in (5, 5, 1):
+        prio3, parties = with_servers(Count(), 2, epsilon=100)
+        for _ in range(number):
+            send(prio3, parties, 1)
+        lists = [each.close() for each in parties]
+        sums.append([each.share(lists) for each in parties])
+    assert opened(prio3, sums[0], reports=5, epsilon=100).counts.tolist() == [5]
+    one, other, last = sums
+    for mixed, reports in (([one[0], other[1]], 5), ([one[0], one[0]], 5), (one, -5), (one, 1), ([one[0] * 2, one[1] * 2], 5)):
+        with pytest.raises(RoundRefused, match=r"of one sum|of 8 bytes"):
+            opened(prio3, mixed, reports=reports, epsilon=100)
+    assert opened(prio3, last, reports=1, epsilon=100).counts.tolist() == [1]
+
+
 def view(asked: int, epsilon: int) -> Any:
     """What the other server and whoever opens the sum learn of one report: the honest server's share, without what they know."""
 

@@ -54,7 +54,7 @@ from cloister.learn.frame.bounds import Box, Rows
 from cloister.learn.frame.parameters import SIZE, Limit, Limits
 from cloister.learn.networks.accountant import noise_for
 from cloister.noise import Gaussian, Random, default_random
-from cloister.noise.allowance import Allowance, Currency
+from cloister.noise.allowance import Allowance, Currency, without_delta
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, exact_positive, text_of
 
 _LEAST_BITS = 12
@@ -126,11 +126,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
                 f"{promised!r} is invalid", why="what a sample of rows costs in ρ is not known well", instead="rate=1"
             )
         if not isinstance(promised, ApproxDP) or promised.delta == 0:
-            raise InvalidParameter(
-                f"A pure ε = {text_of(promised.epsilon)} is invalid",
-                why="this method draws Gaussian noise, which is never pure: it needs a δ",
-                instead='delta="1e-6" with the estimator',
-            )
+            raise without_delta(promised.epsilon)
         return "epsilon"
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:

@@ -37,7 +37,7 @@ from gmpy2 import mpz
 from cloister.crypto.prf import PseudoRandomFunction
 from cloister.crypto.tweaked_hash import Blocks, TweakedHash
 from cloister.noise import Random
-from cloister.together.messages import RoundRefused
+from cloister.together.messages import refused
 
 COLUMNS = 128
 GROUP_BYTES = 384
@@ -219,9 +219,7 @@ def _element(text: bytes) -> Any:
     """An element of the group, which is neither 1 nor outside."""
     value = mpz(int.from_bytes(text, "big"))
     if len(text) != GROUP_BYTES or not 1 < value < PRIME - 1 or gmpy2.legendre(value, PRIME) != 1:
-        raise RoundRefused(
-            "A message was refused", why="it has no element of the group", instead="the message as the protocol makes it"
-        )
+        raise refused("it has no element of the group", "the message as the protocol makes it")
     return value
 
 

@@ -16,8 +16,8 @@ from cloister.crypto.paillier import Paillier
 from cloister.errors import AccessDenied, CloisterError, EngineError
 from cloister.noise import Random, default_random
 from cloister.together.circuits.protocol import QueueTransport
-from cloister.together.exact.request import MOST_BYTES, key_text, refused
-from cloister.together.messages import bundle, pack, unbundled
+from cloister.together.exact.request import MOST_BYTES, key_text
+from cloister.together.messages import bundle, pack, refused, unbundled
 from cloister.together.service_provider import ExactPlan, ServiceProvider
 
 if TYPE_CHECKING:

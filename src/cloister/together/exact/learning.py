@@ -18,9 +18,9 @@ from cloister.tables import PrivateTable
 from cloister.together.circuits.moments import Moments
 from cloister.together.coordinator import refusal
 from cloister.together.exact.keys import PATIENCE
-from cloister.together.exact.request import MOST_BYTES, ExactRequest, Floats, declared_of, refused
+from cloister.together.exact.request import MOST_BYTES, SAME_VERSION, ExactRequest, Floats, declared_of
 from cloister.together.following import heard
-from cloister.together.messages import bundle, pack, unbundled, unpack
+from cloister.together.messages import bundle, pack, refused, unbundled, unpack
 from cloister.together.rounds import HUB
 from cloister.together.service_provider import DataUser, ExactPlan
 
@@ -142,6 +142,8 @@ class ExactLearning:
             key, proof = PublicKey.from_json(said["key"]), tuple(int(each, 16) for each in said["proof"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise refused("the key holder's key has no form", "the key as it was made") from None
+        if said.get("format") != plan.format:  # before a site is asked: the key is for a digest, which says nothing of a version
+            raise refused(f"the key holder {line.name!r} makes keys for plans of another version", SAME_VERSION)
         plan = replace(plan, key=key, proof=proof)
         plan.check_key()
         found = cls(

@@ -17,7 +17,7 @@ from cloister.tables import Boolean, Category, Integer, PrivateTable, Real
 from cloister.together.circuits.moments import Moments
 from cloister.together.circuits.program import Program
 from cloister.together.circuits.programs import BlindedSum
-from cloister.together.messages import RoundRefused, unpack
+from cloister.together.messages import refused, unpack
 from cloister.together.service_provider import ExactPlan
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 MOST_BYTES = 16_000_000_000
 """Of a circuit: 15 components of 50 columns are 12 GB."""
+SAME_VERSION = "the same version of cloister at the hub, the sites and the key holder"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class ExactRequest:
             if told["format"] != 1 or found.text != text:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidParameter):
-            raise refused("it has no plan of this version", "the plan as its hub wrote it") from None
+            raise refused("it has no plan of this version", SAME_VERSION) from None
         return found
 
     def check(self, roster: Roster, table: PrivateTable) -> None:
@@ -118,7 +119,13 @@ class ExactRequest:
 
 def key_text(hub: bytes, agreed: bytes, key: PublicKey, proof: Sequence[int]) -> bytes:
     """What a key holder signs: its key, for this hub and for the one plan whose digest this is."""
-    told = {"hub": hub.hex(), "plan": agreed.hex(), "key": key.to_json(), "proof": [f"{each:x}" for each in proof]}
+    told = {
+        "format": ExactPlan.format,
+        "hub": hub.hex(),
+        "plan": agreed.hex(),
+        "key": key.to_json(),
+        "proof": [f"{each:x}" for each in proof],
+    }
     return canonical_json(told).encode()
 
 
@@ -167,8 +174,3 @@ def result_of(request: ExactRequest, columns: Floats) -> dict[str, Any]:
         {"name": name, "low": low, "high": high} for name, low, high in zip(request.columns, plan.low, plan.high, strict=True)
     ]
     return {"columns": told, "components": columns.T.tolist(), "label": request.label, "promise": "not differentially private"}
-
-
-def refused(why: str, instead: str) -> RoundRefused:
-    """A message that no party answers."""
-    return RoundRefused("A message was refused", why=why, instead=instead)

@@ -11,8 +11,8 @@ import numpy as np
 from cloister.crypto import AgreementKey, canonical_json
 from cloister.errors import AccessDenied, EngineError
 from cloister.tables import PrivateTable
-from cloister.together.exact.request import ExactRequest, Floats, refused, result_of
-from cloister.together.messages import unbundled, unpack
+from cloister.together.exact.request import ExactRequest, Floats, result_of
+from cloister.together.messages import refused, unbundled, unpack
 from cloister.together.rounds import HUB
 from cloister.together.service_provider import SendingOwner
 

@@ -153,10 +153,12 @@ def noisy_share(prio3: Prio3, epsilon: Exact, total: Sequence[int], random: Rand
 
 
 def opened(prio3: Prio3, shares: Sequence[bytes], *, reports: int, epsilon: Exact) -> PrioSum:
-    """The sum, from the shares of all servers."""
+    """The sum, from the shares of all servers. Shares that are not of one sum add up to a number anywhere in the field: what so
+    many reports and the noise do not reach, but with probability 1e-12 a number, is refused."""
     field, law = prio3.circuit.field, _law(prio3, epsilon)
-    if len(shares) != prio3.servers or len({len(each) for each in shares}) != 1:
-        raise _refused(f"a share of each of {prio3.servers} servers is needed")
+    length = field.size * len(prio3.circuit.decode([0] * prio3.circuit.length))
+    if len(shares) != prio3.servers or any(len(each) != length for each in shares):
+        raise _refused(f"a share of {length} bytes of each of {prio3.servers} servers is needed", "server.share(lists)")
     try:
         total = field.decode(shares[0])
         for each in shares[1:]:
@@ -164,7 +166,11 @@ def opened(prio3: Prio3, shares: Sequence[bytes], *, reports: int, epsilon: Exac
     except ValueError as error:
         raise _refused(str(error)) from None
     signed = [each - field.modulus if each > field.modulus // 2 else each for each in total]
-    return PrioSum(counts=np.array(signed), reports=reports, noise=_noise(prio3, epsilon), guarantee=law.guarantee)
+    noise = _noise(prio3, epsilon)
+    wide = _half_width(noise, 1 - 1e-12)
+    if any(not -wide <= each <= reports * prio3.circuit.largest + wide for each in signed):
+        raise _refused(f"the shares are not those of one sum of {reports} reports", "each server's own share of that sum")
+    return PrioSum(counts=np.array(signed), reports=reports, noise=noise, guarantee=law.guarantee)
 
 
 def margin_of(prio3: Prio3, epsilon: Exact, confidence: float = 0.95) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, and_, delete, select, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import CloisterError
@@ -23,7 +23,7 @@ from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.sites import SiteCall, SiteMessage
-from cloister.together.coordinator import LOOK, Letter, Mailboxes, Presence
+from cloister.together.coordinator import CLOCK, LOOK, Letter, Mailboxes, Presence
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -163,7 +163,7 @@ class SharedPost:
                 row.answer = self._hub.keys.wrap(data, f"answer to {row.about}")
 
     def tell(self, name: str, presence: Presence) -> None:
-        """When a party called this process, unless another was called since."""
+        """When a party called this process, unless another was called since, by a clock that was not set back."""
         row = {"seen": presence.seen, "problem": presence.problem}
         mine = (SiteCall.parties == self._parties, SiteCall.name == name)
         with suppress(IntegrityError), self._hub.database.begin() as db:  # two processes that are called first: one is enough
@@ -171,7 +171,8 @@ class SharedPost:
                 db.execute(delete(SiteCall).where(SiteCall.seen < presence.seen - _FORGOTTEN))
                 db.add(SiteCall(parties=self._parties, name=name, **row))
             else:
-                db.execute(update(SiteCall).where(*mine, SiteCall.seen <= presence.seen).values(row))
+                older = or_(SiteCall.seen <= presence.seen, SiteCall.seen > time.time() + CLOCK)
+                db.execute(update(SiteCall).where(*mine, older).values(row))
 
     def told(self) -> Mapping[str, Presence]:
         """When each party last called one of the processes, as far as they told."""
