@@ -241,14 +241,18 @@ def _from_path(path: Path) -> Any:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         by = separator_of(path)
-        _refuse_twice_in_a_line(path, by)
-        return _as_written(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
+        named = _named_in_a_line(path, by)
+        data = _as_written(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
+        doubled = {old: new for old, new in zip(data.columns, named, strict=False) if new and old == new.replace('"', '""')}
+        return data.rename(doubled)  # polars leaves quotes in a name doubled
 
 
-def _refuse_twice_in_a_line(path: Path, by: str) -> None:
-    """Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
+def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
+    """The names. Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
     first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False)
-    _refuse_twice([name for name in (first.row(0) if first.height else ()) if name])
+    names = first.row(0) if first.height else ()
+    _refuse_twice([name for name in names if name])
+    return names
 
 
 def _as_written(path: Path, by: str, data: Any) -> Any:
