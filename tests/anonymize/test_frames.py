@@ -147,3 +147,17 @@ def test_a_file_is_divided_as_its_first_line_is(by: str, first: str, tmp_path: P
     frame = read_frame(tmp_path / "people.csv")
     assert frame.data.columns == first.split(by)
     assert frame.data.rows() == [(31, "01234"), (45, "1234")]
+
+
+def test_times_and_long_numbers_of_a_csv_file_stay_texts(tmp_path: Path) -> None:
+    source, goal = tmp_path / "people.csv", tmp_path / "out.csv"
+    source.write_text("t,card,age\n" + "12:30,123456789012345678901,31\n08:15,5,31\n" * 5, encoding="utf-8")
+    assert read_frame(source).data.rows()[0] == ("12:30", "123456789012345678901", 31)
+    Anonymizer(quasi=["age", "t"], models=[KAnonymity(2)]).transform_file(source, goal)
+    assert {line.split(",")[1] for line in goal.read_text().splitlines()[1:]} == {"123456789012345678901", "5"}
+
+
+def test_quotes_in_the_name_of_a_column_of_a_csv_file_are_read_as_they_are_written(tmp_path: Path) -> None:
+    source = tmp_path / "people.csv"
+    source.write_text('"born ""x""",b""c,age\n1,2,3\n', encoding="utf-8")
+    assert read_frame(source).data.columns == ['born "x"', 'b""c', "age"]

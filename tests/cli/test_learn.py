@@ -6,6 +6,7 @@ import json
 from contextlib import chdir
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -200,3 +201,13 @@ def test_features_are_read_by_their_names(tmp_path: Path) -> None:
     found = features_of(path, ["age", 'a"b=c', "sex=it's", "sex=F", "born", "smoker"])
     assert found[0].tolist() == [1.5, 2.0, 1.0, 0.0, 2.0, 1.0]
     assert [str(value) for value in found[1].tolist()] == ["nan", "3.0", "nan", "nan", "nan", "0.0"]
+
+
+def test_cells_of_a_prediction_are_read_as_those_that_were_learnt_from(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(" size ;plan;a=b\n1e999;007;x=y\ninf;1.0;x=y\n 4 ;+1;z\n1_0;-0;z\nNaN;1.5;\n", encoding="utf-8")
+    found = features_of(path, [" size ", "plan=7", "plan=1", "plan=0", "a=b=x=y", "a=b=z"])
+    assert np.array_equal(found[:, 0], [1e300, np.nan, 4, np.nan, np.nan], equal_nan=True)
+    assert found[:4, 1:4].tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    assert found[:4, 4:].tolist() == [[1, 0], [1, 0], [0, 1], [0, 1]]
+    assert np.isnan(found[4, 1:]).all()

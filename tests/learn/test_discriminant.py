@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,9 @@ pytest.importorskip("sklearn")
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Theirs
 
-from cloister.learn import LinearDiscriminantAnalysis
+from cloister.learn import LinearDiscriminantAnalysis, LinearRegression
 from cloister.noise import Random
-from cloister.privacy import PureDP
+from cloister.privacy import ApproxDP, PureDP
 from cloister.session import Door
 from cloister.tables import Category, Integer, PrivateTable
 
@@ -76,3 +78,15 @@ def test_a_table_gives_what_rows_give() -> None:
         noisy = LinearDiscriminantAnalysis(epsilon=3).fit_table(door, "people", features=names, target="y")
         assert door.spent == PureDP(3)
     assert noisy.score(X, np.where(y, "q", "p")) > 0.8
+
+
+@pytest.mark.parametrize("model", [LinearDiscriminantAnalysis, LinearRegression])
+def test_of_many_features_rows_are_multiplied_and_no_engine_is_asked(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Door, "measure_all", None)
+    towns = [f"t{number}" for number in range(70)]
+    rows = {"town": towns * 20, "y": [int(town > "t4") for town in towns] * 20}
+    people = PrivateTable(rows, columns={"town": Category(towns), "y": Integer(0, 1)})
+    with Door({"people": people}, budget=ApproxDP(10**5, "1e-5"), random=Random.deterministic(1)) as door:
+        found = model(epsilon=10**4, delta="1e-6").fit_table(door, "people", features=["town"], target="y")
+        assert door.spent == ApproxDP(10**4, "1e-6")
+    assert np.mean(np.rint(found.predict(np.eye(70))) == rows["y"][:70]) > 0.9

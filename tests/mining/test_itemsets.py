@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from cloister.errors import InvalidParameter
@@ -81,6 +83,17 @@ def test_too_many_sets_are_refused_before_memory_ends(monkeypatch: pytest.Monkey
     with pytest.raises(InvalidParameter, match="1,000 sets"):
         frequent_itemsets([list(range(14))], min_support="0.1")
     assert len(frequent_itemsets([list(range(14))], min_support="0.1", max_size=2)) == 14 + 91
+
+
+def test_sets_that_must_be_too_many_are_not_counted_first() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidParameter, match="more than 2,000,000 sets"):
+            frequent_itemsets([list(range(start, start + 60)) for start in range(5)], min_support="0.2")
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+    assert len(frequent_itemsets([list(range(60))], min_support=1, max_size=2)) == 60 * 61 / 2
 
 
 @pytest.mark.skipif(not GROCERIES.exists() or not CHESS.exists(), reason="the shared data are not here")

@@ -185,6 +185,22 @@ def test_a_first_line_that_names_nothing_is_refused(tmp_path: Path, first: bytes
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        ("", "one of its columns has no name"),
+        ("Age", "'Age' and 'age': names differ in more than case"),
+        ("age", "are named 'age'."),
+        ("sex\u00e9", "saved once more, as CSV in UTF-8"),
+    ],
+)
+def test_a_first_line_that_is_refused_says_how_to_mend_it(tmp_path: Path, first: str, words: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(f"{first},age\n1,2\n".encode("latin-1"))
+    with pytest.raises(CloisterError, match=words):
+        PrivateTable(path, columns={"age": Integer(0, 9)})
+
+
 def test_a_file_with_new_columns_is_not_read_by_the_old_ones(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("age,pay\n39,99\n")

@@ -236,32 +236,38 @@ def _from_path(path: Path) -> Any:
             f"{path.name!r} is invalid", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
     with in_own_words(
-        f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file with a line of names, or Parquet"
+        f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file in UTF-8 with a line of names, or Parquet"
     ):
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         by = separator_of(path)
-        _refuse_twice_in_a_line(path, by)
-        return _with_leading_zeros(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
+        named = _named_in_a_line(path, by)
+        data = _as_written(path, by, pl.read_csv(path, separator=by, infer_schema_length=None, try_parse_dates=True))
+        doubled = {old: new for old, new in zip(data.columns, named, strict=False) if new and old == new.replace('"', '""')}
+        return data.rename(doubled)  # polars leaves quotes in a name doubled
 
 
-def _refuse_twice_in_a_line(path: Path, by: str) -> None:
-    """Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
+def _named_in_a_line(path: Path, by: str) -> tuple[str | None, ...]:
+    """The names. Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
     first = need_polars().read_csv(path, separator=by, has_header=False, n_rows=1, infer_schema=False)
-    _refuse_twice([name for name in (first.row(0) if first.height else ()) if name])
+    names = first.row(0) if first.height else ()
+    _refuse_twice([name for name in names if name])
+    return names
 
 
-def _with_leading_zeros(path: Path, by: str, data: Any) -> Any:
-    """A CSV file's columns, where one of which a number begins with a zero stays text: 01234 is a postcode, and 1234 another."""
+def _as_written(path: Path, by: str, data: Any) -> Any:
+    """A CSV file's columns, of which some stay text: where a number begins with a zero, since 01234 is a postcode, and 1234
+    another; whole numbers of more than 64 bits, which are names; and times of day."""
     pl = need_polars()
-    whole = [place for place, kind in enumerate(data.dtypes) if kind.is_integer()]
-    if not whole:
+    odd = (pl.Time, pl.Int128)
+    there = [place for place, kind in enumerate(data.dtypes) if kind.is_integer() or kind in odd]
+    if not there:
         return data
-    texts = pl.read_csv(path, separator=by, columns=whole, infer_schema=False)
+    texts = pl.read_csv(path, separator=by, columns=there, infer_schema=False)
     codes = [
         text.alias(data.columns[place])
-        for place, text in zip(whole, texts.get_columns(), strict=True)
-        if text.str.contains(r"^\s*[+-]?0[0-9]").any()
+        for place, text in zip(there, texts.get_columns(), strict=True)
+        if data.dtypes[place] in odd or text.str.contains(r"^\s*[+-]?0[0-9]").any()
     ]
     return data.with_columns(codes)
 

@@ -39,7 +39,7 @@ def literal(text: str) -> str:
 
 def table_function(duck: Any, source: str | Path) -> str:
     """A file as a table, or several by a pattern. What a CSV file is like is found out once, from all of it: a column of numbers
-    that has a word in its last row is a column of words."""
+    that has a word in its last row is a column of words. Times of day, and whole numbers of more than 64 bits, stay texts."""
     import duckdb
 
     text = str(source)
@@ -71,7 +71,8 @@ def table_function(duck: Any, source: str | Path) -> str:
         _refuse_alike(source, _first_line(duck, text, delimiter, quote, escape, int(skipped)))
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
     told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
-    types = ", ".join(f"{literal(column['name'])}: {literal(column['type'])}" for column in columns)
+    kinds = {column["name"]: "VARCHAR" if column["type"] in ("TIME", "HUGEINT") else column["type"] for column in columns}
+    types = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in kinds.items())
     told += [f"skip = {int(skipped)}", f"header = {bool(header)}", "auto_detect = false", "allow_quoted_nulls = false"]
     return f"read_csv({literal(text)}, {', '.join(told)}, columns = {{{types}}})"
 

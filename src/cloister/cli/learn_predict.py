@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,10 @@ import numpy.typing as npt
 
 from cloister.cli import spreadsheets
 from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.tables import Category
+from cloister.tables.sourcing.reading import PLAIN_INTEGER, read_days, read_number, read_truth
+
+_FAR = 1e300
 
 
 def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
@@ -64,43 +71,83 @@ def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
 
 
 def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
-    """The features of the rows of a file, by their names."""
+    """The features of the rows of a file, by their names; cells are read as those of rows to learn from are."""
+    from cloister.learn.frame.encoding import Encoder
+
+    found, place = _texts(path, names), 0
+    parts = []
+    for column, texts in found.items():
+        values = [name.removeprefix(f"{column}=") for name in names[place:] if _column(name, found) == column]
+        place += len(values)
+        if values == [column]:
+            parts.append(np.array([_number(text) for text in texts], dtype=np.float64)[:, None])
+        else:
+            parts.append(Encoder(columns=((column, _category(values)),)).transform({column: texts}))
+    return np.concatenate(parts, axis=1)
+
+
+def _texts(path: Path, names: list[str]) -> dict[str, list[str | None]]:
+    """The columns of these features as texts, in their order."""
     import duckdb
 
     from cloister.tables.engines.connection import connected
+    from cloister.tables.sourcing.lines import read_header
 
     if not path.is_file():
         raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     with connected() as engine:
         try:
-            rows = engine.read_parquet(str(path)) if path.suffix == ".parquet" else engine.read_csv(str(path), all_varchar=True)
-            columns = list(rows.columns)
-            made = [_expression(name, columns) for name in names]
-            values = rows.project(", ".join(f"{text} AS f{place}" for place, text in enumerate(made))).fetchnumpy()
-        except duckdb.Error:
-            raise InvalidParameter(f"The file {path.name!r} is invalid", why="it is no table", instead="rows.csv") from None
-    filled = [np.ma.filled(np.ma.asarray(values[f"f{place}"], dtype=np.float64), np.nan) for place in range(len(names))]
-    X = np.column_stack(filled)
-    for column in dict.fromkeys(name.partition("=")[0] for name in names if name not in columns):
-        places = [place for place, name in enumerate(names) if name not in columns and name.partition("=")[0] == column]
-        unknown = X[:, places].sum(axis=1) == 0
-        X[np.ix_(unknown, places)] = np.nan  # a category that was not declared
-    return X
+            if path.suffix == ".parquet":
+                rows = engine.read_parquet(str(path))
+            else:
+                header = read_header(path)
+                rows = engine.read_csv(
+                    str(path),
+                    all_varchar=True,
+                    header=True,
+                    sep=header.delimiter,
+                    names=list(header.names),
+                    quotechar='"',
+                    escapechar='"',
+                )
+            columns = dict.fromkeys(_column(name, rows.columns) for name in names)
+            chosen = ", ".join(f'CAST("{_doubled(column)}" AS VARCHAR)' for column in columns)
+            cells = rows.project(chosen).fetchall()
+        except (duckdb.Error, UnicodeDecodeError):
+            raise InvalidParameter(
+                f"The file {path.name!r} is invalid",
+                why="it is no table, or a line has more or fewer cells than the first",
+                instead="rows.csv",
+            ) from None
+    return {column: [cell[place] for cell in cells] for place, column in enumerate(columns)}
 
 
-def _expression(name: str, columns: list[str]) -> str:
-    """A feature as SQL over columns of text; names and values are quoted."""
+def _column(name: str, columns: Collection[str]) -> str:
+    """The column that a feature is of: of the name itself, or of what stands before one of its =."""
     if name in columns:
-        text = f'CAST("{_doubled(name)}" AS VARCHAR)'
-        day = f"date_diff('day', DATE '1970-01-01', TRY_CAST({text} AS DATE))"
-        return f"COALESCE(TRY_CAST({text} AS DOUBLE), CAST(TRY_CAST({text} AS BOOLEAN) AS DOUBLE), CAST({day} AS DOUBLE))"
-    column, equals, value = name.partition("=")
-    if not equals or column not in columns:
+        return name
+    found = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
+    if found is None:
+        column = name.partition("=")[0]
         raise UnknownColumn(
             f"The column {column!r} is missing", why="the model learnt from it", instead=f"a file with {column} in its first line"
         )
-    literal = value.replace("'", "''")
-    return f"CAST(CAST(\"{_doubled(column)}\" AS VARCHAR) = '{literal}' AS DOUBLE)"
+    return found
+
+
+def _category(values: list[str]) -> Category:
+    """What was declared, as far as names tell: numbers and truth values may be spelled in several ways."""
+    if set(values) <= {"True", "False"}:
+        return Category([value == "True" for value in values])
+    return Category([int(value) for value in values] if all(re.fullmatch(PLAIN_INTEGER, value) for value in values) else values)
+
+
+def _number(text: str | None) -> float:
+    """A number, a truth value or a day; a number that is too large for a float counts as beyond every bound."""
+    for read in (read_number, read_truth, read_days):
+        if text is not None and (found := read(text)) is not None:
+            return float(np.clip(found, -_FAR, _FAR))
+    return math.nan
 
 
 def _doubled(name: str) -> str:

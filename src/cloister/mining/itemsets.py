@@ -9,6 +9,7 @@ What comes out is exact: it is for an owner's own eyes. `cloister.mining.top_ite
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,8 @@ Engine: TypeAlias = Literal["bits", "efficient-apriori"]
 _ENGINES = ("bits", "efficient-apriori")
 MOST = 2_000_000
 """More sets than that are a threshold that was chosen too low: nobody reads them, and memory ends."""
+_FEW = 20
+"""So many items have fewer subsets than `MOST`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,6 +154,10 @@ def _by_bits(baskets: Baskets, least: int, most: int) -> Mined:
             raise _too_many()
         if len(prefix) + 2 > most:
             return
+        if len(tails) > _FEW and np.bitwise_count(np.bitwise_and.reduce(bits)).sum() >= least:  # then all their subsets are, too
+            chosen = min(len(tails), 2 * _FEW)
+            if sum(math.comb(chosen, size) for size in range(1, min(chosen, most - len(prefix)) + 1)) > MOST:
+                raise _too_many()
         for place in range(len(tails) - 1):
             joined = bits[place + 1 :] & bits[place]
             found = np.bitwise_count(joined).sum(axis=1, dtype=np.int64)

@@ -60,6 +60,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
     """
 
     _stored: ClassVar[str] = "LinearDiscriminantAnalysis"
+    _multiplies: ClassVar[bool] = True
     learned_names: ClassVar[tuple[str, ...]] = (
         "classes_",
         "class_count_",

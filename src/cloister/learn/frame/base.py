@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
     from cloister.tables import PrivateTable
 
+_MOST_MULTIPLIED = 64
+"""Features of which an engine is asked for all products. To plan a question of thousands of sums takes minutes; where rows can be
+read, they are multiplied in a second."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Parameters:
@@ -69,6 +73,8 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
     """Parameters that a table's features determine: a stored model has the digest that it had before they were parameters."""
     target_kind: ClassVar[str] = "class"
     """"class", "number" or "none"."""
+    _multiplies: ClassVar[bool] = False
+    """Whether it asks an engine for the products of each two features."""
     _counts: ClassVar[bool] = False
     """Whether the target is a count."""
     _currency: ClassVar[Currency | None] = None
@@ -248,8 +254,9 @@ class PrivateModel(Parameters, BaseEstimator):  # type: ignore[misc]
 
     def _from_engine(self, declaration: PrivateTable, encoder: Encoder) -> bool:
         """Whether it learns from what the table's own engine answers (`_learn_table`), so that no row comes into memory: where it
-        can. A model that can learn either way says here which one."""
-        return type(self)._learn_table is not PrivateModel._learn_table
+        can, and products of each two features are not too many. A model that can learn either way says here which one."""
+        wide = self._multiplies and len(encoder.names) > _MOST_MULTIPLIED and declaration.abilities.rows
+        return type(self)._learn_table is not PrivateModel._learn_table and not wide
 
     def _takes_sums(self) -> bool:
         """Whether it can learn from noisy sums over rows (`_learn_sums`), where an engine hands out none."""

@@ -40,6 +40,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """What the two have in common."""
 
     target_kind: ClassVar[str] = "number"
+    _multiplies: ClassVar[bool] = True
     learned_names: ClassVar[tuple[str, ...]] = (
         "coef_",
         "intercept_",

@@ -186,7 +186,7 @@ class CsvSource(FileSource):
             "The CSV file could not be read",
             lambda: read_header(path),
             why="its first line is not text, or nothing can be read",
-            instead=_OTHER_PROGRAM,
+            instead="the file saved once more, as CSV in UTF-8",
         )
         check_names(self.header.names)
         self.schema = dict.fromkeys(self.header.names, "text")
@@ -449,13 +449,23 @@ def check_names(names: Sequence[str]) -> None:
             "The source is invalid", why="it has no columns", instead="a file whose first line names the columns"
         )
     for name in names:
-        if not isinstance(name, str) or not name or not representable(name):
+        if name == "":
+            raise InvalidDeclaration(
+                "The source is invalid",
+                why="one of its columns has no name",
+                instead="a name for each (pandas writes none above its index)",
+            )
+        if not isinstance(name, str) or not representable(name):
             raise InvalidDeclaration(f"The column name {name!r} is invalid", why="it is not plain text", instead='"age"')
     folded = [name.casefold() for name in names]
     for name, key in zip(names, folded, strict=True):
         if folded.count(key) > 1:
+            other = next(each for each in reversed(names) if each.casefold() == key)
             raise InvalidDeclaration(
-                "The source is invalid", why=f"two of its columns are named {name!r}", instead="a name of its own for each"
+                "The source is invalid",
+                why=f"two of its columns are named {name!r}"
+                + (f" and {other!r}: names differ in more than case" if other != name else ""),
+                instead="a name of its own for each",
             )
 
 
